@@ -1,0 +1,79 @@
+"""Types as the schemas spell them ("tensor(float)", "seq(tensor(int64))") and their numpy counterparts."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy
+import onnx
+from onnx import TensorProto, TypeProto
+
+_SCHEMA_SPELLING = {
+    name: {"BOOL": "bool", "STRING": "string"}.get(name, name.lower())
+    for name in TensorProto.DataType.keys()
+    if name != "UNDEFINED"
+}
+
+
+@cache
+def dtype_name(element_type: int) -> str:
+    """How the schemas spell an element type: TensorProto.FLOAT -> "float". Raises ValueError for an unknown number."""
+    if element_type == TensorProto.UNDEFINED:
+        raise ValueError("the element type is undefined")
+    return _SCHEMA_SPELLING[TensorProto.DataType.Name(element_type)]  # type: ignore[arg-type]
+
+
+@cache
+def element_type(name: str) -> int:
+    """The TensorProto element type of a spelling: "float" -> TensorProto.FLOAT. Raises ValueError for an unknown one."""
+    return int(TensorProto.DataType.Value(name.upper()))
+
+
+@cache
+def numpy_dtype(name: str) -> numpy.dtype[Any]:
+    """The numpy (or ml_dtypes) dtype that holds a dtype: "float" -> float32, "string" -> object."""
+    if name == "string":
+        return numpy.dtype(object)
+    return numpy.dtype(onnx.helper.tensor_dtype_to_np_dtype(element_type(name)))
+
+
+@cache
+def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
+    """The inverse of `numpy_dtype`; numpy's text dtypes count as string. Raises ValueError where ONNX has no such dtype."""
+    if dtype.kind in "OUS" or dtype.kind == "T":
+        return "string"
+    try:
+        return dtype_name(onnx.helper.np_dtype_to_tensor_dtype(dtype))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"ONNX has no dtype for numpy's {dtype}") from error
+
+
+def tensor_type(name: str) -> str:
+    """ "float" -> "tensor(float)"."""
+    return f"tensor({name})"
+
+
+def dtype_of_type(type_string: str) -> str | None:
+    """ "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
+    return type_string[7:-1] if type_string.startswith("tensor(") else None
+
+
+def type_string(type_proto: TypeProto) -> str | None:
+    """A type as the schemas spell it, shapes left out; None where the type (or an element type in it) is not given."""
+    kind = type_proto.WhichOneof("value")
+    if kind is None:
+        return None
+    value = getattr(type_proto, kind)
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        if value.elem_type == TensorProto.UNDEFINED:
+            return None
+        prefix = "tensor" if kind == "tensor_type" else "sparse_tensor"
+        return f"{prefix}({dtype_name(value.elem_type)})"
+    if kind == "map_type":
+        inner = type_string(value.value_type)
+        return inner and f"map({dtype_name(value.key_type)}, {inner})"
+    if kind in ("sequence_type", "optional_type"):
+        inner = type_string(value.elem_type)
+        return inner and f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})"
+    return None

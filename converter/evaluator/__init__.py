@@ -1,0 +1,1 @@
+"""Strict, version-exact execution of ONNX models in numpy."""

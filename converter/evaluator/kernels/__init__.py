@@ -1,0 +1,1 @@
+"""Kernels by operator family; see registry.py for how one is declared."""

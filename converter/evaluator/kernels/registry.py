@@ -1,0 +1,95 @@
+"""The table of kernels: which function executes which version of which operator.
+
+A kernel is declared for the exact since-versions whose text it implements; nothing is inherited by a later version.
+The modules beside this one are imported on first use, so that a family is added by adding a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import onnx
+
+
+class Call(Protocol):
+    """What a kernel sees of the node that it executes, besides the input values."""
+
+    node: onnx.NodeProto
+    since_version: int
+    """The since-version of the operator's definition in force, so that one function may serve several."""
+    attributes: Mapping[str, Any]
+    """Decoded attributes, the schema's defaults filled in. INT -> int, FLOAT -> float, STRING -> str (bytes where they
+    are not UTF-8), TENSOR -> numpy.ndarray, lists -> list; GRAPH -> onnx.GraphProto; absent without default -> missing."""
+    output_count: int
+    """How many outputs the node names, trailing empty names not counted."""
+    strict: bool
+
+    def run_subgraph(self, attribute: str, inputs: Sequence[Any]) -> list[Any]:
+        """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
+
+    def fail(self, clause: str) -> NoReturn:
+        """Raise the evaluation error that names this node and version; `clause` says which rule of the text is broken."""
+
+    def fail_if_strict(self, clause: str) -> None:
+        """`fail` under strict=True; for clauses that old exporters commonly broke."""
+
+
+Kernel = Callable[..., Any]
+K = TypeVar("K", bound=Kernel)
+
+
+@dataclass(frozen=True)
+class KernelKey:
+    """An operator's definition: its domain ("" is ai.onnx), name and since-version."""
+
+    domain: str
+    operator: str
+    since_version: int
+
+
+_kernels: dict[KernelKey, Kernel] = {}
+
+
+def kernel(operator: str, since: Sequence[int], *, domain: str = "") -> Callable[[K], K]:
+    """Declare the decorated function as the kernel of `operator` at the since-versions `since`.
+
+    The function is called as `function(call, *inputs)`, an absent optional input being None, and returns one value or a
+    tuple of them. Values: tensor -> numpy.ndarray (ml_dtypes for the dtypes that numpy lacks; strings as dtype object),
+    sequence -> list, optional -> the value or None.
+
+    Raises ValueError where a version has a kernel already.
+    """
+
+    def register(function: K) -> K:
+        for since_version in since:
+            key = KernelKey(domain, operator, since_version)
+            if key in _kernels:
+                raise ValueError(f"two kernels for {key}: {_kernels[key].__qualname__} and {function.__qualname__}")
+            _kernels[key] = function
+        return function
+
+    return register
+
+
+@cache
+def _import_all() -> None:
+    package = __package__ or ""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
+
+
+def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None:
+    """The kernel of exactly this definition, or None where it has none of our own."""
+    _import_all()
+    return _kernels.get(KernelKey(domain, operator, since_version))
+
+
+def all_kernels() -> Mapping[KernelKey, Kernel]:
+    """Every declared kernel by definition."""
+    _import_all()
+    return _kernels
