@@ -11,7 +11,7 @@ from onnx import TensorProto, TypeProto
 
 _SCHEMA_SPELLING = {
     name: {"BOOL": "bool", "STRING": "string"}.get(name, name.lower())
-    for name in TensorProto.DataType.keys()
+    for name in TensorProto.DataType.keys()  # noqa: SIM118 (an enum wrapper, not a mapping)
     if name != "UNDEFINED"
 }
 
@@ -21,12 +21,12 @@ def dtype_name(element_type: int) -> str:
     """How the schemas spell an element type: TensorProto.FLOAT -> "float". Raises ValueError for an unknown number."""
     if element_type == TensorProto.UNDEFINED:
         raise ValueError("the element type is undefined")
-    return _SCHEMA_SPELLING[TensorProto.DataType.Name(element_type)]  # type: ignore[arg-type]
+    return _SCHEMA_SPELLING[str(TensorProto.DataType.Name(element_type))]
 
 
 @cache
 def element_type(name: str) -> int:
-    """The TensorProto element type of a spelling: "float" -> TensorProto.FLOAT. Raises ValueError for an unknown one."""
+    """The TensorProto element type of a spelling: "float" -> TensorProto.FLOAT. Raises ValueError for an unknown."""
     return int(TensorProto.DataType.Value(name.upper()))
 
 
@@ -40,7 +40,7 @@ def numpy_dtype(name: str) -> numpy.dtype[Any]:
 
 @cache
 def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
-    """The inverse of `numpy_dtype`; numpy's text dtypes count as string. Raises ValueError where ONNX has no such dtype."""
+    """The inverse of `numpy_dtype`; numpy's text dtypes count as string. Raises ValueError where ONNX has none."""
     if dtype.kind in "OUS" or dtype.kind == "T":
         return "string"
     try:

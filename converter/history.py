@@ -127,10 +127,10 @@ class Definition:
         schema = self.schema
 
         def formal(parameter: OpSchema.FormalParameter) -> object:
-            return (parameter.option.name, parameter.is_homogeneous, parameter.min_arity, parameter.type_str)
+            return (str(parameter.option), parameter.is_homogeneous, parameter.min_arity, parameter.type_str)
 
         attributes = sorted(
-            (a.name, a.type.name, a.required, a.default_value.SerializeToString()) for a in schema.attributes.values()
+            (a.name, str(a.type), a.required, a.default_value.SerializeToString()) for a in schema.attributes.values()
         )
         return (
             [formal(i) for i in schema.inputs],

@@ -24,7 +24,7 @@ class Call(Protocol):
     """The since-version of the operator's definition in force, so that one function may serve several."""
     attributes: Mapping[str, Any]
     """Decoded attributes, the schema's defaults filled in. INT -> int, FLOAT -> float, STRING -> str (bytes where they
-    are not UTF-8), TENSOR -> numpy.ndarray, lists -> list; GRAPH -> onnx.GraphProto; absent without default -> missing."""
+    are not UTF-8), TENSOR -> numpy.ndarray, lists -> list; GRAPH -> GraphProto; absent without default -> missing."""
     output_count: int
     """How many outputs the node names, trailing empty names not counted."""
     strict: bool
@@ -33,7 +33,7 @@ class Call(Protocol):
         """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
 
     def fail(self, clause: str) -> NoReturn:
-        """Raise the evaluation error that names this node and version; `clause` says which rule of the text is broken."""
+        """Raise the evaluation error that names this node and version; `clause` is the broken rule of the text."""
 
     def fail_if_strict(self, clause: str) -> None:
         """`fail` under strict=True; for clauses that old exporters commonly broke."""
