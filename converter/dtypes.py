@@ -21,7 +21,8 @@ def dtype_name(element_type: int) -> str:
     """How the schemas spell an element type: TensorProto.FLOAT -> "float". Raises ValueError for an unknown number."""
     if element_type == TensorProto.UNDEFINED:
         raise ValueError("the element type is undefined")
-    return _SCHEMA_SPELLING[str(TensorProto.DataType.Name(element_type))]
+    spelling: str = _SCHEMA_SPELLING[TensorProto.DataType.Name(element_type)]
+    return spelling
 
 
 @cache
