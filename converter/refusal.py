@@ -1,0 +1,66 @@
+"""Refusals: why a site cannot cross a cell, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+
+class Why(Enum):
+    """The closed list of reasons. Each refusal adds a sentence of its own."""
+
+    NOT_WRITTEN = "no rule has been written for this cell yet"
+    NO_EQUIVALENT = "the far side has nothing that computes the same"
+    DTYPE_NOT_AVAILABLE = "the far side does not take this dtype and no exact carrier exists"
+    DTYPE_UNKNOWN = "the dtype decides, and it is not known"
+    RANK_UNKNOWN = "the rank decides, and it is not known"
+    SHAPE_UNKNOWN = "the shape decides, and it is not known"
+    INPUT_NOT_CONSTANT = "the far side wants this input as an attribute, and it is computed at run time"
+    ATTRIBUTE_REFERENCE = "the attribute is a function's parameter, and the far side wants its value"
+    TRAINING_MODE = "the node trains, and the far side cannot"
+    INVALID_MODEL = "the model breaks the specification of its own opset"
+    UNKNOWN_OPERATOR = "no such operator exists at the model's opset"
+    ROUNDING = "only a rounding rule exists, and exact ones were asked for"
+    IR_VERSION = "the IR version cannot hold this"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One reason why a model cannot be converted, and where."""
+
+    why: Why
+    sentence: str
+    """What stands in the way and what could be done, for people."""
+    operator: str
+    node: str
+    """The node's name, or its first output where it has none."""
+    path: str
+    """The scope: "graph", "graph/If_3.then_branch", "function:domain:name"."""
+    cell: str
+    """The cell that could not be crossed, "ReduceMin 18→13"; empty for refusals of the whole model."""
+
+    def __str__(self) -> str:
+        where = f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
+        return f"{where}, {self.cell}: {self.sentence}" if self.cell else f"{where}: {self.sentence}"
+
+    def as_dict(self) -> dict[str, str]:
+        """For JSON."""
+        return {**asdict(self), "why": self.why.name}
+
+
+class ConversionRefused(Exception):
+    """The model cannot be converted; `refusals` holds every reason in the model, in the order of the nodes."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__("\n".join(map(str, self.refusals)))
+
+
+class SiteRefused(Exception):
+    """Raised by a rule through `Site.refuse`; the walk turns it into a Refusal."""
+
+    def __init__(self, why: Why, sentence: str) -> None:
+        self.why = why
+        self.sentence = sentence
+        super().__init__(sentence)

@@ -1,0 +1,115 @@
+"""What rule modules are made of: Step, Birth, and the few ways to say a rule.
+
+A rule is a function that takes a site across one cell. Its name is shown to people ("axes_become_input"), so it is
+named for what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from converter.refusal import Why
+
+if TYPE_CHECKING:
+    from converter.site import Site
+
+Apply = Callable[["Site"], None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule as the rule book holds it; plain functions become one by themselves."""
+
+    name: str
+    apply: Apply | None
+    """None leaves the node as it is."""
+    ulps: int = 0
+    """0 for an exact rule; else the bound of a rounding rule, in units in the last place of the largest magnitude in
+    the result."""
+    refuses: Why | None = None
+    """Set where the rule does nothing but refuse, by design."""
+    because: str = ""
+    """Why it is right (for `unchanged`), rounds, or refuses."""
+
+    @property
+    def is_exact(self) -> bool:
+        return self.ulps == 0
+
+
+RuleLike = Rule | Apply
+
+unchanged = Rule("unchanged", None)
+"""The node means the same on the far side. Dtypes that the far side lacks are refused by the walk's type gate."""
+
+
+def rounding(rule: RuleLike, *, ulps: int, because: str) -> Rule:
+    """The same mathematics with other rounding: within `ulps` of the result's largest magnitude."""
+    named = as_rule(rule)
+    return Rule(named.name, named.apply, ulps=ulps, because=because)
+
+
+def refused(why: Why, because: str) -> Rule:
+    """A cell that no site can cross, by design; `because` is the sentence that users read."""
+
+    def refuse(site: Site) -> None:
+        site.refuse(why, because)
+
+    return Rule("refused", refuse, refuses=why, because=because)
+
+
+def in_turn(*rules: RuleLike) -> Rule:
+    """Rules that edit the node in place, one after the other; one that replaces the node ends the turn."""
+    named = [as_rule(rule) for rule in rules]
+
+    def apply(site: Site) -> None:
+        for rule in named:
+            if rule.apply is not None and not site.is_replaced:
+                rule.apply(site)
+
+    return Rule(", ".join(rule.name for rule in named), apply, ulps=max(rule.ulps for rule in named))
+
+
+def exact_cast(*dtypes: str, through: str) -> Rule:
+    """Sites whose first input has one of `dtypes` compute in the wider dtype `through`; others stay as they are.
+
+    For operators with one type variable whose result is a value of the input dtype whenever the carrier's is.
+    """
+
+    def cast_through_carrier(site: Site) -> None:
+        if site.dtype(0) in dtypes:
+            site.carry(through)
+
+    return Rule(f"cast through {through}", cast_through_carrier)
+
+
+def as_rule(rule: RuleLike) -> Rule:
+    """The rule itself, or a function as an exact rule named after it."""
+    if isinstance(rule, Rule):
+        return rule
+    return Rule(rule.__name__.replace("_", " "), rule)
+
+
+@dataclass(frozen=True)
+class Step:
+    """How sites of `operator` cross between two adjacent since-versions."""
+
+    operator: str
+    older: int
+    newer: int
+    up: RuleLike = field(kw_only=True)
+    down: RuleLike = field(kw_only=True)
+    because: str = field(default="", kw_only=True)
+    """For a step whose text changed but whose meaning did not: what was compared."""
+    domain: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Birth:
+    """How sites of an operator born at `since` are lowered to older operators."""
+
+    operator: str
+    since: int
+    down: RuleLike = field(kw_only=True)
+    domain: str = field(default="", kw_only=True)

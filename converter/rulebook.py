@@ -1,0 +1,119 @@
+"""The rule book: every declared step and birth, checked against the schemas."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+
+from converter.history import Cell, all_cells, canonical_domain, history
+from converter.rule import Birth, Rule, RuleLike, Step, as_rule, unchanged
+
+ENTRY_POINT_GROUP = "opsetlift.rules"
+"""Third parties name modules with STEPS and BIRTHS under this group."""
+
+
+class RuleBookError(Exception):
+    """A rule module declares something twice, or something that onnx does not have."""
+
+
+class CellState(Enum):
+    """What the rule book knows of a cell."""
+
+    DECLARED = "declared"
+    DERIVED = "derived as types-only"
+    REFUSED = "refused by design"
+    NOT_WRITTEN = "not written"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A declared cell: its rule and the module that declares it."""
+
+    rule: Rule
+    module: str
+    because: str
+
+
+class RuleBook:
+    """Rules by cell. Raises RuleBookError for a duplicate or a step that the operator's history does not have."""
+
+    def __init__(self, modules: Iterable[ModuleType]) -> None:
+        self._entries: dict[Cell, Entry] = {}
+        for module in modules:
+            for step in getattr(module, "STEPS", ()):
+                self._add_step(step, module.__name__)
+            for birth in getattr(module, "BIRTHS", ()):
+                self._add_birth(birth, module.__name__)
+
+    def _add_step(self, step: Step, module: str) -> None:
+        domain = canonical_domain(step.domain)
+        found = history(domain, step.operator)
+        if found is None or (step.older, step.newer) not in found.steps():
+            raise RuleBookError(
+                f"{module}: {step.operator} has no step {step.older}→{step.newer} in the installed onnx"
+            )
+        for upward, rule in ((True, step.up), (False, step.down)):
+            self._add(Cell(domain, step.operator, step.older, step.newer, upward), rule, module, step.because)
+
+    def _add_birth(self, birth: Birth, module: str) -> None:
+        domain = canonical_domain(birth.domain)
+        found = history(domain, birth.operator)
+        if found is None or found.birth != birth.since or birth.since == 1:
+            raise RuleBookError(f"{module}: {birth.operator} is not born at opset {birth.since} in the installed onnx")
+        self._add(Cell(domain, birth.operator, 0, birth.since, False), birth.down, module, "")
+
+    def _add(self, cell: Cell, rule: RuleLike, module: str, because: str) -> None:
+        if cell in self._entries:
+            raise RuleBookError(f"{cell} is declared twice, in {self._entries[cell].module} and in {module}")
+        named = as_rule(rule)
+        self._entries[cell] = Entry(named, module, because or named.because)
+
+    def entry(self, cell: Cell) -> Entry | None:
+        """The declaration of a cell, None where it has none."""
+        return self._entries.get(cell)
+
+    def rule(self, cell: Cell) -> Rule | None:
+        """The rule in force: the declared one, `unchanged` where the step is types-only, None where none is written."""
+        if entry := self._entries.get(cell):
+            return entry.rule
+        return unchanged if self._is_derived(cell) else None
+
+    def state(self, cell: Cell) -> CellState:
+        """The state of a cell for the coverage table."""
+        if entry := self._entries.get(cell):
+            return CellState.REFUSED if entry.rule.refuses else CellState.DECLARED
+        return CellState.DERIVED if self._is_derived(cell) else CellState.NOT_WRITTEN
+
+    def states(self) -> Iterator[tuple[Cell, CellState]]:
+        """Every cell of the version matrix with its state."""
+        for cell in all_cells():
+            yield cell, self.state(cell)
+
+    @staticmethod
+    def _is_derived(cell: Cell) -> bool:
+        found = history(cell.domain, cell.operator)
+        return found is not None and not cell.is_birth and found.is_types_only(cell.older, cell.newer)
+
+
+def rule_modules() -> list[ModuleType]:
+    """The modules of the `rules` package, then those that third parties registered."""
+    package = importlib.import_module("rules")
+    own = [
+        importlib.import_module(f"rules.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+        if not found.name.startswith("_")
+    ]
+    registered = [entry_point.load() for entry_point in entry_points(group=ENTRY_POINT_GROUP)]
+    return own + registered
+
+
+@cache
+def default_rule_book() -> RuleBook:
+    """The rule book of the installed rule modules; read once."""
+    return RuleBook(rule_modules())
