@@ -22,9 +22,7 @@ def concat(call: Call, *tensors: Array) -> Array:
     axis = nonnegative_axis(call, call.attributes.get("axis", 1), first.ndim)
     for tensor in tensors[1:]:
         if _other_dimensions(tensor, axis) != _other_dimensions(first, axis):
-            call.fail(
-                f"shapes {list(first.shape)} and {list(tensor.shape)} must be the same except for axis {axis}"
-            )
+            call.fail(f"shapes {list(first.shape)} and {list(tensor.shape)} must be the same except for axis {axis}")
     return numpy.concatenate(tensors, axis)
 
 

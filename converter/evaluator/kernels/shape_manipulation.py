@@ -75,7 +75,8 @@ def squeeze_by_input(call: Call, data: Array, axes: Array | None = None) -> Arra
 
 
 def _squeeze(call: Call, data: Array, axes: Sequence[int] | None) -> Array:
-    # An empty list is "provided" and selects nothing; so ONNX's shape inference reads it (onnxruntime takes it for absent).
+    # An empty list is "provided" and selects nothing: so ONNX's shape inference reads it, while onnxruntime takes it
+    # for absent.
     if axes is None:
         return data.squeeze()
     # The text selects axes, so that naming one twice is as good as once (as in ONNX's shape inference, onnxruntime).
