@@ -73,7 +73,7 @@ def type_string(type_proto: TypeProto) -> str | None:
         return f"{prefix}({dtype_name(value.elem_type)})"
     if kind == "map_type":
         inner = type_string(value.value_type)
-        return inner and f"map({dtype_name(value.key_type)}, {inner})"
+        return inner and f"map({dtype_name(value.key_type)}, {dtype_of_type(inner) or inner})"
     if kind in ("sequence_type", "optional_type"):
         inner = type_string(value.elem_type)
         return inner and f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})"

@@ -72,13 +72,16 @@ def type_of(value: Value) -> str | None:
 
 def _map_type(value: Mapping[Any, Any]) -> str | None:
     for key, element in value.items():
-        inner = type_of(numpy.asarray(element))
+        inner = dtypes.name_of_numpy_dtype(numpy.asarray(element).dtype)
         return f"map({'string' if isinstance(key, str) else 'int64'}, {inner})"
     return None
 
 
 def as_type(value: Value, type_string: str) -> Value:
     """Give a value the type that its context knows; raises ValueError where it has another one."""
+    is_text = type_string == "tensor(string)"  # whose elements are looked at
+    if isinstance(value, (numpy.ndarray, Sequence, Optional)) and not is_text and type_of(value) == type_string:
+        return value
     if type_string.startswith("optional("):
         if isinstance(value, Optional):
             value = value.element
@@ -93,7 +96,7 @@ def as_type(value: Value, type_string: str) -> Value:
         if isinstance(value, (list, tuple, Mapping, Optional)) or value is None:
             raise ValueError(f"{type_string} is declared, {type(value).__name__} was given")
         value = numpy.asarray(value)
-    if type_string == "tensor(string)" and value.dtype.kind in "USOT":
+    if is_text and value.dtype.kind in "USOT":
         return as_text(value)
     actual = type_of(value)
     if actual != type_string:
@@ -145,7 +148,9 @@ def sparse_tensor_value(sparse: SparseTensorProto, base_dir: str | None = None) 
     elif indices.ndim == 1 and indices.size == values.size:
         positions = indices
     else:
-        raise ValueError(f"sparse indices of shape {indices.shape} do not fit {values.size} values of rank {len(shape)}")
+        raise ValueError(
+            f"sparse indices of shape {indices.shape} do not fit {values.size} values of rank {len(shape)}"
+        )
     positions = positions.astype(numpy.int64)
     size = int(numpy.prod(shape, dtype=numpy.int64))
     if positions.size and (positions.min() < 0 or positions.max() >= size or (numpy.diff(positions) <= 0).any()):
@@ -164,7 +169,7 @@ def _text(value: bytes) -> str | bytes:
         return value
 
 
-_FIELD_OF_TYPE = {
+_FIELD_OF_TYPE: dict[int, str] = {
     AttributeProto.FLOAT: "f",
     AttributeProto.INT: "i",
     AttributeProto.STRING: "s",
@@ -230,5 +235,5 @@ def type_proto(type_string: str) -> TypeProto:
         return onnx.helper.make_optional_type_proto(type_proto(type_string[9:-1]))
     if type_string.startswith("map("):
         key, inner = type_string[4:-1].split(", ", 1)
-        return onnx.helper.make_map_type_proto(dtypes.element_type(key), type_proto(inner))
+        return onnx.helper.make_map_type_proto(dtypes.element_type(key), type_proto(dtypes.tensor_type(inner)))
     raise ValueError(f"{type_string!r} is no type")

@@ -1,0 +1,301 @@
+"""Prepared graphs and how they run: a body is a list of steps over an environment of named values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from onnx import NodeProto
+
+from converter.evaluator import values
+from converter.evaluator.errors import ComputationFailed, EvaluationError, NotExecutable, Place, Rejected
+from converter.evaluator.gate import Gate, Illegal, WrongOutput
+from converter.evaluator.kernels.registry import Kernel
+from converter.evaluator.values import Array, Value
+
+Environment = dict[str, Value]
+
+
+class Step(ABC):
+    """One node, ready to run."""
+
+    def __init__(self, node: NodeProto, place: Place, bodies: Mapping[str, Body], foldable: bool) -> None:
+        self.node = node
+        self.place = place
+        self.bodies = bodies
+        self.inputs = tuple(node.input)
+        self.outputs = tuple(node.output)
+        captured = {name for body in bodies.values() for name in body.captured}
+        self.uses = tuple({*filter(None, self.inputs), *captured})
+        self.foldable: bool = foldable and all(body.foldable for body in bodies.values())
+
+    def execute(self, environment: Environment) -> list[Value]:
+        """The values of the outputs, one per name; EvaluationError where the node cannot be computed."""
+        try:
+            return self._compute([environment[name] if name else None for name in self.inputs], environment)
+        except EvaluationError:
+            raise
+        except Illegal as error:
+            raise Rejected(str(error), self.place) from error
+        except WrongOutput as error:
+            raise ComputationFailed(str(error), self.place) from error
+        except Exception as error:
+            raise ComputationFailed(f"{type(error).__name__}: {error}", self.place) from error
+
+    @abstractmethod
+    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]: ...
+
+
+class NodeCall:
+    """One execution of a node, as its kernel sees it: implements registry.Call."""
+
+    __slots__ = ("_environment", "_step", "attributes", "node", "output_count", "since_version", "strict")
+
+    def __init__(self, step: KernelStep, environment: Environment) -> None:
+        self._step = step
+        self._environment = environment
+        self.node = step.node
+        self.since_version = step.place.since_version
+        self.attributes = step.attributes
+        self.output_count = step.output_count
+        self.strict = step.strict
+
+    def run_subgraph(self, attribute: str, inputs: Sequence[Value]) -> list[Value]:
+        """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
+        return self._step.bodies[attribute].run(inputs, self._environment)
+
+    def fail(self, clause: str) -> NoReturn:
+        """Reject the node: `clause` is the broken rule of the text."""
+        raise Rejected(clause, self._step.place)
+
+    def fail_if_strict(self, clause: str) -> None:
+        """`fail` under strict=True."""
+        if self.strict:
+            self.fail(clause)
+
+
+class KernelStep(Step):
+    """A node that a kernel executes, behind the gate of its definition."""
+
+    def __init__(
+        self,
+        node: NodeProto,
+        place: Place,
+        bodies: Mapping[str, Body],
+        foldable: bool,
+        *,
+        gate: Gate,
+        kernel: Kernel,
+        attributes: Mapping[str, Any],
+        strict: bool,
+    ) -> None:
+        super().__init__(node, place, bodies, foldable)
+        self.gate = gate
+        self.kernel = kernel
+        self.attributes = attributes
+        self.strict = strict
+        self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
+
+    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
+        bindings = self.gate.check_inputs(inputs)
+        results = self.kernel(NodeCall(self, environment), *inputs)
+        if type(results) is not tuple:
+            results = (results,)
+        return self.gate.check_outputs(results, bindings, self.outputs)
+
+
+class ExpandedStep(Step):
+    """A node without a kernel whose schema defines it by a function, which may depend on the inputs' types."""
+
+    def __init__(
+        self,
+        node: NodeProto,
+        place: Place,
+        foldable: bool,
+        gate: Gate,
+        expand: Callable[[tuple[str | None, ...]], Body],
+    ) -> None:
+        super().__init__(node, place, {}, foldable)
+        self.gate = gate
+        self._expand = expand
+        self._bodies: dict[tuple[str | None, ...], Body] = {}
+
+    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
+        bindings = self.gate.check_inputs(inputs)
+        types = tuple(None if value is None else values.type_of(value) for value in inputs)
+        if types not in self._bodies:
+            self._bodies[types] = self._expand(types)
+        results = self._bodies[types].run_function(inputs)
+        return self.gate.check_outputs(results, bindings, self.outputs)
+
+
+class FunctionStep(Step):
+    """A call of a model-local function."""
+
+    def __init__(self, node: NodeProto, place: Place, body: Body) -> None:
+        super().__init__(node, place, {}, body.foldable)
+        self.body = body
+
+    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
+        return self.body.run_function(inputs)[: len(self.outputs)]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A formal input of a body."""
+
+    name: str
+    type_string: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What running a body for some outputs takes."""
+
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    releases: tuple[tuple[str, ...], ...]
+    """Per step: the names whose last use it is."""
+    constants: Mapping[str, Value]
+
+
+class Body:
+    """A graph, a subgraph or a function body: its interface, its steps in order, its initializers."""
+
+    def __init__(
+        self,
+        path: tuple[str, ...],
+        inputs: Sequence[Input],
+        outputs: Sequence[str],
+        steps: Sequence[Step],
+        initializers: Mapping[str, Callable[[], Array]],
+        captured: Sequence[str],
+    ) -> None:
+        self.path = path
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.captured = tuple(captured)
+        self.foldable: bool = all(step.foldable for step in steps)
+        self._steps = tuple(steps)
+        self._initializers = initializers
+        self._input_names = frozenset(formal.name for formal in inputs)
+        self._plans: dict[tuple[str, ...] | None, Plan] = {}
+        self._defaults: Environment = {}
+
+    @property
+    def value_names(self) -> Iterable[str]:
+        """Every name that the body itself gives a value."""
+        yield from self._input_names
+        yield from self._initializers
+        for step in self._steps:
+            yield from filter(None, step.outputs)
+
+    def plan(self, outputs: Sequence[str] | None = None) -> Plan:
+        """How to compute `outputs`: only what they need; None: the body's outputs, running every node."""
+        key = None if outputs is None else tuple(outputs)
+        if key not in self._plans:
+            self._plans[key] = self._make_plan(key)
+        return self._plans[key]
+
+    def _make_plan(self, outputs: tuple[str, ...] | None) -> Plan:
+        wanted = self.outputs if outputs is None else outputs
+        steps = self._steps if outputs is None else _needed(self._steps, outputs)
+        known: Environment = {}
+        left = []
+        for step in steps:
+            if not (step.foldable and all(self._is_constant(name, known) for name in step.uses)):
+                left.append(step)
+                continue
+            for name in step.uses:
+                self._load(name, known)
+            try:
+                results = step.execute(known)
+            except EvaluationError:  # it may never be reached; where it is, it fails again, then with reason
+                left.append(step)
+                continue
+            known.update(zip(step.outputs, results, strict=False))
+        used = {name for step in left for name in step.uses}.union(wanted)
+        for name in used:
+            if self._is_constant(name, known):
+                self._load(name, known)
+        return Plan(wanted, tuple(left), _releases(left, wanted), {name: known[name] for name in used if name in known})
+
+    def _is_constant(self, name: str, known: Environment) -> bool:
+        return name in known or (name in self._initializers and name not in self._input_names)
+
+    def _load(self, name: str, environment: Environment) -> None:
+        if name not in environment:
+            environment[name] = self._initializers[name]()
+
+    def default(self, name: str) -> Value:
+        """The initializer of an input that the caller leaves out; None where it has none."""
+        if name not in self._initializers:
+            return None
+        self._load(name, self._defaults)
+        return self._defaults[name]
+
+    def has_default(self, name: str) -> bool:
+        """Whether the input `name` may be left out."""
+        return name in self._initializers
+
+    def run(self, arguments: Sequence[Value], outer: Environment) -> list[Value]:
+        """As a subgraph: inputs by position; names that it does not define come from the scope around it."""
+        formals: Sequence[Input] = self.inputs
+        if len(arguments) < len(formals):  # up to IR version 3 initializers were listed as inputs, too
+            formals = [formal for formal in formals if formal.name not in self._initializers]
+        if len(arguments) != len(formals):
+            raise Rejected(
+                f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", Place(self.path)
+            )
+        environment = {name: outer[name] for name in self.captured}
+        for formal, value in zip(formals, arguments, strict=True):
+            if formal.type_string is not None:
+                try:
+                    value = values.as_type(value, formal.type_string)
+                except ValueError as error:
+                    raise Rejected(f"subgraph input {formal.name!r}: {error}", Place(self.path)) from error
+            environment[formal.name] = value
+        for formal in self.inputs:
+            if formal.name not in environment:
+                environment[formal.name] = self.default(formal.name)
+        return self.execute(environment, self.plan())
+
+    def run_function(self, arguments: Sequence[Value]) -> list[Value]:
+        """As a function body: inputs by position, those left out are absent."""
+        absent = [None] * (len(self.inputs) - len(arguments))
+        names = (formal.name for formal in self.inputs)
+        return self.execute(dict(zip(names, [*arguments, *absent], strict=True)), self.plan())
+
+    def execute(self, environment: Environment, plan: Plan) -> list[Value]:
+        """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
+        environment.update(plan.constants)
+        for step, releases in zip(plan.steps, plan.releases, strict=True):
+            environment.update(zip(step.outputs, step.execute(environment), strict=False))
+            for name in releases:
+                environment.pop(name, None)
+        missing = [name for name in plan.outputs if name not in environment]
+        if missing:
+            raise NotExecutable(f"nothing in the graph is called {missing[0]!r}", Place(self.path))
+        return [environment[name] for name in plan.outputs]
+
+
+def _needed(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
+    wanted = set(outputs)
+    needed = []
+    for step in reversed(steps):
+        if wanted.intersection(step.outputs):
+            needed.append(step)
+            wanted.update(step.uses)
+    return needed[::-1]
+
+
+def _releases(steps: Sequence[Step], outputs: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    kept = set(outputs)
+    releases = []
+    for step in reversed(steps):
+        last = [name for name in {*step.uses, *step.outputs} if name not in kept]
+        kept.update(last)
+        releases.append(tuple(last))
+    return tuple(reversed(releases))
