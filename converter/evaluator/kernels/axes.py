@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.registry import Call
@@ -54,3 +55,8 @@ def scalar(call: Call, tensor: Array, name: str) -> Array:
     if tensor.ndim:
         call.fail_if_strict(f"{name} must be a scalar, its shape is {list(tensor.shape)}")
     return tensor.reshape(())
+
+
+def zero(dtype: numpy.dtype[Any]) -> Array:
+    """The 0-D zero, False or empty string of a dtype."""
+    return numpy.asarray("" if dtype == object else 0).astype(dtype)

@@ -150,3 +150,35 @@ def _update(call: Call, slices: Array, positions: Array, updates: Array) -> None
             slices[positions] = function(slices[positions], updates)
     except TypeError:
         call.fail(f"reduction {reduction} is not defined for this dtype")
+
+
+@kernel("TensorScatter", since=(24,))
+def tensor_scatter(call: Call, past_cache: Array, update: Array, write_indices: Array | None = None) -> Array:
+    """TensorScatter-24."""
+    axis = nonnegative_axis(call, call.attributes["axis"], past_cache.ndim)
+    if axis == 0:
+        call.fail("axis cannot be 0, the batch dimension")
+    mode = call.attributes["mode"]
+    if mode not in ("linear", "circular"):
+        call.fail(f"mode is {mode!r}; it is linear or circular")
+    size = past_cache.shape[axis]
+    expected = list(past_cache.shape)
+    if update.ndim == past_cache.ndim:
+        expected[axis] = update.shape[axis]
+    if list(update.shape) != expected or expected[axis] > size:
+        call.fail(
+            f"update has the shape {list(update.shape)}; it may differ from past_cache, {list(past_cache.shape)}, only "
+            f"by being shorter on axis {axis}"
+        )
+    batch, length = past_cache.shape[0], update.shape[axis]
+    starts = numpy.zeros(batch, numpy.int64) if write_indices is None else write_indices
+    if starts.shape != (batch,):
+        call.fail(f"write_indices has the shape {list(starts.shape)}; it must be [{batch}]")
+    positions = starts[:, None] + numpy.arange(length)
+    if mode == "circular":
+        positions %= max(size, 1)
+    elif positions.size and (positions.min() < 0 or positions.max() >= size):
+        call.fail(f"linear mode requires write_indices + sequence_length <= {size}")
+    result = past_cache.copy()
+    numpy.moveaxis(result, axis, 1)[numpy.arange(batch)[:, None], positions] = numpy.moveaxis(update, axis, 1)
+    return result

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from converter.evaluator.kernels.axes import Array, distinct_axes, int_list, scalar
+from converter.evaluator.kernels.axes import Array, distinct_axes, int_list, scalar, zero
 from converter.evaluator.kernels.registry import Call, kernel
 
 
@@ -38,7 +38,7 @@ def pad_by_inputs(
 ) -> Array:
     """Pad from 11 on."""
     if constant_value is None:
-        value = numpy.asarray("" if data.dtype == object else 0).astype(data.dtype)
+        value = zero(data.dtype)
     else:
         value = scalar(call, constant_value, "constant_value")
     selected = range(data.ndim) if axes is None else distinct_axes(call, int_list(call, axes, "axes"), data.ndim)
@@ -116,5 +116,4 @@ def center_crop_pad(call: Call, data: Array, shape: Array) -> Array:
         else:
             begins[axis] = -excess // 2
             ends[axis] = -excess - begins[axis]
-    empty = numpy.asarray("" if data.dtype == object else 0).astype(data.dtype)
-    return _surround(data[tuple(index)], begins, ends, empty)
+    return _surround(data[tuple(index)], begins, ends, zero(data.dtype))
