@@ -52,6 +52,11 @@ def widened(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(numpy.float32) if values.dtype in _NARROW_FLOATS else values
 
 
+def as_dtype(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
+    """What was computed `widened` in the dtype that it is to have; `values` themselves where they have it already."""
+    return numpy.asarray(values).astype(dtype, copy=False)
+
+
 def narrowed(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
     """Numbers of any dtype in a dtype of ml_dtypes, rounded once to nearest even; out of range as ml_dtypes does.
 

@@ -1,0 +1,155 @@
+"""The sliding windows of convolution and pooling: where they lie, from the attributes of each version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from converter.evaluator.kernels.registry import Call
+
+Array = NDArray[Any]
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One window per output element; every field has one entry per spatial axis."""
+
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    pads_begin: Ints
+    pads_end: Ints
+    input_shape: Ints
+    output_shape: Ints
+
+    @property
+    def trivial(self) -> bool:
+        """Whether each window is the one input element at its own position."""
+        return self.output_shape == self.input_shape and all(
+            size == 1 and stride == 1 and begin == 0
+            for size, stride, begin in zip(self.kernel, self.strides, self.pads_begin, strict=True)
+        )
+
+    def padded(self, x: Array, value: Any) -> Array:
+        """`x` with `value` around it, as far as the windows reach; `x` itself where they stay inside."""
+        pads = [(0, 0), (0, 0)]
+        for axis, begin in enumerate(self.pads_begin):
+            pads.append((begin, max(0, self._reach(axis) - begin - self.input_shape[axis])))
+        if not any(map(any, pads)):
+            return x
+        shape = [begin + size + end for size, (begin, end) in zip(x.shape, pads, strict=True)]
+        result = numpy.full(shape, value, x.dtype) if value else numpy.zeros(shape, x.dtype)
+        result[tuple(slice(begin, begin + size) for size, (begin, _) in zip(x.shape, pads, strict=True))] = x
+        return result
+
+    def _reach(self, axis: int) -> int:
+        last_start = (self.output_shape[axis] - 1) * self.strides[axis]
+        return last_start + span(self.kernel[axis], self.dilations[axis])
+
+    def taps(self, padded: Array) -> Array:
+        """A view of the padded input: batch, channel, then the kernel's axes, then the output's."""
+        batch, channel, *spatial = padded.strides
+        tap_strides = [stride * dilation for stride, dilation in zip(spatial, self.dilations, strict=True)]
+        window_strides = [stride * step for stride, step in zip(spatial, self.strides, strict=True)]
+        return as_strided(
+            padded,
+            (*padded.shape[:2], *self.kernel, *self.output_shape),
+            (batch, channel, *tap_strides, *window_strides),
+            writeable=False,
+        )
+
+    def element_counts(self, *, with_pads: bool) -> Array:
+        """How many elements of the input (of its padded extent, with pads) each window covers."""
+        counts = numpy.ones((), numpy.int64)
+        for axis, size in enumerate(self.input_shape):
+            starts = numpy.arange(self.output_shape[axis]) * self.strides[axis] - self.pads_begin[axis]
+            taps = starts[:, None] + numpy.arange(self.kernel[axis]) * self.dilations[axis]
+            first = -self.pads_begin[axis] if with_pads else 0
+            end = size + self.pads_end[axis] if with_pads else size
+            counts = numpy.multiply.outer(counts, ((taps >= first) & (taps < end)).sum(axis=1))
+        return counts
+
+
+def span(size: int, dilation: int) -> int:
+    """How many input elements a kernel axis spans from its first tap to its last."""
+    return (size - 1) * dilation + 1
+
+
+def per_axis(call: Call, name: str, count: int, *, default: int, least: int) -> Ints:
+    """A list attribute with one entry per spatial axis (pads: two)."""
+    values = tuple(call.attributes.get(name) or (default,) * count)
+    if len(values) != count:
+        call.fail(f"{name} needs {count} values, it has {len(values)}")
+    if min(values, default=least) < least:
+        call.fail(f"{name} is {list(values)}; no value may be less than {least}")
+    return values
+
+
+def kernel_windows(call: Call, input_shape: Ints, kernel: Ints, *, is_pooling: bool) -> Windows:
+    """The windows that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
+    rank = len(input_shape)
+    strides = per_axis(call, "strides", rank, default=1, least=1)
+    dilations = per_axis(call, "dilations", rank, default=1, least=1)
+    pads = per_axis(call, "pads", 2 * rank, default=0, least=0)
+    auto_pad = checked_auto_pad(call)
+    spans = tuple(map(span, kernel, dilations))
+    pads_begin, pads_end = pads[:rank], pads[rank:]
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        # "the output spatial size matches the input" before 11 is "ceil(input / stride)" since; AveragePool-11's floor
+        # without ceil_mode contradicts its own auto_pad attribute and was corrected in 19.
+        output = tuple(-(-size // stride) for size, stride in zip(input_shape, strides, strict=True))
+        totals = [
+            max(0, (out - 1) * stride + extent - size)
+            for out, stride, extent, size in zip(output, strides, spans, input_shape, strict=True)
+        ]
+        pads_begin, pads_end = split_padding(totals, upper=auto_pad == "SAME_UPPER")
+    else:
+        if auto_pad == "VALID":
+            pads_begin = pads_end = (0,) * rank
+        # With VALID, both texts give the floor, whatever ceil_mode is: ceil((size - span + 1) / stride).
+        ceil_mode = bool(call.attributes.get("ceil_mode", 0)) and auto_pad != "VALID"
+        drop_late = is_pooling and call.since_version >= 22
+        output = tuple(
+            _explicit_size(call, size + begin + end - extent, stride, size + begin, ceil_mode, drop_late)
+            for size, begin, end, extent, stride in zip(input_shape, pads_begin, pads_end, spans, strides, strict=True)
+        )
+    return Windows(kernel, strides, dilations, tuple(pads_begin), tuple(pads_end), input_shape, output)
+
+
+def _explicit_size(call: Call, room: int, stride: int, right_pad_start: int, ceil_mode: bool, drop_late: bool) -> int:
+    size = (-(-room // stride) if ceil_mode else room // stride) + 1
+    if size < 0:
+        call.fail(f"the kernel is larger than the padded input, by {-room}")
+    # Since 22: "Sliding windows that would start in the right padded region are ignored."
+    late = ceil_mode and drop_late and size > 0 and (size - 1) * stride >= right_pad_start
+    return size - 1 if late else size
+
+
+def checked_auto_pad(call: Call) -> str:
+    """The attribute auto_pad, which cannot be used together with pads."""
+    auto_pad: str = call.attributes.get("auto_pad", "NOTSET")
+    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        call.fail(f"auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID, not {auto_pad!r}")
+    if auto_pad != "NOTSET" and any(call.attributes.get("pads") or ()):
+        call.fail_if_strict(f"pads cannot be used simultaneously with auto_pad {auto_pad}")
+    return auto_pad
+
+
+def split_padding(totals: Sequence[int], *, upper: bool) -> tuple[Ints, Ints]:
+    """Each total on two sides; what is odd at the end for `upper`, at the beginning otherwise."""
+    less = tuple(total // 2 for total in totals)
+    more = tuple(total - total // 2 for total in totals)
+    return (less, more) if upper else (more, less)
+
+
+def spatial_shape(call: Call, x: Array, what: str = "X") -> Ints:
+    """The spatial part of a tensor of shape (N x C x D1 x ... x Dn)."""
+    if x.ndim < 3:
+        call.fail(f"{what} must have the shape (N x C x D1 x ... x Dn), not {list(x.shape)}")
+    return x.shape[2:]
