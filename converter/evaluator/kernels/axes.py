@@ -59,4 +59,4 @@ def scalar(call: Call, tensor: Array, name: str) -> Array:
 
 def zero(dtype: numpy.dtype[Any]) -> Array:
     """The 0-D zero, False or empty string of a dtype."""
-    return numpy.asarray("" if dtype == object else 0).astype(dtype)
+    return numpy.asarray("" if dtype.kind == "O" else 0).astype(dtype)
