@@ -27,7 +27,6 @@ class Evaluator:
     def __init__(self, model: ModelProto, *, strict: bool = True, base_dir: str | None = None) -> None:
         self._body = prepare_model(model, strict=strict, base_dir=base_dir)
         self._inputs = {info.name: info for info in model.graph.input}
-        self._output_types = {info.name: dtypes.type_string(info.type) for info in model.graph.output}
 
     @property
     def input_names(self) -> list[str]:
@@ -37,7 +36,7 @@ class Evaluator:
     @property
     def output_names(self) -> list[str]:
         """The outputs of the model."""
-        return list(self._output_types)
+        return list(self._body.outputs)
 
     def run(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Value]:
         """The model's outputs, or just the values called `outputs`, which may be intermediate.
@@ -51,13 +50,6 @@ class Evaluator:
         with numpy.errstate(all="ignore"):
             plan = self._body.plan(outputs)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
-        for name, value in results.items():
-            declared = self._output_types.get(name)
-            if declared is not None:
-                try:
-                    results[name] = values.as_type(value, declared)
-                except ValueError as error:
-                    raise Rejected(f"output {name!r}: {error}") from error
         return {name: values.plain(value) for name, value in results.items()}
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Value]:

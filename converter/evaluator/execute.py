@@ -143,8 +143,8 @@ class FunctionStep(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """A formal input of a body."""
+class Formal:
+    """A formal input or output of a body, with its type where one is declared."""
 
     name: str
     type_string: str | None
@@ -167,15 +167,16 @@ class Body:
     def __init__(
         self,
         path: tuple[str, ...],
-        inputs: Sequence[Input],
-        outputs: Sequence[str],
+        inputs: Sequence[Formal],
+        outputs: Sequence[Formal],
         steps: Sequence[Step],
         initializers: Mapping[str, Callable[[], Array]],
         captured: Sequence[str],
     ) -> None:
         self.path = path
         self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
+        self.outputs = tuple(formal.name for formal in outputs)
+        self._output_types = {formal.name: formal.type_string for formal in outputs if formal.type_string}
         self.captured = tuple(captured)
         self.foldable: bool = all(step.foldable for step in steps)
         self._steps = tuple(steps)
@@ -242,7 +243,7 @@ class Body:
 
     def run(self, arguments: Sequence[Value], outer: Environment) -> list[Value]:
         """As a subgraph: inputs by position; names that it does not define come from the scope around it."""
-        formals: Sequence[Input] = self.inputs
+        formals: Sequence[Formal] = self.inputs
         if len(arguments) < len(formals):  # up to IR version 3 initializers were listed as inputs, too
             formals = [formal for formal in formals if formal.name not in self._initializers]
         if len(arguments) != len(formals):
@@ -278,7 +279,16 @@ class Body:
         missing = [name for name in plan.outputs if name not in environment]
         if missing:
             raise NotExecutable(f"nothing in the graph is called {missing[0]!r}", Place(self.path))
-        return [environment[name] for name in plan.outputs]
+        return [self._checked_output(name, environment[name]) for name in plan.outputs]
+
+    def _checked_output(self, name: str, value: Value) -> Value:
+        declared = self._output_types.get(name)
+        if declared is None:
+            return value
+        try:
+            return values.as_type(value, declared)
+        except ValueError as error:
+            raise Rejected(f"output {name!r}: {error}", Place(self.path)) from error
 
 
 def _needed(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:

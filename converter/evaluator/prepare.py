@@ -14,7 +14,7 @@ from converter import dtypes
 from converter.evaluator import values
 from converter.evaluator.delegate import find_delegate
 from converter.evaluator.errors import NotExecutable, Place, Rejected
-from converter.evaluator.execute import Body, ExpandedStep, FunctionStep, Input, KernelStep, Step
+from converter.evaluator.execute import Body, ExpandedStep, Formal, FunctionStep, KernelStep, Step
 from converter.evaluator.gate import Gate, Illegal, gate_of
 from converter.evaluator.kernels.registry import find_kernel
 from converter.history import OperatorHistory, canonical_domain, display_domain, history, latest_opset
@@ -82,8 +82,9 @@ def prepare_graph(graph: GraphProto, scope: Scope) -> Body:
     for sparse in graph.sparse_initializer:
         name = sparse.values.name
         initializers[name] = partial(_load_initializer, sparse, values.sparse_tensor_value, name, scope)
-    inputs = [Input(info.name, dtypes.type_string(info.type)) for info in graph.input]
-    return _prepare_body(inputs, [info.name for info in graph.output], graph.node, initializers, scope)
+    inputs = [Formal(info.name, dtypes.type_string(info.type)) for info in graph.input]
+    outputs = [Formal(info.name, dtypes.type_string(info.type)) for info in graph.output]
+    return _prepare_body(inputs, outputs, graph.node, initializers, scope)
 
 
 def _load_initializer(
@@ -96,8 +97,8 @@ def _load_initializer(
 
 
 def _prepare_body(
-    inputs: Sequence[Input],
-    outputs: Sequence[str],
+    inputs: Sequence[Formal],
+    outputs: Sequence[Formal],
     nodes: Sequence[NodeProto],
     initializers: Mapping[str, Callable[[], values.Array]],
     scope: Scope,
@@ -113,7 +114,7 @@ def _prepare_body(
                 raise Rejected(f"{name!r} has a value already; a graph assigns each name once", step.place)
             defined.add(name)
     captured = {name for step in steps for name in step.uses if name not in defined}
-    captured.update(name for name in outputs if name not in defined)
+    captured.update(formal.name for formal in outputs if formal.name not in defined)
     if not scope.path:
         _reject_dangling(steps, outputs, captured)
     later = {name for step in steps for name in step.outputs if name}
@@ -125,14 +126,14 @@ def _prepare_body(
     return Body(scope.path, inputs, outputs, steps, initializers, sorted(captured))
 
 
-def _reject_dangling(steps: Sequence[Step], outputs: Sequence[str], undefined: set[str]) -> None:
+def _reject_dangling(steps: Sequence[Step], outputs: Sequence[Formal], undefined: set[str]) -> None:
     for step in steps:
         for name in step.uses:
             if name in undefined:
                 raise Rejected(f"nothing in the graph gives {name!r} a value", step.place)
-    for name in outputs:
-        if name in undefined:
-            raise Rejected(f"nothing in the graph gives the output {name!r} a value", Place())
+    for output in outputs:
+        if output.name in undefined:
+            raise Rejected(f"nothing in the graph gives the output {output.name!r} a value", Place())
 
 
 def _sorted_steps(steps: list[Step], name: str, scope: Scope, user: Step) -> list[Step]:
@@ -274,8 +275,9 @@ def _prepare_function(
             attributes,
             (*scope.calls, key),
         )
-        inputs = [Input(name, None) for name in function.input]
-        body = _prepare_body(inputs, function.output, function.node, {}, inner)
+        inputs = [Formal(name, None) for name in function.input]
+        outputs = [Formal(name, None) for name in function.output]
+        body = _prepare_body(inputs, outputs, function.node, {}, inner)
         if body.captured:
             raise Rejected(f"nothing in the function gives {body.captured[0]!r} a value", Place(inner.path))
         prepared[key, bound] = body
