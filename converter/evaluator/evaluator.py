@@ -19,13 +19,21 @@ class Evaluator:
     """A model prepared once, to be run many times.
 
     `strict=False` lets pass what only the text forbids and old exporters commonly did; types, counts and attributes are
-    checked all the same. `base_dir` is the folder of the model's external data.
+    checked all the same. `base_dir` is the folder of the model's external data. A node that runs its subgraph more often than `iteration_limit` ends
+    in NotExecutable.
 
     Raises Rejected for an illegal model and NotExecutable for one that needs what this evaluator lacks.
     """
 
-    def __init__(self, model: ModelProto, *, strict: bool = True, base_dir: str | None = None) -> None:
-        self._body = prepare_model(model, strict=strict, base_dir=base_dir)
+    def __init__(
+        self,
+        model: ModelProto,
+        *,
+        strict: bool = True,
+        base_dir: str | None = None,
+        iteration_limit: int | None = None,
+    ) -> None:
+        self._body = prepare_model(model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit)
         self._inputs = {info.name: info for info in model.graph.input}
 
     @property
@@ -104,13 +112,18 @@ def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> No
 
 
 def run_node(
-    node: NodeProto, inputs: Sequence[Value], opset_imports: Mapping[str, int], *, strict: bool = True
+    node: NodeProto,
+    inputs: Sequence[Value],
+    opset_imports: Mapping[str, int],
+    *,
+    strict: bool = True,
+    iteration_limit: int | None = None,
 ) -> list[Value]:
     """Execute one node on `inputs`, one per input name (None: absent); gives a value per output name.
 
     An input of an optional type is a `values.Optional`, an empty sequence a `values.Sequence`.
     """
-    step = prepare_node(node, opset_imports, strict=strict)
+    step = prepare_node(node, opset_imports, strict=strict, iteration_limit=iteration_limit)
     if len(inputs) != len(step.inputs):
         raise EvaluationError(f"{len(step.inputs)} inputs are named, {len(inputs)} were given", step.place)
     environment = {

@@ -51,11 +51,21 @@ class Step(ABC):
 class NodeCall:
     """One execution of a node, as its kernel sees it: implements registry.Call."""
 
-    __slots__ = ("_environment", "_step", "attributes", "node", "output_count", "since_version", "strict")
+    __slots__ = (
+        "_environment",
+        "_iterations",
+        "_step",
+        "attributes",
+        "node",
+        "output_count",
+        "since_version",
+        "strict",
+    )
 
     def __init__(self, step: KernelStep, environment: Environment) -> None:
         self._step = step
         self._environment = environment
+        self._iterations = 0
         self.node = step.node
         self.since_version = step.place.since_version
         self.attributes = step.attributes
@@ -64,6 +74,10 @@ class NodeCall:
 
     def run_subgraph(self, attribute: str, inputs: Sequence[Value]) -> list[Value]:
         """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
+        limit = self._step.iteration_limit
+        if limit is not None and self._iterations >= limit:
+            raise NotExecutable(f"more than {limit} iterations", self._step.place)
+        self._iterations += 1
         return self._step.bodies[attribute].run(inputs, self._environment)
 
     def fail(self, clause: str) -> NoReturn:
@@ -90,12 +104,14 @@ class KernelStep(Step):
         kernel: Kernel,
         attributes: Mapping[str, Any],
         strict: bool,
+        iteration_limit: int | None,
     ) -> None:
         super().__init__(node, place, bodies, foldable)
         self.gate = gate
         self.kernel = kernel
         self.attributes = attributes
         self.strict = strict
+        self.iteration_limit = iteration_limit
         self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
 
     def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
@@ -104,6 +120,16 @@ class KernelStep(Step):
         if type(results) is not tuple:
             results = (results,)
         return self.gate.check_outputs(results, bindings, self.outputs)
+
+
+Description = tuple[str | None, tuple[int, ...] | None]
+"""An input's type and shape, None where it has none."""
+
+
+def _described(value: Value) -> Description:
+    if value is None:
+        return None, None
+    return values.type_of(value), getattr(value, "shape", None)
 
 
 class ExpandedStep(Step):
@@ -115,19 +141,19 @@ class ExpandedStep(Step):
         place: Place,
         foldable: bool,
         gate: Gate,
-        expand: Callable[[tuple[str | None, ...]], Body],
+        expand: Callable[[tuple[Description, ...]], Body],
     ) -> None:
         super().__init__(node, place, {}, foldable)
         self.gate = gate
         self._expand = expand
-        self._bodies: dict[tuple[str | None, ...], Body] = {}
+        self._bodies: dict[tuple[Description, ...], Body] = {}
 
     def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
         bindings = self.gate.check_inputs(inputs)
-        types = tuple(None if value is None else values.type_of(value) for value in inputs)
-        if types not in self._bodies:
-            self._bodies[types] = self._expand(types)
-        results = self._bodies[types].run_function(inputs)
+        described = tuple(_described(value) for value in inputs)
+        if described not in self._bodies:
+            self._bodies[described] = self._expand(described)
+        results = self._bodies[described].run_function(inputs)
         return self.gate.check_outputs(results, bindings, self.outputs)
 
 

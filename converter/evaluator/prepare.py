@@ -14,7 +14,7 @@ from converter import dtypes
 from converter.evaluator import values
 from converter.evaluator.delegate import find_delegate
 from converter.evaluator.errors import NotExecutable, Place, Rejected
-from converter.evaluator.execute import Body, ExpandedStep, Formal, FunctionStep, KernelStep, Step
+from converter.evaluator.execute import Body, Description, ExpandedStep, Formal, FunctionStep, KernelStep, Step
 from converter.evaluator.gate import Gate, Illegal, gate_of
 from converter.evaluator.kernels.registry import find_kernel
 from converter.history import OperatorHistory, canonical_domain, display_domain, history, latest_opset
@@ -32,6 +32,7 @@ class Library:
     functions: Mapping[FunctionKey, FunctionProto] = field(default_factory=dict)
     base_dir: str | None = None
     strict: bool = True
+    iteration_limit: int | None = None
     prepared: dict[object, Body] = field(default_factory=dict)
     """Function bodies by function and the attributes of the call."""
 
@@ -49,7 +50,7 @@ class Scope:
     """The functions that are being prepared, to find one that calls itself."""
 
 
-def prepare_model(model: ModelProto, *, strict: bool, base_dir: str | None) -> Body:
+def prepare_model(model: ModelProto, *, strict: bool, base_dir: str | None, iteration_limit: int | None) -> Body:
     """The main graph of a model. Raises EvaluationError for what is illegal or not executable in it."""
     functions: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
@@ -60,7 +61,7 @@ def prepare_model(model: ModelProto, *, strict: bool, base_dir: str | None) -> B
     opsets = opset_imports(model.opset_import)
     if not opsets and model.ir_version < 3:
         opsets = {"": 1}  # IR versions before 3 had no opset_import
-    scope = Scope(Library(functions, base_dir, strict), opsets)
+    scope = Scope(Library(functions, base_dir, strict, iteration_limit), opsets)
     return prepare_graph(model.graph, scope)
 
 
@@ -223,7 +224,15 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         except Exception as error:  # onnx raises all kinds
             raise Illegal(f"an attribute cannot be read: {error}") from error
         return KernelStep(
-            node, place, bodies, foldable, gate=gate, kernel=kernel, attributes=attributes, strict=scope.library.strict
+            node,
+            place,
+            bodies,
+            foldable,
+            gate=gate,
+            kernel=kernel,
+            attributes=attributes,
+            strict=scope.library.strict,
+            iteration_limit=scope.library.iteration_limit,
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
@@ -263,14 +272,18 @@ def _prepare_call(node: NodeProto, function: FunctionProto, scope: Scope, place:
 
 
 def _prepare_function(
-    function: FunctionProto, key: FunctionKey, attributes: Mapping[str, AttributeProto], scope: Scope
+    function: FunctionProto,
+    key: FunctionKey,
+    attributes: Mapping[str, AttributeProto],
+    scope: Scope,
+    opsets: Mapping[str, int] | None = None,
 ) -> Body:
     bound = tuple(sorted((name, attribute.SerializeToString()) for name, attribute in attributes.items()))
     prepared = scope.library.prepared
     if (key, bound) not in prepared:
         inner = Scope(
             scope.library,
-            opset_imports(function.opset_import),
+            {**(opsets or {}), **opset_imports(function.opset_import)},
             (*scope.path, f"function {display_domain(key[0])}.{function.name}"),
             attributes,
             (*scope.calls, key),
@@ -293,29 +306,34 @@ def _prepare_expansion(node: NodeProto, place: Place, scope: Scope, gate: Gate, 
         raise NotExecutable("there is no kernel for this version", place)
     version = max((version for version in versions if version <= opset), default=min(versions))
 
-    def expand(types: tuple[str | None, ...]) -> Body:
+    def expand(inputs: tuple[Description, ...]) -> Body:
         if dependent:
-            type_protos = [values.type_proto(kind).SerializeToString() if kind else b"" for kind in types]
+            type_protos = [values.type_proto(*described).SerializeToString() for described in inputs]
             serialized = schema.get_context_dependent_function_with_opset_version(
                 version, node.SerializeToString(), type_protos
             )
         else:
             serialized = schema.get_function_with_opset_version(version)
         function = FunctionProto.FromString(serialized)
+        if not function.node:
+            raise NotExecutable("there is no kernel, and the schema's function does not cover these inputs", place)
+        del function.output[len(node.output) :]  # the function may leave out what is not asked for
         attributes: dict[str, Any] = {
             name: attribute.default_value
             for name, attribute in schema.attributes.items()
             if attribute.default_value.type != AttributeProto.UNDEFINED
         }
         attributes.update({attribute.name: attribute for attribute in node.attribute})
-        return _prepare_function(function, (place.domain, node.op_type, f"{version} {types}"), attributes, scope)
+        key = (place.domain, node.op_type, f"{version} {len(node.output)} {inputs}")
+        return _prepare_function(function, key, attributes, scope, scope.opsets)
 
     return ExpandedStep(node, place, foldable, gate, expand)
 
 
-def prepare_node(node: NodeProto, opsets: Mapping[str, int], *, strict: bool) -> Step:
+def prepare_node(node: NodeProto, opsets: Mapping[str, int], *, strict: bool, iteration_limit: int | None) -> Step:
     """One node by itself; its subgraphs cannot see anything outside."""
-    scope = Scope(Library(strict=strict), {canonical_domain(domain): opset for domain, opset in opsets.items()})
+    library = Library(strict=strict, iteration_limit=iteration_limit)
+    scope = Scope(library, {canonical_domain(domain): opset for domain, opset in opsets.items()})
     step = _prepare_step(node, 0, scope)
     captured = {name for body in step.bodies.values() for name in body.captured}
     if captured:

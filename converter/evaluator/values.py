@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy
@@ -224,11 +223,12 @@ def attribute_value(attribute: AttributeProto, base_dir: str | None = None) -> A
     return list(value)
 
 
-@cache
-def type_proto(type_string: str) -> TypeProto:
-    """The inverse of `dtypes.type_string`, without shapes."""
+def type_proto(type_string: str | None, shape: tuple[int, ...] | None = None) -> TypeProto:
+    """The inverse of `dtypes.type_string`, with the shape of a tensor; without a type the empty TypeProto."""
+    if type_string is None:
+        return TypeProto()
     if (dtype := dtypes.dtype_of_type(type_string)) is not None:
-        return onnx.helper.make_tensor_type_proto(dtypes.element_type(dtype), None)
+        return onnx.helper.make_tensor_type_proto(dtypes.element_type(dtype), shape)
     if type_string.startswith("seq("):
         return onnx.helper.make_sequence_type_proto(type_proto(type_string[4:-1]))
     if type_string.startswith("optional("):

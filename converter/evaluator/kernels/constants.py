@@ -15,16 +15,12 @@ from converter.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
 
-_ONLY_VALUE = (1, 9)
 
-
-@kernel("Constant", since=(*_ONLY_VALUE, 11, 12, 13, 19, 21, 23, 24, 25))
+@kernel("Constant", since=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25))
 def constant(call: Call) -> Array:
-    given = [name for name in call.attributes if name == "value" or "value_" in name or name == "sparse_value"]
-    if len(given) != 1:
-        call.fail(f"exactly one of the attributes with a value must be given, not {', '.join(sorted(given)) or 'none'}")
-    name = given[0]
-    value = call.attributes[name]
+    if len(call.attributes) != 1:
+        call.fail(f"exactly one attribute must be given, not {', '.join(sorted(call.attributes)) or 'none'}")
+    name, value = next(iter(call.attributes.items()))
     match name:
         case "value_int" | "value_ints":
             return numpy.array(value, dtype=numpy.int64)

@@ -55,8 +55,9 @@ def sequence_erase(call: Call, sequence: values.Sequence, position: Array | None
 
 
 def _position(call: Call, position: Array, length: int, highest: int) -> int:
-    if position.shape != ():
-        call.fail_if_strict(f"position must be a scalar, not of shape {position.shape}")
+    # "It must be a scalar" says the text; the node tests for the operator give a tensor of shape [1], too.
+    if position.size != 1:
+        call.fail(f"position must be a scalar, not of shape {position.shape}")
     index = int(position.item())
     if not -length <= index <= highest:
         call.fail(f"position must be in [{-length}, {highest}], not {index}")
@@ -86,7 +87,8 @@ def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> 
         if split.ndim != 1 or (split < 0).any() or split.sum() != size:
             call.fail(f"split must be lengths that add up to {size}, not {split.tolist()}")
         boundaries = numpy.cumsum(split)[:-1].tolist()
-    parts = numpy.split(tensor, boundaries, axis) if size or (split is not None and split.size) else []
+    has_parts = split.size > 0 if split is not None and split.ndim else size > 0
+    parts = numpy.split(tensor, boundaries, axis) if has_parts else []
     if split is None and not call.attributes["keepdims"]:
         parts = [part.squeeze(axis) for part in parts]
     return values.Sequence(parts, f"seq({values.type_of(tensor)})")

@@ -1,0 +1,93 @@
+"""The tests that the installed onnx carries: models with inputs and the outputs that its authors expect."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.loader import load_model_tests
+
+FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model with its data sets, each a list of inputs and a list of outputs in the order of the graph."""
+
+    name: str
+    model: onnx.ModelProto
+    data_sets: list[tuple[list[Any], list[Any]]] = field(repr=False)
+    rtol: float = 1e-3
+    atol: float = 1e-7
+
+    @property
+    def operator(self) -> str:
+        """The operator that the case is about: its first node's."""
+        return self.model.graph.node[0].op_type if self.model.graph.node else "no node"
+
+    @property
+    def opset(self) -> int:
+        return next((entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx")), 0)
+
+    def inputs(self, data_set: int = 0) -> dict[str, Any]:
+        names = [info.name for info in self.model.graph.input]
+        return dict(zip(names, map(_decoded, self.data_sets[data_set][0]), strict=False))
+
+    def expected(self, data_set: int = 0) -> list[Any]:
+        return [_decoded(value) for value in self.data_sets[data_set][1]]
+
+
+def _decoded(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+@cache
+def node_cases() -> tuple[Case, ...]:
+    """onnx.backend.test.case.node, which computes its expected outputs while it is collected."""
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = collect_testcases(None)
+    return tuple(
+        Case(case.name, case.model, [(list(i), list(o)) for i, o in case.data_sets], case.rtol, case.atol)
+        for case in found
+    )
+
+
+@cache
+def folder_cases() -> tuple[Case, ...]:
+    """The suites of model files."""
+    found = [test for folder in FOLDERS for test in load_model_tests(kind=folder)]
+    return tuple(_read_case(test.name, Path(test.model_dir), test.rtol, test.atol) for test in found)
+
+
+def _read_case(name: str, folder: Path, rtol: float, atol: float) -> Case:
+    model = onnx.load(folder / "model.onnx")
+    data_sets = [
+        (
+            _read_values(data, "input", [info.type for info in model.graph.input]),
+            _read_values(data, "output", [info.type for info in model.graph.output]),
+        )
+        for data in sorted(folder.glob("test_data_set_*"))
+    ]
+    return Case(name, model, data_sets, rtol, atol)
+
+
+def _read_values(folder: Path, kind: str, types: list[onnx.TypeProto]) -> list[Any]:
+    files = [folder / f"{kind}_{index}.pb" for index in range(len(types))]
+    return [_read_value(file, declared) for file, declared in zip(files, types, strict=True) if file.exists()]
+
+
+def _read_value(file: Path, declared: onnx.TypeProto) -> Any:
+    match declared.WhichOneof("value"):
+        case "sequence_type":
+            return numpy_helper.to_list(onnx.SequenceProto.FromString(file.read_bytes()))
+        case "optional_type":
+            return numpy_helper.to_optional(onnx.OptionalProto.FromString(file.read_bytes()))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(file.read_bytes()))
