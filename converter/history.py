@@ -121,6 +121,11 @@ class Definition:
             for attribute in self.schema.attributes.values()
         )
 
+    @property
+    def is_random(self) -> bool:
+        """Whether two runs on equal inputs may differ."""
+        return self.schema.node_determinism == OpSchema.NodeDeterminism.NonDeterministic
+
     @cached_property
     def signature(self) -> object:
         """What has to be the same for two versions to differ in their types and text only."""

@@ -53,10 +53,15 @@ class KernelKey:
 
 
 _kernels: dict[KernelKey, Kernel] = {}
+_shape_readers: set[KernelKey] = set()
 
 
-def kernel(operator: str, since: Sequence[int], *, domain: str = "") -> Callable[[K], K]:
+def kernel(
+    operator: str, since: Sequence[int], *, domain: str = "", reads_only_shapes: bool = False
+) -> Callable[[K], K]:
     """Declare the decorated function as the kernel of `operator` at the since-versions `since`.
+
+    `reads_only_shapes` says that the result depends on the inputs' shapes alone, so that it is a constant wherever those are.
 
     The function is called as `function(call, *inputs)`, an absent optional input being None, and returns one value or a
     tuple of them. Values: tensor -> numpy.ndarray (ml_dtypes for the dtypes that numpy lacks; strings as dtype object),
@@ -71,6 +76,8 @@ def kernel(operator: str, since: Sequence[int], *, domain: str = "") -> Callable
             if key in _kernels:
                 raise ValueError(f"two kernels for {key}: {_kernels[key].__qualname__} and {function.__qualname__}")
             _kernels[key] = function
+            if reads_only_shapes:
+                _shape_readers.add(key)
         return function
 
     return register
@@ -87,6 +94,12 @@ def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None
     """The kernel of exactly this definition, or None where it has none of our own."""
     _import_all()
     return _kernels.get(KernelKey(domain, operator, since_version))
+
+
+def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
+    """Whether the kernel of this definition looks at nothing but its inputs' shapes."""
+    _import_all()
+    return KernelKey(domain, operator, since_version) in _shape_readers
 
 
 def all_kernels() -> Mapping[KernelKey, Kernel]:

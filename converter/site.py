@@ -1,0 +1,440 @@
+"""What a rule sees of a node and may do to it.
+
+A rule either edits the node in place (attributes, inputs) or emits nodes that take its place. Emitted nodes live at the
+far side of the cell, or at any opset that the rule names; the walk takes them on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy
+import onnx
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
+
+from converter import history
+from converter.dtypes import dtype_of_type, element_type, numpy_dtype
+from converter.facts import Array, tensor_of
+from converter.history import Cell
+from converter.refusal import SiteRefused, Why
+
+if TYPE_CHECKING:
+    from converter.walk import ScopeWalk
+
+Dims = list[int | str | None]
+
+
+def encode_attribute(attribute: AttributeProto, value: Any) -> None:
+    """Write a Python value into an attribute: int, float, str, bytes, array, graph, or a list of one kind.
+
+    An empty list becomes INTS. Raises TypeError for anything else.
+    """
+    if isinstance(value, bool | int | numpy.integer):
+        attribute.type, attribute.i = AttributeProto.INT, int(value)
+    elif isinstance(value, float | numpy.floating):
+        attribute.type, attribute.f = AttributeProto.FLOAT, float(value)
+    elif isinstance(value, str | bytes):
+        attribute.type = AttributeProto.STRING
+        attribute.s = value.encode() if isinstance(value, str) else value
+    elif isinstance(value, numpy.ndarray):
+        attribute.type = AttributeProto.TENSOR
+        attribute.t.CopyFrom(tensor_of(value))
+    elif isinstance(value, TensorProto):
+        attribute.type = AttributeProto.TENSOR
+        attribute.t.CopyFrom(value)
+    elif isinstance(value, GraphProto):
+        attribute.type = AttributeProto.GRAPH
+        attribute.g.CopyFrom(value)
+    elif isinstance(value, TypeProto):
+        attribute.type = AttributeProto.TYPE_PROTO
+        attribute.tp.CopyFrom(value)
+    elif isinstance(value, Sequence):
+        _encode_list(attribute, value)
+    else:
+        raise TypeError(f"no attribute kind for {type(value).__name__}")
+
+
+def _encode_list(attribute: AttributeProto, values: Sequence[Any]) -> None:
+    if all(isinstance(value, int | numpy.integer) for value in values):
+        attribute.type = AttributeProto.INTS
+        attribute.ints.extend(int(value) for value in values)
+    elif all(isinstance(value, int | float | numpy.floating) for value in values):
+        attribute.type = AttributeProto.FLOATS
+        attribute.floats.extend(float(value) for value in values)
+    elif all(isinstance(value, str | bytes) for value in values):
+        attribute.type = AttributeProto.STRINGS
+        attribute.strings.extend(value.encode() if isinstance(value, str) else value for value in values)
+    elif all(isinstance(value, GraphProto) for value in values):
+        attribute.type = AttributeProto.GRAPHS
+        attribute.graphs.extend(values)
+    else:
+        raise TypeError("a list attribute holds values of one kind")
+
+
+class Operators:
+    """Emits nodes as the specification writes them: `op.Clip(x, low, high)` -> the name of its output.
+
+    Inputs are value names, "" (or None) for an absent optional one; attributes are keywords. `outputs=2` gives a tuple of
+    two names; `to=` and `dtype=` take dtype names ("float") as well as numbers.
+    """
+
+    def __init__(self, site: Site, opset: int, domain: str, sink: list[tuple[NodeProto, int]]) -> None:
+        self._site = site
+        self._opset = opset
+        self._domain = domain
+        self._sink = sink
+
+    def __getattr__(self, operator: str) -> Callable[..., Any]:
+        if operator.startswith("__"):
+            raise AttributeError(operator)
+        return partial(self._emit, operator)
+
+    def _emit(self, operator: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> Any:
+        node = NodeProto(op_type=operator, domain=self._domain)
+        node.input.extend(name or "" for name in inputs)
+        node.output.extend(self._site.fresh_name(operator) for _ in range(outputs))
+        for name, value in attributes.items():
+            if value is not None:
+                attribute = node.attribute.add(name=name)
+                is_dtype = name in ("to", "dtype") and isinstance(value, str) and self._opset >= 6
+                encode_attribute(attribute, element_type(value) if is_dtype else value)
+        self._sink.append((node, self._opset))
+        self._site.scope.register(node, self._opset, self._domain)
+        return node.output[0] if outputs == 1 else tuple(node.output)
+
+
+class Site:
+    """A node in its scope, on its way across one cell."""
+
+    __slots__ = ("_is_edited", "cell", "emitted", "is_replaced", "node", "rounding", "scope")
+
+    def __init__(self, node: NodeProto, cell: Cell, scope: ScopeWalk) -> None:
+        self.node = node
+        self.cell = cell
+        self.scope = scope
+        self.emitted: list[tuple[NodeProto, int]] = []
+        """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""
+        self.is_replaced = False
+        self._is_edited = False
+        self.rounding: tuple[int, str] | None = None
+
+    @property
+    def touched(self) -> bool:
+        """Whether the rule has done anything."""
+        return self._is_edited or self.is_replaced or bool(self.emitted)
+
+    # Refusing
+
+    def refuse(self, why: Why, sentence: str) -> NoReturn:
+        """Give up on this site: `sentence` tells a person what stands in the way and, where possible, what to do."""
+        raise SiteRefused(why, sentence)
+
+    def rounds(self, ulps: int, because: str) -> None:
+        """Say that the rewrite rounds here, and within how many units in the last place of the largest magnitude."""
+        self.rounding = (ulps, because)
+
+    # Attributes
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether the node sets the attribute, be it by reference."""
+        return any(attribute.name == name for attribute in self.node.attribute)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute's value: int, float, str, list, TensorProto, GraphProto; `default` where the node has none.
+
+        Refuses where it is a reference to a function's parameter (the walk then inlines the function).
+        """
+        for attribute in self.node.attribute:
+            if attribute.name == name:
+                return self._decode(attribute)
+        return default
+
+    def pop_attribute(self, name: str, default: Any = None) -> Any:
+        """`attribute`, and the node loses it."""
+        for position, attribute in enumerate(self.node.attribute):
+            if attribute.name == name:
+                value = self._decode(attribute)
+                del self.node.attribute[position]
+                self._is_edited = True
+                return value
+        return default
+
+    def set_attribute(self, name: str, value: Any) -> None:
+        """Set an attribute, replacing what it was."""
+        self.remove_attribute(name)
+        self._is_edited = True
+        encode_attribute(self.node.attribute.add(name=name), value)
+
+    def remove_attribute(self, name: str) -> None:
+        """Drop an attribute if the node has it, whatever it is."""
+        for position, attribute in enumerate(self.node.attribute):
+            if attribute.name == name:
+                del self.node.attribute[position]
+                self._is_edited = True
+                return
+
+    def rename_attribute(self, name: str, new_name: str) -> None:
+        """Rename an attribute, references included."""
+        for attribute in self.node.attribute:
+            if attribute.name == name:
+                attribute.name = new_name
+                self._is_edited = True
+
+    def _decode(self, attribute: AttributeProto) -> Any:
+        if attribute.ref_attr_name:
+            self.refuse(
+                Why.ATTRIBUTE_REFERENCE,
+                f"attribute {attribute.name} is the function's parameter {attribute.ref_attr_name}, whose value is "
+                "only known at each call",
+            )
+        if attribute.type == AttributeProto.INTS:
+            return list(attribute.ints)
+        value = onnx.helper.get_attribute_value(attribute)
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+    # Inputs and outputs
+
+    def input(self, position: int) -> str:
+        """The name of an input; "" where it is absent."""
+        return self.node.input[position] if position < len(self.node.input) else ""
+
+    def output(self, position: int) -> str:
+        """The name of an output; "" where it is not asked for."""
+        return self.node.output[position] if position < len(self.node.output) else ""
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self.node.input)
+
+    def set_input(self, position: int, name: str) -> None:
+        """Give the node another input, absent ones before it being written as ""."""
+        while len(self.node.input) <= position:
+            self.node.input.append("")
+        self._drop(self.node.input[position])
+        self.node.input[position] = name
+        self._is_edited = True
+        self._trim()
+
+    def append_input(self, name: str) -> None:
+        """Give the node one more input."""
+        self.node.input.append(name)
+        self._is_edited = True
+
+    def remove_input(self, position: int) -> None:
+        """Take an input away; later ones move up. Nothing happens where it does not exist."""
+        if position < len(self.node.input):
+            self._drop(self.node.input[position])
+            del self.node.input[position]
+            self._is_edited = True
+        self._trim()
+
+    def _trim(self) -> None:
+        while self.node.input and not self.node.input[-1]:
+            del self.node.input[-1]
+
+    def _drop(self, name: str) -> None:
+        if name:
+            self.scope.dropped_uses.append(name)
+
+    def pop_optional_constant_input(self, position: int, *, refuse: Why = Why.INPUT_NOT_CONSTANT) -> Array | None:
+        """Take an input away and give its value; None where it is absent.
+
+        Refuses where the value is computed at run time, or can be overridden by the caller.
+        """
+        name = self.input(position)
+        if not name:
+            self.remove_input(position)
+            return None
+        value = self.constant_value(name)
+        if value is None:
+            reason = (
+                "is an initializer that is also a graph input, so that a caller can override it"
+                if self.scope.facts.is_initializer(name)
+                else "is computed at run time"
+            )
+            self.refuse(
+                refuse, f"input {position} ({name!r}) {reason}, and it has to be an attribute at opset {self.opset}"
+            )
+        self.remove_input(position)
+        return value
+
+    # Facts
+
+    @property
+    def opset(self) -> int:
+        """The opset at which the node arrives on the far side, and emitted nodes live by default."""
+        return self.cell.landing_opset
+
+    def constant_value(self, value: str | int) -> Array | None:
+        """The value of an input, by name or position, if it is constant; None otherwise."""
+        return self.scope.facts.constant(self._name(value))
+
+    def dtype(self, value: str | int) -> str:
+        """The dtype of a tensor, by name or input position: "float". Refuses where it is not known."""
+        name = self._name(value)
+        found = self.scope.facts.type_string(name)
+        if found is None:
+            self.refuse(Why.DTYPE_UNKNOWN, f"the dtype of {name!r} decides here, and it is not known")
+        return dtype_of_type(found) or found
+
+    def type_string(self, value: str | int) -> str | None:
+        """The type of a value as the schemas spell it ("seq(tensor(float))"); None where it is not known."""
+        return self.scope.facts.type_string(self._name(value))
+
+    def type_of(self, value: str | int) -> TypeProto | None:
+        """The type of a value with as much of its shape as is known; None where nothing is."""
+        return self.scope.facts.type_of(self._name(value))
+
+    def shape(self, value: str | int) -> Dims | None:
+        """The shape of a tensor: a number, a symbol or None per dimension; None where the rank is not known."""
+        return self.scope.facts.shape(self._name(value))
+
+    def rank(self, value: str | int, *, because: str = "") -> int:
+        """The rank of a tensor. Refuses where it is not known; `because` says what it is needed for."""
+        shape = self.shape(value)
+        if shape is None:
+            reason = because or "it decides here"
+            self.refuse(Why.RANK_UNKNOWN, f"the rank of {self._name(value)!r} is not known, and {reason}")
+        return len(shape)
+
+    def static_shape(self, value: str | int, *, because: str = "") -> list[int]:
+        """The shape of a tensor, all numbers. Refuses where a dimension is not known."""
+        name = self._name(value)
+        shape = self.shape(name)
+        reason = because or "it decides here"
+        if shape is None:
+            self.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} is not known, and {reason}")
+        dims = [dim for dim in shape if isinstance(dim, int)]
+        if len(dims) < len(shape):
+            shown = ", ".join("?" if dim is None else str(dim) for dim in shape)
+            self.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} is only known as [{shown}], and {reason}")
+        return dims
+
+    def _name(self, value: str | int) -> str:
+        return value if isinstance(value, str) else self.input(value)
+
+    @property
+    def target(self) -> int:
+        """The opset of the cell's domain that the whole walk is going to: for the choice between exact forms."""
+        return self.scope.target(self.cell.domain)
+
+    # Emitting
+
+    @property
+    def op(self) -> Operators:
+        """Emits nodes at the far side's opset."""
+        return self.op_at(self.opset)
+
+    def op_at(self, opset: int) -> Operators:
+        """Emits nodes written for `opset`; the walk takes them to the target from there."""
+        return Operators(self, opset, self.cell.domain, self.emitted)
+
+    def op_in(self, domain: str, opset: int) -> Operators:
+        """Emits nodes of another domain, written for `opset` of it."""
+        return Operators(self, opset, domain, self.emitted)
+
+    def fresh_name(self, hint: str) -> str:
+        """A name that nothing in the model has, made from the node's own."""
+        base = next((name for name in self.node.output if name), "") or self.node.name or self.node.op_type
+        return self.scope.names.fresh(f"{base}_{hint}")
+
+    def constant(self, array: Array, hint: str = "constant") -> str:
+        """The name of a constant value; equal ones share one initializer per scope."""
+        return self.scope.constant(self, array, hint)
+
+    def constant_int64(self, values: Sequence[int], hint: str = "axes") -> str:
+        """The name of a constant int64 vector."""
+        return self.constant(numpy.array(values, dtype=numpy.int64), hint)
+
+    def scalar(self, value: Any, dtype: str, hint: str = "constant") -> str:
+        """The name of a constant of rank 0."""
+        return self.constant(numpy.array(value, dtype=numpy_dtype(dtype)), hint)
+
+    def subgraph(self, build: Callable[[Operators], Sequence[str]], *, opset: int | None = None) -> GraphProto:
+        """A subgraph without inputs for an emitted node: `build` emits its nodes and returns the output names.
+
+        Every output has to be computed in it, not captured: an outer value goes through Identity.
+        """
+        written_for = opset or self.opset
+        sink: list[tuple[NodeProto, int]] = []
+        outputs = build(Operators(self, written_for, self.cell.domain, sink))
+        return self.scope.finish_subgraph(self, sink, outputs)
+
+    def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
+        """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""
+        position = len(self.emitted)
+        count = outputs or len(self.node.output)
+        result = self.op_in(self.node.domain, self.opset)._emit(self.node.op_type, *inputs, outputs=count, **changed)
+        copied = self.emitted[position][0]
+        copied.attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in changed)
+        # Registered again: its facts depend on the attributes that it has just been given.
+        self.scope.register(copied, self.opset, self.node.domain)
+        return result
+
+    def carry(self, dtype: str) -> None:
+        """Compute in the wider `dtype`: cast in, the same operator, cast out. For operators with one type variable."""
+        narrow = self.dtype(0)
+        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        assert definition is not None
+        formals = definition.schema.inputs
+        op = self.op
+        wide = []
+        for position, name in enumerate(self.node.input):
+            formal = formals[min(position, len(formals) - 1)]
+            same_type = formal.type_str == formals[0].type_str
+            wide.append(op.Cast(name, to=dtype) if name and same_type else name)
+        self.replace(op.Cast(self.copy(*wide), to=narrow))
+
+    # Replacing
+
+    def replace(self, *values: str | None) -> None:
+        """Let emitted values take the places of the node's outputs, in order, and drop the node.
+
+        A value that no emitted node computes, or that serves twice, goes through an Identity.
+        """
+        producers = {name: node for node, _ in self.emitted for name in node.output}
+        taken: set[str] = set()
+        for output, value in zip(self.node.output, values, strict=False):
+            if not output:
+                continue
+            if not value:
+                self.refuse(Why.NO_EQUIVALENT, f"output {output!r} has no counterpart at opset {self.opset}")
+            if value not in producers or value in taken:
+                node = NodeProto(op_type="Identity", input=[value], output=[output])
+                self.emitted.append((node, max(self.opset, 1)))
+                continue
+            taken.add(value)
+            self._rename_emitted(value, output)
+        self.is_replaced = True
+
+    def _rename_emitted(self, old: str, new: str) -> None:
+        for node, _ in self.emitted:
+            for names in (node.input, node.output):
+                for position, name in enumerate(names):
+                    if name == old:
+                        names[position] = new
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.GRAPH:
+                    rename_captured(attribute.g, old, new)
+
+    def become(self, operator: str, *, opset: int | None = None) -> None:
+        """Let the node be another operator from here on, with the attributes and inputs that it has now."""
+        self.node.op_type = operator
+        self.emitted.append((self.node, opset or self.opset))
+        self.is_replaced = True
+
+
+def rename_captured(graph: GraphProto, old: str, new: str) -> None:
+    """Let a subgraph (and those inside it) read `new` where it read the outer value `old`."""
+    for node in graph.node:
+        for position, name in enumerate(node.input):
+            if name == old:
+                node.input[position] = new
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                rename_captured(attribute.g, old, new)
+    for output in graph.output:
+        if output.name == old:
+            output.name = new

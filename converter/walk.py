@@ -1,0 +1,308 @@
+"""Takes every node of every scope from one opset to another, by the rules, and keeps the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+from converter import history
+from converter.dtypes import dtype_of_type, name_of_numpy_dtype
+from converter.facts import Array, ModelFacts, ScopeFacts, called_function_key, imported_opsets, tensor_of
+from converter.history import Cell, canonical_domain
+from converter.names import Names
+from converter.refusal import Refusal, SiteRefused, Why
+from converter.routes import Leg, Route, Routes, lost_type_sentence
+from converter.rule import Rule
+from converter.rulebook import RuleBook
+from converter.site import Site
+from converter.sweep import drop_unused
+from converter.trace import ConversionTrace, SiteTrace, subgraphs
+
+Crossings = list[tuple[Cell, Rule]]
+
+
+class ModelWalk:
+    """Takes `model` to `targets` in place. `original` is an untouched copy, which the facts are read off."""
+
+    def __init__(
+        self,
+        original: ModelProto,
+        model: ModelProto,
+        targets: Mapping[str, int],
+        rule_book: RuleBook,
+        *,
+        exact: bool = False,
+        base_dir: str = "",
+    ) -> None:
+        self.model = model
+        self.exact = exact
+        self.targets = targets
+        self.routes = Routes(rule_book, targets)
+        self.facts = ModelFacts(original, base_dir)
+        self.names = Names(original)
+        self.functions = frozenset(self.facts.functions)
+        self.trace = ConversionTrace()
+        self.refusals: list[Refusal] = []
+
+    def run(self) -> None:
+        """Walk the graph and the functions. `refusals` tells whether the result may be used."""
+        original = self.facts.model
+        ScopeWalk(
+            self, original.graph, self.model.graph, self.facts.graph, imported_opsets(original.opset_import)
+        ).run()
+        for before, function in zip(original.functions, self.model.functions, strict=True):
+            facts = self.facts.function_scope(before)
+            ScopeWalk(self, before, function, facts, imported_opsets(before.opset_import)).run()
+
+
+class ScopeWalk:
+    """The walk through one scope."""
+
+    def __init__(
+        self,
+        walk: ModelWalk,
+        original: GraphProto | FunctionProto,
+        container: GraphProto | FunctionProto,
+        facts: ScopeFacts,
+        imports: Mapping[str, int],
+        parent: ScopeWalk | None = None,
+    ) -> None:
+        self.walk = walk
+        self.original = original
+        self.container = container
+        self.facts = facts
+        self.imports = imports
+        self.parent = parent
+        self.names = walk.names
+        self.dropped_uses: list[str] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._replacements: dict[int, list[NodeProto]] = {}
+        self._crossings: dict[int, Crossings] = {}
+
+    @property
+    def path(self) -> str:
+        return self.facts.path
+
+    def run(self) -> None:
+        """Take each node across its cells, then put the results into place."""
+        routes: dict[tuple[str, str], Route | None] = {}
+        missing = Route()
+        for index, node in enumerate(self.container.node):
+            key = (node.domain, node.op_type)
+            route = routes.get(key, missing)
+            if route is missing:
+                route = routes[key] = self._route(*key)
+            if route is not None:
+                self._take(index, node, route)
+        self._finish()
+
+    def _route(self, domain: str, operator: str) -> Route | None:
+        domain = canonical_domain(domain)
+        return self.walk.routes.find(domain, operator, self.imports.get(domain, 1))
+
+    def _take(self, index: int, node: NodeProto, route: Route) -> None:
+        if route.descend:
+            self._descend(index, node)
+        if not (route.legs or route.why) or (self.walk.functions and called_function_key(node) in self.walk.functions):
+            return
+        name = node.name or next(iter(filter(None, node.output)), "")
+        operator = node.op_type
+        crossings: Crossings = []
+        try:
+            if route.why:
+                raise Stopped(SiteRefused(route.why, route.sentence), None)
+            nodes = self.cross(node, route, crossings)
+        except Stopped as stopped:
+            cell = str(stopped.cell) if stopped.cell else ""
+            reason = stopped.reason
+            self.walk.refusals.append(Refusal(reason.why, reason.sentence, operator, name, self.path, cell))
+            return
+        if crossings:
+            self._crossings[index] = crossings
+        if nodes is not None:
+            self._replacements[index] = nodes
+
+    def _descend(self, index: int, node: NodeProto) -> None:
+        original = self.original.node[index]
+        for (attribute, before), (_, graph) in zip(subgraphs(original), subgraphs(node), strict=True):
+            facts = self.facts.child(index, original, attribute, before)
+            ScopeWalk(self.walk, before, graph, facts, self.imports, self).run()
+
+    def cross(self, node: NodeProto, route: Route, crossings: Crossings) -> list[NodeProto] | None:
+        """Take a node along its route, in place as far as its rules do so; else return what stands in its place.
+
+        Raises Stopped where a cell cannot be crossed.
+        """
+        emitted: list[NodeProto] = []
+        for leg in route.legs:
+            site = Site(node, leg.cell, self)
+            try:
+                self._apply(leg, site)
+                if site.touched:
+                    assert leg.rule is not None
+                    self._note_crossing(leg.cell, leg.rule, site, crossings)
+                    emitted += self._bring_home(site, crossings)
+                if not site.is_replaced:
+                    self._check_types(leg, node)
+            except SiteRefused as reason:
+                raise Stopped(reason, leg.cell) from reason
+            if site.is_replaced:
+                return emitted
+        return [*emitted, node] if emitted else None
+
+    def _apply(self, leg: Leg, site: Site) -> None:
+        if leg.rule is None:
+            site.refuse(Why.NOT_WRITTEN, "no rule has been written for this cell yet")
+        if leg.rule.apply is None:
+            return
+        try:
+            leg.rule.apply(site)
+        except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+            site.refuse(Why.INVALID_MODEL, f"the rule {leg.rule.name!r} could not read the node: {error}")
+
+    def target(self, domain: str) -> int:
+        """The opset that the walk takes `domain` to."""
+        return self.walk.targets.get(domain, self.imports.get(domain, 1))
+
+    def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
+        if site.rounding is not None:
+            ulps, because = site.rounding
+            rule = replace(rule, ulps=ulps, because=because)
+        if self.walk.exact and not rule.is_exact:
+            raise SiteRefused(
+                Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"
+            )
+        crossings.append((cell, rule))
+
+    def _bring_home(self, site: Site, crossings: Crossings) -> list[NodeProto]:
+        """Take what a rule emitted to the target, dressed with the original's name and metadata."""
+        before = site.node
+        outputs = set(before.output)
+        nodes: list[NodeProto] = []
+        for node, opset in site.emitted:
+            if node is not before:
+                self._dress(node, before, is_heir=site.is_replaced and not outputs.isdisjoint(node.output))
+                self._check_emitted(node, opset, site)
+            domain = canonical_domain(node.domain)
+            route = self.walk.routes.find(domain, node.op_type, opset)
+            replaced = self.cross(node, route, crossings) if route is not None else None
+            nodes += [node] if replaced is None else replaced
+        if site.is_replaced:
+            used = {name for node in nodes for name in node.input}
+            self.dropped_uses += [name for name in before.input if name and name not in used]
+        return nodes
+
+    def _dress(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
+        if not node.name and before.name:
+            node.name = before.name if is_heir else self.names.fresh(f"{before.name}_{node.op_type}")
+        node.doc_string = node.doc_string or before.doc_string
+        if not node.metadata_props:
+            node.metadata_props.extend(before.metadata_props)
+
+    def _check_emitted(self, node: NodeProto, opset: int, site: Site) -> None:
+        definition = history.definition(node.domain, node.op_type, opset)
+        if definition is None:
+            raise RuntimeError(f"the rule of {site.cell} emits {node.op_type}, which opset {opset} does not have")
+        formals = definition.schema.inputs
+        for position, name in enumerate(node.input):
+            if not name or not formals:
+                continue
+            found = self.facts.type_string(name)
+            allowed = definition.allowed_types(formals[min(position, len(formals) - 1)].type_str)
+            if found is not None and found not in allowed:
+                shown = dtype_of_type(found) or found
+                raise SiteRefused(
+                    Why.DTYPE_NOT_AVAILABLE,
+                    f"this needs {node.op_type} to take {shown}, and at opset {opset} it does not",
+                )
+
+    def _check_types(self, leg: Leg, node: NodeProto) -> None:
+        for gate in leg.gates:
+            names = node.input if gate.is_input else node.output
+            stop = len(names) if gate.is_variadic else gate.position + 1
+            for name in names[gate.position : stop]:
+                if not name:
+                    continue
+                found = self.facts.type_string(name)
+                if found is None:
+                    far = leg.cell.landing_opset
+                    lost = ", ".join(sorted(dtype_of_type(one) or one for one in gate.lost))
+                    raise SiteRefused(
+                        Why.DTYPE_UNKNOWN, f"the dtype of {name!r} is not known, and opset {far} does not take {lost}"
+                    )
+                if found in gate.lost:
+                    raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(leg.cell, name, found))
+
+    def constant(self, site: Site, array: Array, hint: str) -> str:
+        """The name of a constant: a shared initializer, or in a function, which has none, a Constant node."""
+        dtype = name_of_numpy_dtype(array.dtype)
+        content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
+        key = (dtype, array.shape, content)
+        if isinstance(self.container, FunctionProto):
+            return str(site.op.Constant(value=tensor_of(array)))
+        if key not in self._constants:
+            name = site.fresh_name(hint)
+            self.container.initializer.append(tensor_of(array, name))
+            self.facts.register_constant(name, array)
+            self.walk.trace.scope(self.path).added_initializers.add(name)
+            self._constants[key] = name
+        return self._constants[key]
+
+    def register(self, node: NodeProto, opset: int, domain: str) -> None:
+        """Let the facts of an emitted node's outputs be known."""
+        self.facts.register(node, opset, domain)
+
+    def finish_subgraph(self, site: Site, sink: Sequence[tuple[NodeProto, int]], outputs: Sequence[str]) -> GraphProto:
+        """A subgraph of emitted nodes, taken to the target already."""
+        graph = GraphProto(name=site.fresh_name("graph"))
+        for node, opset in sink:
+            self._dress(node, site.node, is_heir=False)
+            self._check_emitted(node, opset, site)
+            route = self.walk.routes.find(canonical_domain(node.domain), node.op_type, opset)
+            crossed = self.cross(node, route, []) if route is not None else None
+            graph.node.extend([node] if crossed is None else crossed)
+        for name in outputs:
+            info = ValueInfoProto(name=name)
+            found = self.facts.type_of(name)
+            if found is not None:
+                info.type.CopyFrom(found)
+            graph.output.append(info)
+        return graph
+
+    def _finish(self) -> None:
+        nodes: list[list[NodeProto]] = []
+        for index, node in enumerate(self.container.node):
+            nodes.append(self._replacements.get(index, [node]))
+        dropped = drop_unused(self.container, nodes, self.dropped_uses, self.imports) if self.dropped_uses else None
+        trace = self.walk.trace
+        if dropped is not None:
+            if self.parent is not None:
+                self.parent.dropped_uses += dropped.outer
+            if dropped.initializers:
+                scope = trace.scope(self.path)
+                scope.dropped_initializers |= dropped.initializers - scope.added_initializers
+                scope.added_initializers -= dropped.initializers
+            for index in dropped.nodes:
+                self._crossings.setdefault(index, [])
+        changed_length = bool(self._replacements) or (dropped is not None and bool(dropped.nodes))
+        position = 0
+        for index, standing in enumerate(nodes):
+            stop = position + len(standing)
+            if index in self._crossings:
+                trace.scope(self.path).sites.append(SiteTrace(index, position, stop, self._crossings[index]))
+            position = stop
+        if changed_length:
+            kept = [node for standing in nodes for node in standing]
+            del self.container.node[:]
+            self.container.node.extend(kept)
+
+
+class Stopped(Exception):
+    """A site was refused at a cell."""
+
+    def __init__(self, reason: SiteRefused, cell: Cell | None) -> None:
+        self.reason = reason
+        self.cell = cell
+        super().__init__(reason.sentence)

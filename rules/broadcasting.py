@@ -1,0 +1,89 @@
+"""Helpers for the time before broadcasting: bring several inputs to one shape, exactly.
+
+No operator's steps stand here; rule modules import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from converter.site import Dims, Operators, Site
+
+FLOATING = frozenset(["float16", "bfloat16", "float", "double"])
+
+
+def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
+    """Whether the shapes are known to be equal; a symbol equals itself."""
+    first = shapes[0]
+    if len(shapes) == 1:
+        return True
+    return first is not None and None not in first and all(shape == first for shape in shapes)
+
+
+def common_shape(shapes: Sequence[Dims | None]) -> Dims | None:
+    """The broadcast shape as far as it is certain: numbers, or a symbol that stands alone; None where a dimension is not."""
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(map(len, known))
+    result: Dims = []
+    for position in range(rank):
+        dims = {shape[position - rank] for shape in known if len(shape) >= rank - position} - {1}
+        if len(dims) > 1 or None in dims:
+            return None
+        result.append(dims.pop() if dims else 1)
+    return result
+
+
+def repeats_onto(shape: Dims, target: Dims) -> list[int] | None:
+    """How often each dimension repeats to reach `target`, leading ones added; None where only the run will tell."""
+    padded = [1] * (len(target) - len(shape)) + shape
+    repeats = []
+    for dim, wanted in zip(padded, target, strict=True):
+        if dim == wanted:
+            repeats.append(1)
+        elif dim == 1 and isinstance(wanted, int):
+            repeats.append(wanted)
+        else:
+            return None
+    return repeats
+
+
+def tile_onto(site: Site, op: Operators, value: str, target: Dims) -> str | None:
+    """Bring `value` to the shape `target` with Unsqueeze and Tile; None where only the run will tell how often."""
+    shape = site.shape(value)
+    repeats = repeats_onto(shape, target) if shape is not None else None
+    if shape is None or repeats is None:
+        return None
+    missing = len(target) - len(shape)
+    if missing:
+        value = op.Unsqueeze(value, site.constant_int64(range(missing)))
+    if any(times != 1 for times in repeats):
+        value = op.Tile(value, site.constant_int64(repeats, "repeats"))
+    return value
+
+
+def zeros_like(op: Operators, value: str, dtype: str) -> str:
+    """Zeros of the run-time shape of `value`. x < x holds for no x, NaN and infinities included; integers cancel out."""
+    if dtype in FLOATING:
+        return str(op.Cast(op.Less(value, value), to=dtype))
+    return str(op.Sub(value, value))
+
+
+def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str) -> list[str]:
+    """Bring numeric `values` to their common shape: by Tile where the shapes tell how, else at run time.
+
+    At run time each value loses a broadcast zero: x - 0 is x for every x, -0.0, NaN and infinities included.
+    """
+    shapes = [site.shape(value) for value in values]
+    if have_one_shape(shapes):
+        return list(values)
+    target = common_shape(shapes)
+    if target is not None:
+        tiled = [tile_onto(site, op, value, target) for value in values]
+        if all(value is not None for value in tiled):
+            return [value for value in tiled if value is not None]
+    zeros = zeros_like(op, values[0], dtype)
+    for value in values[1:]:
+        zeros = op.Add(zeros, zeros_like(op, value, dtype))
+    return [op.Sub(value, zeros) for value in values]

@@ -1,0 +1,54 @@
+"""How rule tests speak: models as ONNX text, before and after, and the reason of a refusal."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from converter import ConversionRefused, convert
+from converter.refusal import Refusal, Why
+
+
+def model(text: str) -> onnx.ModelProto:
+    """A model from ONNX text."""
+    return onnx.parser.parse_model(text)
+
+
+def normalised(model_proto: onnx.ModelProto) -> str:
+    """ONNX text without the IR version, which is not what rule tests are about."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model_proto)
+    copy.ClearField("ir_version")
+    return "\n".join(line.strip() for line in onnx.printer.to_text(copy).splitlines())
+
+
+def check_rewrite(before: str, after: str, *, exact: bool = True) -> None:
+    """Converting `before` to the opsets that `after` imports gives just `after`, proven equal.
+
+    `exact` says that no rule may round.
+    """
+    source, expected = model(before), model(after)
+    to = {entry.domain: entry.version for entry in expected.opset_import}
+    conversion = convert(source, to=to, exact=exact)
+    assert normalised(conversion.model) == normalised(expected)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+
+
+def check_converts(before: str, to: int, *, exact: bool = False, domain: str = "") -> onnx.ModelProto:
+    """Converting `before` to opset `to` is proven equal, whatever it looks like."""
+    conversion = convert(model(before), to={domain: to}, exact=exact)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    return conversion.model
+
+
+def check_refusal(before: str, to: int, why: Why, *words: str, domain: str = "", exact: bool = False) -> Refusal:
+    """Converting `before` to opset `to` is refused for `why`, in a sentence that has all the `words`."""
+    with pytest.raises(ConversionRefused) as caught:
+        convert(model(before), to={domain: to}, exact=exact)
+    found = [refusal for refusal in caught.value.refusals if refusal.why is why]
+    assert found, caught.value.refusals
+    for word in words:
+        assert any(word in refusal.sentence for refusal in found), [refusal.sentence for refusal in found]
+    return found[0]
