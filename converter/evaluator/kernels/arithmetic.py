@@ -10,7 +10,15 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.broadcasting import check_numpy_broadcast, check_variadic, operands
-from converter.evaluator.kernels.numeric import is_float, is_integer, maximum, minimum, widened
+from converter.evaluator.kernels.numeric import (
+    float_to_integer,
+    is_float,
+    is_integer,
+    maximum,
+    minimum,
+    narrowed_as,
+    widened,
+)
 from converter.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
@@ -48,10 +56,16 @@ def power(call: Call, base: Array, exponent: Array) -> Array:
     base, exponent = operands(call, base, exponent)
     if is_integer(base.dtype) and is_integer(exponent.dtype):
         return _integer_power(base, exponent)
-    # The result has the base's dtype, whatever the exponent's is: computed wide, then converted.
-    wide = numpy.float64 if base.dtype != exponent.dtype or is_integer(base.dtype) else widened(base).dtype
-    result = numpy.power(base.astype(wide), exponent.astype(wide))
-    return numpy.asarray(result).astype(base.dtype)
+    # The result has the base's dtype, whatever the exponent's is. In float64, so that the exponent's dtype has no say.
+    if exponent.size == 1 and base.dtype != numpy.float64 and exponent.item() in (2, 3):
+        wide = base.astype(numpy.float64)
+        result = wide * wide if exponent.item() == 2 else wide * wide * wide
+    else:
+        result = numpy.power(base.astype(numpy.float64), exponent.astype(numpy.float64))
+    shaped = numpy.broadcast_to(result, numpy.broadcast_shapes(base.shape, exponent.shape))
+    if is_integer(base.dtype):
+        return float_to_integer(shaped, base.dtype)
+    return narrowed_as(shaped.astype(widened(base).dtype), base.dtype)
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
@@ -83,7 +97,7 @@ def modulo(call: Call, a: Array, b: Array) -> Array:
         call.fail("floating-point inputs need fmod=1 before version 28")
     wide_a, wide_b = widened(a), widened(b)
     result = numpy.fmod(wide_a, wide_b) if truncating else numpy.mod(wide_a, wide_b)
-    return numpy.asarray(result).astype(a.dtype, copy=False)
+    return narrowed_as(numpy.asarray(result), a.dtype)
 
 
 def _fold(call: Call, combine: Callable[[Array, Array], Array], inputs: tuple[Array, ...]) -> Array:
@@ -104,10 +118,10 @@ def maximum_of_inputs(call: Call, *inputs: Array) -> Array:
 @kernel("Sum", since=(1, 6, 8, 13))
 def sum_of_inputs(call: Call, *inputs: Array) -> Array:
     total = _fold(call, numpy.add, tuple(map(widened, inputs)))
-    return numpy.asarray(total).astype(inputs[0].dtype, copy=False)
+    return narrowed_as(numpy.asarray(total), inputs[0].dtype)
 
 
 @kernel("Mean", since=(1, 6, 8, 13))
 def mean_of_inputs(call: Call, *inputs: Array) -> Array:
     total = numpy.asarray(_fold(call, numpy.add, tuple(map(widened, inputs))))
-    return numpy.asarray(total / total.dtype.type(len(inputs))).astype(inputs[0].dtype, copy=False)
+    return narrowed_as(numpy.asarray(total / total.dtype.type(len(inputs))), inputs[0].dtype)

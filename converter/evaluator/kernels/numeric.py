@@ -71,6 +71,11 @@ def narrowed(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
     return values.astype(dtype)
 
 
+def narrowed_as(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
+    """What was computed from `widened` operands, back in their dtype."""
+    return values if values.dtype == dtype else values.astype(dtype)
+
+
 def _int64_to_odd_float64(values: NDArray[Any]) -> NDArray[Any]:
     """64-bit integers as float64; the last place is made odd where bits are lost."""
     low = values & values.dtype.type(0x7FF)
@@ -148,7 +153,9 @@ def maximum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 
 def _with_zeros_signed(result: NDArray[Any], combine: numpy.ufunc, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    ties = (result == 0) & (a == b)
+    if any(operand.ndim == 0 and operand != 0 for operand in (a, b)):
+        return result
+    ties = (a == 0) & (b == 0)
     if not ties.any():
         return result
     negative = combine(numpy.signbit(a), numpy.signbit(b))

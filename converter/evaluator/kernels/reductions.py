@@ -13,7 +13,15 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.axes import lenient_int_list, nonnegative_axis
-from converter.evaluator.kernels.numeric import float_to_integer, is_float, is_integer, largest, smallest, widened
+from converter.evaluator.kernels.numeric import (
+    float_to_integer,
+    is_float,
+    is_integer,
+    largest,
+    narrowed_as,
+    smallest,
+    widened,
+)
 from converter.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
@@ -38,15 +46,11 @@ def reduced_axes(call: Call, data: Array, axes: Array | None, input_since: int) 
 def _reduce(call: Call, data: Array, axes: Array | None, reduction: Reduction, input_since: int = 18) -> Array:
     selected = reduced_axes(call, data, axes, input_since)
     # numpy's order of summation follows the memory layout; a result must not.
-    values = numpy.ascontiguousarray(widened(data)).reshape(data.shape)
+    values = numpy.asarray(widened(data), order="C")
     result = numpy.asarray(reduction(values, selected, bool(call.attributes["keepdims"])))
-    return _converted(result, data.dtype)
-
-
-def _converted(result: Array, dtype: numpy.dtype[Any]) -> Array:
-    if is_integer(dtype) and is_float(result.dtype):
-        return float_to_integer(result, dtype)
-    return result.astype(dtype, copy=False)
+    if is_integer(data.dtype) and is_float(result.dtype):
+        return float_to_integer(result, data.dtype)
+    return narrowed_as(result, data.dtype)
 
 
 def _over(operation: Any, values: Array, axes: Axes, keepdims: bool, **options: Any) -> Array:
