@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM: one matrix product for the inputs of all steps, then one per step for the state.
 
-The formulas of versions 1 and 3 lack the transposition of R that those of 7 and later have; the layout of R is the same
-in all, so that this is taken for a slip. What the texts leave open follows onnxruntime: beyond the length of a sequence Y
-is zero, Y_h is that of its last step, and only what is within the length is reversed.
+The formulas of versions 1 and 3 lack the transposition of R that those of 7 and later have; the layout of R is the
+same in all, so that this is taken for a slip. What the texts leave open follows onnxruntime: beyond the length of a
+sequence Y is zero, Y_h is that of its last step, and only what is within the length is reversed.
 """
 
 from __future__ import annotations
