@@ -1,0 +1,199 @@
+"""What each IR version allows, and which one a model needs.
+
+The needs of content follow the history in onnx.proto (enum Version) and the release notes of onnx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx.helper import VERSION_TABLE
+
+from converter.dtypes import dtype_name
+from converter.facts import imported_opsets
+from converter.history import AI_ONNX, AI_ONNX_ML
+
+OLDEST_IR_VERSION = 3
+"""The first IR version with opset imports."""
+
+_COLUMN_OF_DOMAIN = {AI_ONNX: 2, AI_ONNX_ML: 3, "ai.onnx.training": 4}
+"""Where the rows of onnx.helper.VERSION_TABLE (release, IR version, opsets...) have each domain."""
+
+_IR_VERSION_OF_DTYPE: dict[int, int] = {
+    TensorProto.BFLOAT16: 4,
+    TensorProto.FLOAT8E4M3FN: 9,
+    TensorProto.FLOAT8E4M3FNUZ: 9,
+    TensorProto.FLOAT8E5M2: 9,
+    TensorProto.FLOAT8E5M2FNUZ: 9,
+    TensorProto.UINT4: 10,
+    TensorProto.INT4: 10,
+    TensorProto.FLOAT4E2M1: 11,
+    TensorProto.FLOAT8E8M0: 12,
+    TensorProto.UINT2: 13,
+    TensorProto.INT2: 13,
+    TensorProto.FLOAT6E2M3: 14,
+    TensorProto.FLOAT6E3M2: 14,
+}
+
+
+class Need(NamedTuple):
+    """An IR version and what in a model does not go without it."""
+
+    ir_version: int
+    what: str
+
+
+@cache
+def _first_ir_version(domain: str, opset: int) -> int:
+    """The IR version of the first onnx release that had an opset; 3 for domains that have no releases."""
+    column = _COLUMN_OF_DOMAIN.get(domain)
+    if column is None:
+        return OLDEST_IR_VERSION
+    rows = [tuple(map(int, row[1:])) for row in VERSION_TABLE if len(row) > column]
+    return min((row[0] for row in rows if row[column - 1] >= opset), default=onnx.IR_VERSION)
+
+
+def minimum_for_opsets(opsets: Mapping[str, int]) -> int:
+    """The IR version that came with these opsets (by domain): runtimes that know the opsets know it."""
+    return max((_first_ir_version(domain, opset) for domain, opset in opsets.items()), default=OLDEST_IR_VERSION)
+
+
+def needed_by_content(model: ModelProto) -> Need:
+    """The lowest IR version that has everything the model uses, and the first thing that needs it."""
+    return max(_needs(model), key=lambda need: need.ir_version)
+
+
+def natural_ir_version(model: ModelProto) -> int:
+    """The IR version for the model's opsets and content.
+
+    The content is gone through only where it may need more than the opsets do: what the model held before is no newer
+    than the IR version that it states, and what rules add is no newer than the opsets (but for the initializers that
+    they add to models older than IR version 4).
+    """
+    opsets = minimum_for_opsets(imported_opsets(model.opset_import))
+    if opsets >= max(model.ir_version, 4):
+        return opsets
+    return max(opsets, needed_by_content(model).ir_version)
+
+
+def _needs(model: ModelProto) -> Iterator[Need]:
+    yield Need(OLDEST_IR_VERSION, "opset imports")
+    yield from _needs_of_graph(model.graph)
+    for function in model.functions:
+        yield from _needs_of_function(function)
+    if model.training_info:
+        yield Need(7, "training info")
+        for training in model.training_info:
+            yield from _needs_of_graph(training.initialization)
+            yield from _needs_of_graph(training.algorithm)
+    if model.configuration:
+        yield Need(11, "device configurations")
+
+
+def _needs_of_function(function: FunctionProto) -> Iterator[Need]:
+    yield Need(8, f"function {function.name!r}")
+    if function.attribute_proto:
+        yield Need(9, f"the attribute defaults of function {function.name!r}")
+        yield from _needs_of_attributes(function.attribute_proto)
+    if function.overload:
+        yield Need(10, f"the overload of function {function.name!r}")
+    if function.value_info:
+        yield Need(10, f"the value info of function {function.name!r}")
+    if function.metadata_props:
+        yield Need(10, f"the metadata of function {function.name!r}")
+    for value in function.value_info:
+        yield from _needs_of_value(value)
+    yield from _needs_of_nodes(function.node)
+
+
+def _needs_of_graph(graph: GraphProto) -> Iterator[Need]:
+    if graph.initializer:
+        yield from _needs_of_initializers(graph)
+    if graph.sparse_initializer:
+        yield Need(6, "sparse initializers")
+        for sparse in graph.sparse_initializer:
+            yield from _needs_of_tensor(sparse.values)
+    if graph.quantization_annotation:
+        yield Need(5, "quantization annotations")
+    if graph.metadata_props:
+        yield Need(10, "the metadata of a graph")
+    for values in (graph.input, graph.output, graph.value_info):
+        for value in values:
+            yield from _needs_of_value(value)
+    yield from _needs_of_nodes(graph.node)
+
+
+def _needs_of_initializers(graph: GraphProto) -> Iterator[Need]:
+    inputs = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        if tensor.name not in inputs:
+            yield Need(4, f"initializer {tensor.name!r}, which is not a graph input")
+        yield from _needs_of_tensor(tensor)
+
+
+def _needs_of_value(value: onnx.ValueInfoProto) -> Iterator[Need]:
+    if value.metadata_props:
+        yield Need(10, f"the metadata of value {value.name!r}")
+    yield from _needs_of_type(value.type)
+
+
+def _needs_of_type(type_proto: TypeProto) -> Iterator[Need]:
+    kind = type_proto.WhichOneof("value")
+    if kind == "tensor_type":
+        yield from _needs_of_dtype(type_proto.tensor_type.elem_type)
+    elif kind == "sparse_tensor_type":
+        yield Need(8, "a sparse tensor type")
+        yield from _needs_of_dtype(type_proto.sparse_tensor_type.elem_type)
+    elif kind == "optional_type":
+        yield Need(8, "an optional type")
+        yield from _needs_of_type(type_proto.optional_type.elem_type)
+    elif kind == "sequence_type":
+        yield from _needs_of_type(type_proto.sequence_type.elem_type)
+    elif kind == "map_type":
+        yield from _needs_of_type(type_proto.map_type.value_type)
+
+
+def _needs_of_dtype(element_type: int) -> Iterator[Need]:
+    version = _IR_VERSION_OF_DTYPE.get(element_type)
+    if version is not None:
+        yield Need(version, f"the dtype {dtype_name(element_type)}")
+
+
+def _needs_of_tensor(tensor: TensorProto) -> Iterator[Need]:
+    if tensor.metadata_props:
+        yield Need(10, f"the metadata of tensor {tensor.name!r}")
+    yield from _needs_of_dtype(tensor.data_type)
+
+
+def _needs_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[Need]:
+    for node in nodes:
+        if node.metadata_props:
+            yield Need(10, f"the metadata of node {node.name!r}")
+        if node.overload:
+            yield Need(10, f"the overload that node {node.name!r} calls")
+        if node.device_configurations:
+            yield Need(11, f"the device configuration of node {node.name!r}")
+        if node.attribute:
+            yield from _needs_of_attributes(node.attribute)
+
+
+def _needs_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[Need]:
+    for attribute in attributes:
+        kind = attribute.type
+        if kind in (AttributeProto.TENSOR, AttributeProto.TENSORS):
+            for tensor in (attribute.t, *attribute.tensors):
+                yield from _needs_of_tensor(tensor)
+        elif kind in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _needs_of_graph(graph)
+        elif kind in (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS):
+            yield Need(6, f"the sparse attribute {attribute.name!r}")
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield from _needs_of_tensor(sparse.values)
+        elif kind in (AttributeProto.TYPE_PROTO, AttributeProto.TYPE_PROTOS):
+            for type_proto in (attribute.tp, *attribute.type_protos):
+                yield from _needs_of_type(type_proto)

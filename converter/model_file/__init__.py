@@ -1,0 +1,9 @@
+"""Model files and the models in them: load, validate, check, save. The rest of the project sees this page only."""
+
+from converter.model_file.checking import check_model
+from converter.model_file.errors import ModelFileError
+from converter.model_file.loading import load_model
+from converter.model_file.saving import save_model
+from converter.model_file.validation import validate_model
+
+__all__ = ["ModelFileError", "check_model", "load_model", "save_model", "validate_model"]

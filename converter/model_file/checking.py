@@ -1,0 +1,89 @@
+"""onnx's own verdict, in one sentence: `onnx.checker` in full, with shape inference, on a copy without weights."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from google.protobuf.message import EncodeError
+from onnx import ModelProto, TensorProto
+
+from converter.model_file.errors import ModelFileError, one_line
+from converter.model_file.external_data import ExternalData
+from converter.model_file.tensors import is_external, stored_bytes
+from converter.model_file.weightless import copy_head, copy_with_tensors
+
+LARGEST_KEPT_TENSOR = 4096
+"""Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
+
+_NOWHERE = "#weight"
+"""onnx.checker does not look for external data at a location that begins with "#"."""
+
+
+def check_model(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> None:
+    """Raises ModelFileError where onnx.checker, shape inference included, does not accept a model of any size.
+
+    External data is looked for in `base_dir`; without it, the values in it stay unknown.
+    """
+    copied = without_weights(model, base_dir)
+    incomplete = _complete_interface(copied)
+    try:
+        onnx.checker.check_model(copied, full_check=not incomplete)
+        if incomplete:
+            bare = without_weights(model, base_dir)
+            onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
+    except EncodeError as error:
+        raise ModelFileError("the model cannot be written: it is nested too deeply, or too large") from error
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise ModelFileError(f"onnx does not accept the model: {_sentence(error)}") from error
+
+
+def without_weights(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> ModelProto:
+    """A copy without the data of large tensors, and with that of small external ones brought in where it is found."""
+    external_data = ExternalData(Path(base_dir)) if base_dir else None
+
+    def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
+        size = stored_bytes(tensor)
+        if size is None or size <= LARGEST_KEPT_TENSOR:
+            if not is_external(tensor):
+                target.CopyFrom(tensor)
+                return
+            if external_data is not None:
+                copy_head(tensor, target)
+                target.raw_data = external_data.read(tensor)
+                return
+        copy_head(tensor, target)
+        target.data_location = TensorProto.EXTERNAL
+        target.external_data.add(key="location", value=_NOWHERE)
+
+    return copy_with_tensors(model, copy_tensor)
+
+
+def _complete_interface(model: ModelProto) -> bool:
+    """Fill in, on a copy, what the checker insists on and no runtime does; says whether shapes were missing."""
+    model.graph.name = model.graph.name or "graph"
+    missing = [
+        value
+        for value in (*model.graph.input, *model.graph.output)
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape")
+    ]
+    for value in missing:
+        value.type.tensor_type.shape.SetInParent()
+    return bool(missing)
+
+
+def _sentence(error: Exception) -> str:
+    """What onnx says, without its C++ trimmings, and with the innermost node that it names."""
+    text = str(error)
+    message, *_ = re.split(r"\n\n?==> Context|\n\n", text, maxsplit=1)
+    nodes = re.findall(r"Bad node spec for node\. Name: (.*?) OpType: (\w+)", text)
+    message = re.sub(r"\[(\w+(Error)|ShapeInferenceError)\]\s*:?\s*", "", message)
+    message = one_line(re.sub(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\):?", r"\1 \2:", message))
+    if nodes and nodes[-1][1] not in message:
+        name, operator = nodes[-1]
+        return f"{operator} {name!r}: {message}"
+    return message

@@ -1,0 +1,18 @@
+"""The one exception for models and files that cannot be used."""
+
+from __future__ import annotations
+
+
+class ModelFileError(Exception):
+    """A file, or the model in it, is unusable; the message is one sentence for people."""
+
+
+def one_line(text: object) -> str:
+    """Text of unknown origin (a system's or a parser's message) folded onto one line, without a full stop."""
+    return " ".join(str(text).split()).rstrip(".")
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in the operating system's words where it spoke: "permission denied"."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return one_line(text[:1].lower() + text[1:])

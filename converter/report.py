@@ -1,0 +1,96 @@
+"""The report of a conversion: what was rewritten, by rule and count, and what else a user should know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from onnx import ModelProto
+
+from converter.facts import imported_opsets
+from converter.history import Cell, display_domain
+from converter.rule import Rule
+from converter.trace import ConversionTrace
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A rule that was applied across one cell, and how often."""
+
+    cell: str
+    rule: str
+    count: int
+    ulps: int
+    """0 for an exact rule; else the bound of a rounding rule."""
+
+    @property
+    def exactness(self) -> str:
+        """For people: "exact", or the bound."""
+        return f"within {self.ulps} ULP" if self.ulps else "exact"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a conversion did. Opsets are by domain, the default one spelt "ai.onnx"."""
+
+    source_opsets: Mapping[str, int]
+    target_opsets: Mapping[str, int]
+    source_ir_version: int
+    target_ir_version: int
+    rewrites: Sequence[Rewrite]
+    """In the order in which the cells were first crossed."""
+    source_nodes: int
+    """Nodes of the graph and the functions; those of subgraphs are not counted."""
+    target_nodes: int
+    notes: Sequence[str] = field(default=())
+    """Sentences on what was odd in the model, but could be taken."""
+    inlined: Sequence[str] = field(default=())
+    """Functions that could not be converted for all their callers at once."""
+
+    @classmethod
+    def from_trace(
+        cls,
+        source: ModelProto,
+        result: ModelProto,
+        trace: ConversionTrace,
+        *,
+        notes: Sequence[str] = (),
+        inlined: Sequence[str] = (),
+    ) -> Report:
+        """The report of a conversion that has come to its end."""
+        return cls(
+            source_opsets=_opsets(source),
+            target_opsets=_opsets(result),
+            source_ir_version=source.ir_version,
+            target_ir_version=result.ir_version,
+            rewrites=_rewrites(trace),
+            source_nodes=_node_count(source),
+            target_nodes=_node_count(result),
+            notes=tuple(notes),
+            inlined=tuple(inlined),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "rewrites": [asdict(rewrite) for rewrite in self.rewrites]}
+
+
+def _opsets(model: ModelProto) -> dict[str, int]:
+    return {display_domain(domain): opset for domain, opset in imported_opsets(model.opset_import).items()}
+
+
+def _node_count(model: ModelProto) -> int:
+    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
+
+
+def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:
+    counts: Counter[tuple[Cell, Rule]] = Counter(
+        crossing
+        for scope in trace.scopes.values()
+        for site in scope.sites
+        for crossing in site.crossings
+        if crossing[1].apply is not None
+    )
+    return tuple(Rewrite(str(cell), rule.name, count, rule.ulps) for (cell, rule), count in counts.items())
