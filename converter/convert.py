@@ -6,22 +6,29 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onnx import ModelProto, OperatorSetIdProto
+from onnx import ModelProto
 
-from converter.facts import ModelFacts, function_key, imported_opsets
+from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
-from converter.inline import inline_functions
 from converter.ir_version import natural_ir_version
 from converter.model_file import check_model, load_model, validate_model
-from converter.prove import Certificate, prove_conversion
 from converter.refusal import ConversionRefused, Refusal
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
-from converter.trace import ConversionTrace, function_path
+from converter.specialise import CallSite, specialisable, specialise
+from converter.trace import GRAPH_PATH, ConversionTrace, function_path
 from converter.walk import ModelWalk
 
+if TYPE_CHECKING:
+    from converter.prove import Certificate
+
 ModelOrPath = ModelProto | str | os.PathLike[str]
+
+
+_MOST_FUNCTIONS = 1000
+"""Copies for single calls multiply with the depth of calls; past this many the conversion is refused as it stands."""
 
 
 class UnreachableTarget(ValueError):
@@ -58,9 +65,9 @@ def convert(
 ) -> Conversion:
     """Move a model to other opsets, up or down; the model (or file) that is given stays as it is.
 
-    `to` is the opset of ai.onnx, or opsets by domain; domains that the model does not import are left out. `exact` refuses
-    rules that round; `prove=False` and `check=False` leave out the proof and onnx's checker. External data is looked
-    for in `base_dir`, by default the folder of the file.
+    `to` is the opset of ai.onnx, or opsets by domain; domains that the model does not import are left out. `exact`
+    refuses rules that round; `prove=False` and `check=False` leave out the proof and onnx's checker. External data is
+    looked for in `base_dir`, by default the folder of the file.
 
     Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, ModelFileError
     for a file or model that cannot be read.
@@ -73,16 +80,19 @@ def convert(
     notes = validate_model(source) if check else []
     imports = imported_opsets(source.opset_import)
     targets = _targets(to, imports)
-    model, trace, inlined = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
+    model, trace = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
     _stamp(model, targets)
     if check:
         check_model(model, base_dir)
     certificate = None
     if prove:
+        # Imported here, so that a conversion without proof does not wait for the prover and its kernels.
+        from converter.prove import prove_conversion
+
         certificate = prove_conversion(source, model, trace, ModelFacts(source, base_dir), seed=seed)
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
-    report = Report.from_trace(source, model, trace, notes=notes, inlined=inlined)
+    report = Report.from_trace(source, model, trace, notes=notes)
     return Conversion(model, report, certificate)
 
 
@@ -115,45 +125,46 @@ def _targets(to: int | Mapping[str, int], imports: Mapping[str, int]) -> dict[st
 
 def _walk(
     source: ModelProto, targets: Mapping[str, int], rule_book: RuleBook, exact: bool, base_dir: str
-) -> tuple[ModelProto, ConversionTrace, list[str]]:
-    """Walk a copy; a function whose body cannot be converted for all its callers at once is inlined, and all begins anew."""
-    start, inlining, inlined = source, None, []
+) -> tuple[ModelProto, ConversionTrace]:
+    """Walk a copy. Where a function cannot be converted for all its callers at once, each gets one of its own."""
+    start = source
+    calls: list[CallSite] = []
     while True:
         model = ModelProto()
         model.CopyFrom(start)
         walk = ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir)
         walk.run()
         if not walk.refusals:
-            trace = walk.trace if inlining is None else inlining.then(walk.trace)
-            return model, trace, inlined
-        generic = _functions_refused(start, walk.refusals)
-        if not generic:
+            break
+        generic = specialisable(start, _functions_refused(start, walk.refusals))
+        if not generic or len(start.functions) > _MOST_FUNCTIONS:
             raise ConversionRefused(walk.refusals)
-        inlined += sorted(":".join(filter(None, key)) for key in generic)
-        start, step = inline_functions(start, generic)
-        inlining = step if inlining is None else inlining.then(step)
+        start, sites = specialise(start, generic)
+        calls += sites
+    before = set(map(function_path, source.functions))
+    after = set(map(function_path, start.functions))
+    walk.trace.added_functions = after - before
+    walk.trace.dropped_functions = before - after
+    for path, index in calls:
+        if path.split("/")[0] in {GRAPH_PATH, *(before & after)}:
+            walk.trace.add_site(path, index)
+    return model, walk.trace
 
 
-def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[tuple[str, str, str]]:
-    paths = {refusal.path for refusal in refusals}
-    return {
-        function_key(function)
-        for function in model.functions
-        if any(path == function_path(function) or path.startswith(function_path(function) + "/") for path in paths)
-    }
+def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:
+    paths = {refusal.path.split("/")[0] for refusal in refusals}
+    return {function_key(function) for function in model.functions if function_path(function) in paths}
 
 
 def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
     for container in (model, *model.functions):
-        opsets = {
-            domain: targets.get(domain, opset) for domain, opset in imported_opsets(container.opset_import).items()
-        }
+        imported = imported_opsets(container.opset_import)
         spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
-        if {(entry.domain, entry.version) for entry in container.opset_import} != {
-            (spelt[domain], opset) for domain, opset in opsets.items()
-        } or len(container.opset_import) != len(opsets):
-            del container.opset_import[:]
-            container.opset_import.extend(
-                OperatorSetIdProto(domain=spelt[domain], version=opset) for domain, opset in opsets.items()
-            )
+        if len(spelt) == len(container.opset_import):
+            for entry in container.opset_import:
+                entry.version = targets.get(canonical_domain(entry.domain), entry.version)
+            continue
+        del container.opset_import[:]
+        for domain, opset in imported.items():
+            container.opset_import.add(domain=spelt[domain], version=targets.get(domain, opset))
     model.ir_version = natural_ir_version(model)

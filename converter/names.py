@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from onnx import GraphProto, ModelProto
+from onnx import FunctionProto, GraphProto, ModelProto
 
 from converter.trace import subgraphs
 
@@ -49,3 +49,18 @@ class Names:
             name = f"{base}_{number}"
         taken.add(name)
         return name
+
+
+class FunctionNames:
+    """Names for copies of functions."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self._taken = {(function.domain, function.name) for function in model.functions}
+
+    def fresh(self, function: FunctionProto) -> str:
+        """`name_1`, `name_2`... whichever no function of its domain has; it is taken from then on."""
+        number = 1
+        while (function.domain, f"{function.name}_{number}") in self._taken:
+            number += 1
+        self._taken.add((function.domain, f"{function.name}_{number}"))
+        return f"{function.name}_{number}"

@@ -76,8 +76,8 @@ def _encode_list(attribute: AttributeProto, values: Sequence[Any]) -> None:
 class Operators:
     """Emits nodes as the specification writes them: `op.Clip(x, low, high)` -> the name of its output.
 
-    Inputs are value names, "" (or None) for an absent optional one; attributes are keywords. `outputs=2` gives a tuple of
-    two names; `to=` and `dtype=` take dtype names ("float") as well as numbers.
+    Inputs are value names, "" (or None) for an absent optional one; attributes are keywords. `outputs=2` gives a tuple
+    of two names; `to=` and `dtype=` take dtype names ("float") as well as numbers.
     """
 
     def __init__(self, site: Site, opset: int, domain: str, sink: list[tuple[NodeProto, int]]) -> None:

@@ -68,7 +68,20 @@ class ConversionTrace:
     """What happened in each scope, by the scope's path in the original."""
 
     scopes: dict[str, ScopeTrace] = field(default_factory=dict)
+    added_functions: set[str] = field(default_factory=set)
+    """Paths of functions that only the result has: copies for single calls, each of which is a site."""
+    dropped_functions: set[str] = field(default_factory=set)
+    """Paths of functions that only the original has; every call of them is a site."""
 
     def scope(self, path: str) -> ScopeTrace:
         """The trace of a scope, made on first use."""
         return self.scopes.setdefault(path, ScopeTrace())
+
+    def add_site(self, path: str, index: int) -> None:
+        """Claim a node of the original that was changed before the walk began, and stayed one node."""
+        scope = self.scope(path)
+        if any(site.index == index for site in scope.sites):
+            return
+        shift = sum(site.stop - site.start - 1 for site in scope.sites if site.index < index)
+        scope.sites.append(SiteTrace(index, index + shift, index + shift + 1, []))
+        scope.sites.sort(key=lambda site: site.index)
