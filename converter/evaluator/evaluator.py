@@ -126,9 +126,9 @@ def run_node(
     step = prepare_node(node, opset_imports, strict=strict, iteration_limit=iteration_limit)
     if len(inputs) != len(step.inputs):
         raise EvaluationError(f"{len(step.inputs)} inputs are named, {len(inputs)} were given", step.place)
-    environment = {
-        name: value if value is None or isinstance(value, (list, dict, values.Optional)) else numpy.asarray(value)
-        for name, value in zip(step.inputs, inputs, strict=True)
-    }
+    arrays = [
+        value if value is None or isinstance(value, (list, dict, values.Optional)) else numpy.asarray(value)
+        for value in inputs
+    ]
     with numpy.errstate(all="ignore"):
-        return step.execute(environment)
+        return step.compute(arrays, {})

@@ -33,8 +33,12 @@ class Step(ABC):
 
     def execute(self, environment: Environment) -> list[Value]:
         """The values of the outputs, one per name; EvaluationError where the node cannot be computed."""
+        return self.compute([environment[name] if name else None for name in self.inputs], environment)
+
+    def compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
+        """`execute` on given inputs; `environment` is what subgraphs see."""
         try:
-            return self._compute([environment[name] if name else None for name in self.inputs], environment)
+            return self._compute(inputs, environment)
         except EvaluationError:
             raise
         except Illegal as error:

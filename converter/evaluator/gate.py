@@ -135,12 +135,12 @@ class Gate:
         last = len(formals) - 1
         checked: list[Value] = []
         for index, (value, name) in enumerate(zip(outputs, names, strict=False)):
-            formal = formals[index if index < last else last]
-            if value is None:
-                if name:
-                    raise WrongOutput(f"output {formal.name!r} ({index}) was not computed")
+            if not name:
                 checked.append(None)
                 continue
+            formal = formals[index if index < last else last]
+            if value is None:
+                raise WrongOutput(f"output {formal.name!r} ({index}) was not computed")
             if isinstance(value, numpy.generic):
                 value = numpy.asarray(value)
             bound = bindings.get(formal.type_variable) if formal.homogeneous else None
