@@ -60,7 +60,7 @@ def converted(call: Call, values: Array, dtype: numpy.dtype[Any]) -> Array:
     if dtype.kind == "b":
         return numpy.asarray(values != 0)
     if dtype in _FLOAT8:
-        return _to_float8(values, dtype, bool(call.attributes["saturate"]), _infinity_saturates(call, dtype))
+        return to_float8(values, dtype, bool(call.attributes["saturate"]), call.since_version)
     if dtype == _FLOAT8E8M0:
         return _to_float8e8m0(call, values)
     if is_float(dtype):
@@ -89,19 +89,15 @@ def _to_integer(values: Array, dtype: numpy.dtype[Any]) -> Array:
     return float_to_integer(numpy.rint(values) if dtype in _SMALL_INTEGERS else values, dtype)
 
 
-def _infinity_saturates(call: Call, dtype: numpy.dtype[Any]) -> bool:
-    """Before version 24 (CastLike refers to Cast) the saturating table turned infinities into NaN for FNUZ."""
-    return dtype not in _FLOAT8_NUZ or call.since_version >= 24
-
-
-def _to_float8(values: Array, dtype: numpy.dtype[Any], saturate: bool, infinity_saturates: bool) -> Array:
+def to_float8(values: Array, dtype: numpy.dtype[Any], saturate: bool, since_version: int) -> Array:
+    """Cast's two tables for float8; that for saturation turned infinities into NaN for FNUZ before version 24."""
     values = widened(values)
     result = narrowed(values, dtype)
     if not saturate:
         return result
     limit = ml_dtypes.finfo(dtype).max  # type: ignore[no-untyped-call]
     beyond = numpy.abs(values) > float(limit)
-    if not infinity_saturates:
+    if dtype in _FLOAT8_NUZ and since_version < 24:
         beyond &= ~numpy.isinf(values)
     return numpy.where(beyond, numpy.where(values < 0, -limit, limit), result)
 
