@@ -17,7 +17,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 from onnx.defs import OpSchema
 
 from converter import history
-from converter.dtypes import element_type, name_of_numpy_dtype, type_string
+from converter.dtypes import dtype_name, element_type, name_of_numpy_dtype, tensor_type, type_string
 from converter.evaluator import EvaluationError, run_node
 from converter.evaluator.kernels.registry import reads_only_shapes
 from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
@@ -172,7 +172,7 @@ class ModelFacts:
         def visit(scope: ScopeFacts) -> None:
             paths[scope.path] = scope
             for index, node in enumerate(scope.container.node):
-                for attribute, graph in subgraphs(node):
+                for attribute, graph in subgraphs(node) if node.attribute else ():
                     visit(scope.child(index, node, attribute, graph))
 
         visit(self.graph)
@@ -191,6 +191,17 @@ class ModelFacts:
     def constant(self, path: str, name: str) -> Array | None:
         """The value of a constant seen from the scope at `path`; None where it is computed at run time."""
         return self.scope(path).constant(name)
+
+    @cached_property
+    def possible_types(self) -> frozenset[str] | None:
+        """Every type that any value of the model may have; None where one of them is not known.
+
+        Much cheaper than the type of each value: most nodes pass on the type of an input.
+        """
+        found: set[str | None] = set()
+        for scope in self._paths.values():
+            found.update(scope.types_from_nothing())
+        return None if None in found else frozenset(one for one in found if one is not None)
 
     @cached_property
     def call_sites(self) -> Mapping[FunctionKey, list[tuple[ScopeFacts, NodeProto]]]:
@@ -318,16 +329,35 @@ class ScopeFacts:
             return self._constants[name]
         if name in self._emitted:
             return self._fold(name, *self._emitted[name])
-        if not self._is_known(name):
-            return self.parent.constant(name) if self.parent else None
         if name in self._initializers:
             value = None if name in self._inputs else self._read(self._initializers[name])
         elif name in self._producers:
             return self._fold(name, self._producers[name], self.imports)
-        else:
+        elif name in self._inputs or self.parent is None:
             value = None
+        else:
+            return self.parent.constant(name)
         self._constants[name] = value
         return value
+
+    def types_from_nothing(self) -> Iterator[str | None]:
+        """The types that enter this scope other than through a node's input: None for one that is not known."""
+        if not isinstance(self.container, FunctionProto):  # whose inputs are values of the callers' scopes
+            yield from (tensor_type(dtype_name(kind)) for kind in {one.data_type for one in self.container.initializer})
+            for sparse in self.container.sparse_initializer:
+                yield tensor_type(dtype_name(sparse.values.data_type))
+            initialized = self._initializers
+            yield from (type_string(info.type) for info in self.container.input if info.name not in initialized)
+        passed_on: dict[tuple[str, str], bool] = {}
+        for node in self.container.node:
+            key = (node.domain, node.op_type)
+            if key not in passed_on:
+                sources = self._sources_unless_function(node)
+                passed_on[key] = sources is not None and None not in sources
+                if sources is not None:
+                    yield from (source for source in sources if isinstance(source, str))
+            if not passed_on[key] and called_function_key(node) not in self.model.functions:
+                yield from map(self._type_strings.get, filter(None, node.output))
 
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""

@@ -8,12 +8,29 @@ from onnx import FunctionProto, GraphProto, ModelProto
 
 from converter.trace import subgraphs
 
+_SEARCHED_NAMES = 8
+_SEARCHED_BYTES = 1 << 24
+
 
 class Names:
-    """All value and node names of a model, collected when the first new one is needed."""
+    """All value and node names of a model, collected when new ones are needed.
+
+    A conversion that needs a few only searches the model's bytes for them, which is faster than collecting all names; a
+    name that stands there by accident counts as taken.
+    """
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
+        self._given: set[str] = set()
+
+    @cached_property
+    def _bytes(self) -> bytes | None:
+        return self._model.SerializeToString() if self._model.ByteSize() <= _SEARCHED_BYTES else None
+
+    def _is_taken(self, name: str) -> bool:
+        if len(self._given) < _SEARCHED_NAMES and self._bytes is not None:
+            return name in self._given or name.encode() in self._bytes
+        return name in self._given or name in self._taken
 
     @cached_property
     def _taken(self) -> set[str]:
@@ -42,12 +59,11 @@ class Names:
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`... whichever is free; it is taken from then on."""
-        taken = self._taken
         name, number = base, 0
-        while name in taken:
+        while self._is_taken(name):
             number += 1
             name = f"{base}_{number}"
-        taken.add(name)
+        self._given.add(name)
         return name
 
 

@@ -49,12 +49,19 @@ class Refusal:
         return {**asdict(self), "why": self.why.name}
 
 
+_SHOWN = 20
+"""How many refusals the exception's text lists; `refusals` has all of them."""
+
+
 class ConversionRefused(Exception):
     """The model cannot be converted; `refusals` holds every reason in the model, in the order of the nodes."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
-        super().__init__("\n".join(map(str, self.refusals)))
+        shown = [str(refusal) for refusal in self.refusals[:_SHOWN]]
+        if len(self.refusals) > _SHOWN:
+            shown.append(f"... and {len(self.refusals) - _SHOWN} more")
+        super().__init__("\n".join(shown))
 
 
 class SiteRefused(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from onnx.defs import OpSchema
@@ -43,6 +43,20 @@ class Route:
     why: Why | None = None
     """Set where such a node cannot be taken anywhere; `sentence` says why."""
     sentence: str = ""
+
+    def without_idle_legs(self, possible_types: frozenset[str]) -> Route | None:
+        """The route of a node whose values can only have these types: legs that only guard others are left out.
+
+        None where nothing remains to be done.
+        """
+        legs = tuple(
+            leg
+            for leg in self.legs
+            if leg.rule is None
+            or leg.rule.apply is not None
+            or not all(gate.lost.isdisjoint(possible_types) for gate in leg.gates)
+        )
+        return replace(self, legs=legs) if legs or self.descend else None
 
 
 @cache

@@ -31,11 +31,13 @@ def encode_attribute(attribute: AttributeProto, value: Any) -> None:
 
     An empty list becomes INTS. Raises TypeError for anything else.
     """
-    if isinstance(value, bool | int | numpy.integer):
+    if isinstance(value, (list, tuple)):
+        _encode_list(attribute, value)
+    elif isinstance(value, (int, numpy.integer)):
         attribute.type, attribute.i = AttributeProto.INT, int(value)
-    elif isinstance(value, float | numpy.floating):
+    elif isinstance(value, (float, numpy.floating)):
         attribute.type, attribute.f = AttributeProto.FLOAT, float(value)
-    elif isinstance(value, str | bytes):
+    elif isinstance(value, (str, bytes)):
         attribute.type = AttributeProto.STRING
         attribute.s = value.encode() if isinstance(value, str) else value
     elif isinstance(value, numpy.ndarray):
@@ -50,23 +52,22 @@ def encode_attribute(attribute: AttributeProto, value: Any) -> None:
     elif isinstance(value, TypeProto):
         attribute.type = AttributeProto.TYPE_PROTO
         attribute.tp.CopyFrom(value)
-    elif isinstance(value, Sequence):
-        _encode_list(attribute, value)
     else:
         raise TypeError(f"no attribute kind for {type(value).__name__}")
 
 
 def _encode_list(attribute: AttributeProto, values: Sequence[Any]) -> None:
-    if all(isinstance(value, int | numpy.integer) for value in values):
+    kinds = set(map(type, values))
+    if all(issubclass(kind, (int, numpy.integer)) for kind in kinds):
         attribute.type = AttributeProto.INTS
-        attribute.ints.extend(int(value) for value in values)
-    elif all(isinstance(value, int | float | numpy.floating) for value in values):
+        attribute.ints.extend(map(int, values))
+    elif all(issubclass(kind, (int, float, numpy.number)) for kind in kinds):
         attribute.type = AttributeProto.FLOATS
-        attribute.floats.extend(float(value) for value in values)
-    elif all(isinstance(value, str | bytes) for value in values):
+        attribute.floats.extend(map(float, values))
+    elif kinds <= {str, bytes}:
         attribute.type = AttributeProto.STRINGS
         attribute.strings.extend(value.encode() if isinstance(value, str) else value for value in values)
-    elif all(isinstance(value, GraphProto) for value in values):
+    elif kinds == {GraphProto}:
         attribute.type = AttributeProto.GRAPHS
         attribute.graphs.extend(values)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto
@@ -23,65 +23,86 @@ class Dropped:
 
 def drop_unused(
     container: GraphProto | FunctionProto,
-    nodes: list[list[NodeProto]],
+    replacements: dict[int, list[NodeProto]],
     candidates: Iterable[str],
     imports: Mapping[str, int],
 ) -> Dropped:
     """Drop what computes the `candidates`, as far as nothing else uses it.
 
     These are initializers that no caller can override, and deterministic nodes together with what only they used.
-    `nodes` (those standing in each original node's place) is changed in place.
+    `replacements` (the nodes to stand in the place of the one at an index) is changed in place.
     """
     dropped = Dropped()
     is_graph = isinstance(container, GraphProto)
     inputs = {info.name for info in container.input} if is_graph else set(container.input)
     initializers = {tensor.name for tensor in container.initializer} if is_graph else set()
-    producers = {
-        output: (index, node) for index, standing in enumerate(nodes) for node in standing for output in node.output
-    }
-    pending = set(candidates)
     gone: set[str] = set()
+    pending = set(candidates) - inputs
     while pending:
-        used = _used_names(container, nodes)
-        following: set[str] = set()
-        for name in sorted(pending - used):
-            if name in inputs:
+        unused = _unused(pending, container, replacements)
+        dropped.initializers |= unused & initializers
+        producers = _producers(unused - initializers, container, replacements)
+        dropped.outer += sorted(unused - initializers - producers.keys())
+        pending = set()
+        for index, node in producers.values():
+            outputs = set(filter(None, node.output))
+            if not gone.isdisjoint(outputs) or not _is_removable(node, imports):
                 continue
-            if name in initializers:
-                dropped.initializers.add(name)
-            elif name in producers:
-                index, node = producers[name]
-                standing = any(node is one for one in nodes[index])
-                if standing and used.isdisjoint(node.output) and _is_removable(node, imports):
-                    nodes[index] = [one for one in nodes[index] if one is not node]
-                    dropped.nodes.add(index)
-                    gone.update(node.output)
-                    following.update(filter(None, node.input))
-            else:
-                dropped.outer.append(name)
-        pending = following
-    if dropped.initializers and is_graph:
-        for position in reversed(range(len(container.initializer))):
-            if container.initializer[position].name in dropped.initializers:
-                del container.initializer[position]
+            if outputs == _unused(set(outputs), container, replacements):
+                standing = replacements.get(index, [container.node[index]])
+                replacements[index] = [one for one in standing if one is not node]
+                dropped.nodes.add(index)
+                gone |= outputs
+                pending |= set(filter(None, node.input)) - inputs
     gone |= dropped.initializers
-    for position in reversed(range(len(container.value_info))):
-        if container.value_info[position].name in gone:
-            del container.value_info[position]
+    for names in (container.initializer, container.value_info) if is_graph else (container.value_info,):
+        for position in reversed(range(len(names) if gone else 0)):
+            if names[position].name in gone:
+                del names[position]
     return dropped
 
 
-def _used_names(container: GraphProto | FunctionProto, nodes: list[list[NodeProto]]) -> set[str]:
-    used: set[str] = set(container.output) if isinstance(container, FunctionProto) else set()
-    if isinstance(container, GraphProto):
-        used.update(info.name for info in container.output)
-    for standing in nodes:
-        for node in standing:
-            used.update(node.input)
-            if node.attribute:
-                for _, graph in subgraphs(node):
-                    used.update(referenced_names(graph))
-    return used
+def _standing(
+    container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
+) -> Iterator[NodeProto]:
+    if not replacements:
+        yield from container.node
+        return
+    for index, node in enumerate(container.node):
+        yield from replacements.get(index, (node,))
+
+
+def _unused(
+    candidates: set[str], container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
+) -> set[str]:
+    """Those of `candidates` that no node, subgraph or output mentions as a use."""
+    unused = set(candidates)
+    if isinstance(container, FunctionProto):
+        unused.difference_update(container.output)
+    else:
+        unused.difference_update(info.name for info in container.output)
+    for node in _standing(container, replacements):
+        unused.difference_update(node.input)
+        if node.attribute:
+            for _, graph in subgraphs(node):
+                unused.difference_update(referenced_names(graph))
+        if not unused:
+            break
+    return unused
+
+
+def _producers(
+    names: set[str], container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
+) -> dict[str, tuple[int, NodeProto]]:
+    if not names:
+        return {}
+    return {
+        output: (index, node)
+        for index, original in enumerate(container.node)
+        for node in replacements.get(index, (original,))
+        for output in node.output
+        if output in names
+    }
 
 
 def _is_removable(node: NodeProto, imports: Mapping[str, int]) -> bool:

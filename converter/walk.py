@@ -100,7 +100,11 @@ class ScopeWalk:
 
     def _route(self, domain: str, operator: str) -> Route | None:
         domain = canonical_domain(domain)
-        return self.walk.routes.find(domain, operator, self.imports.get(domain, 1))
+        route = self.walk.routes.find(domain, operator, self.imports.get(domain, 1))
+        if route is None or not any(leg.gates for leg in route.legs):
+            return route
+        possible = self.walk.facts.possible_types
+        return route if possible is None else route.without_idle_legs(possible)
 
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:
@@ -272,31 +276,35 @@ class ScopeWalk:
         return graph
 
     def _finish(self) -> None:
-        nodes: list[list[NodeProto]] = []
-        for index, node in enumerate(self.container.node):
-            nodes.append(self._replacements.get(index, [node]))
-        dropped = drop_unused(self.container, nodes, self.dropped_uses, self.imports) if self.dropped_uses else None
-        trace = self.walk.trace
-        if dropped is not None:
-            if self.parent is not None:
-                self.parent.dropped_uses += dropped.outer
-            if dropped.initializers:
-                scope = trace.scope(self.path)
-                scope.dropped_initializers |= dropped.initializers - scope.added_initializers
-                scope.added_initializers -= dropped.initializers
-            for index in dropped.nodes:
-                self._crossings.setdefault(index, [])
-        changed_length = bool(self._replacements) or (dropped is not None and bool(dropped.nodes))
+        if self.dropped_uses:
+            self._sweep()
         position = 0
-        for index, standing in enumerate(nodes):
-            stop = position + len(standing)
-            if index in self._crossings:
-                trace.scope(self.path).sites.append(SiteTrace(index, position, stop, self._crossings[index]))
-            position = stop
-        if changed_length:
-            kept = [node for standing in nodes for node in standing]
+        kept: list[NodeProto] = []
+        sites: list[SiteTrace] = []
+        if self._replacements:
+            for index, node in enumerate(self.container.node):
+                standing = self._replacements.get(index, (node,))
+                kept.extend(standing)
+                if index in self._crossings:
+                    sites.append(SiteTrace(index, position, len(kept), self._crossings[index]))
+                position = len(kept)
             del self.container.node[:]
             self.container.node.extend(kept)
+        else:
+            sites = [SiteTrace(index, index, index + 1, crossings) for index, crossings in self._crossings.items()]
+        if sites:
+            self.walk.trace.scope(self.path).sites.extend(sites)
+
+    def _sweep(self) -> None:
+        dropped = drop_unused(self.container, self._replacements, self.dropped_uses, self.imports)
+        if self.parent is not None:
+            self.parent.dropped_uses += dropped.outer
+        if dropped.initializers:
+            scope = self.walk.trace.scope(self.path)
+            scope.dropped_initializers |= dropped.initializers - scope.added_initializers
+            scope.added_initializers -= dropped.initializers
+        for index in dropped.nodes:
+            self._crossings.setdefault(index, [])
 
 
 class Stopped(Exception):

@@ -21,7 +21,7 @@ def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
 
 
 def common_shape(shapes: Sequence[Dims | None]) -> Dims | None:
-    """The broadcast shape as far as it is certain: numbers, or a symbol that stands alone; None where a dimension is not."""
+    """The broadcast shape, of numbers and of symbols that stand alone; None where a dimension is not certain."""
     if any(shape is None for shape in shapes):
         return None
     known = [shape for shape in shapes if shape is not None]
@@ -64,7 +64,7 @@ def tile_onto(site: Site, op: Operators, value: str, target: Dims) -> str | None
 
 
 def zeros_like(op: Operators, value: str, dtype: str) -> str:
-    """Zeros of the run-time shape of `value`. x < x holds for no x, NaN and infinities included; integers cancel out."""
+    """Zeros of the run-time shape of `value`: x < x holds for no x, NaN and infinities included; integers cancel."""
     if dtype in FLOATING:
         return str(op.Cast(op.Less(value, value), to=dtype))
     return str(op.Sub(value, value))
