@@ -113,23 +113,6 @@ def mean_variance_normalization(call: Call, x: Array) -> Array:
     return as_dtype(centred / deviation, x.dtype)
 
 
-@kernel("LpNormalization", since=(1, 22))
-def lp_normalization(call: Call, x: Array) -> Array:
-    p = call.attributes["p"]
-    if p not in (1, 2):
-        call.fail(f"only p 1 or 2 are supported, not {p}")
-    axis = call.attributes["axis"]
-    # Negative axes are this operator's own default, in both versions.
-    axis = nonnegative_axis(call, axis, x.ndim, negative_since=1)
-    wide = widened(x)
-    if p == 1:
-        norm = numpy.abs(wide).sum(axis=axis, keepdims=True)
-    else:
-        norm = numpy.sqrt(numpy.square(wide).sum(axis=axis, keepdims=True))
-    # "When the Lp norm is zero, the output is defined to be zero."
-    return as_dtype(numpy.where(norm == 0, wide.dtype.type(0), wide / norm), x.dtype)
-
-
 def _stage_dtype(call: Call) -> numpy.dtype[Any]:
     """The precision of stage one."""
     stash_type = call.attributes["stash_type"]
