@@ -83,7 +83,9 @@ def _sentence(error: Exception) -> str:
     nodes = re.findall(r"Bad node spec for node\. Name: (.*?) OpType: (\w+)", text)
     message = re.sub(r"\[(\w+(Error)|ShapeInferenceError)\]\s*:?\s*", "", message)
     message = one_line(re.sub(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\):?", r"\1 \2:", message))
-    if nodes and nodes[-1][1] not in message:
-        name, operator = nodes[-1]
-        return f"{operator} {name!r}: {message}"
+    for name, operator in nodes[-1:]:
+        if operator not in message:
+            return f"{operator} {name!r}: {message}"
+        if name and name not in message:
+            return f"{message} (node {name!r})"
     return message

@@ -53,6 +53,7 @@ class Replacement:
             for backup, target in reversed(undo):
                 if backup is not None:
                     os.replace(backup, target)
+                    backup.unlink(missing_ok=True)  # both may still be names of one file, which a move leaves alone
                 else:
                     target.unlink(missing_ok=True)
             raise

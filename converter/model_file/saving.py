@@ -6,7 +6,7 @@ import filecmp
 import os
 import shutil
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy
@@ -35,12 +35,14 @@ def save_model(
     *,
     source_dir: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    beside: Mapping[Path, bytes] | None = None,
 ) -> list[Path]:
     """Write a model, in the form that the extension says, and the external data that it refers to.
 
     `source_dir` is the folder that the external data lies in. Files appear under their names complete or not at all,
-    and where one cannot be written none is. A model that is too large for one file has its weights put into
-    `<name>.data`. Returns the files written, the model first. Raises ModelFileError.
+    and where one cannot be written none is; `beside` gives the contents of files that go with the model. A model that
+    is too large for one file has its weights put into `<name>.data`. Returns the files written, the model first.
+    Raises ModelFileError.
     """
     target = Path(path)
     check_writable(target, overwrite=overwrite)
@@ -50,6 +52,8 @@ def save_model(
             if source_dir is None and any(map(is_external, all_tensors(model))):
                 raise ModelFileError("the model has external data, and the folder that it lies in is not given")
             _carry_along(data, target, replacement)
+            for path_beside, content in (beside or {}).items():
+                replacement.stage(path_beside).write_bytes(content)
             if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
                 model = _split_off_weights(model, target.with_name(target.name + ".data"), replacement)
             replacement.stage(target).write_bytes(_serialize(model, target))

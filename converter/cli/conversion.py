@@ -1,0 +1,147 @@
+"""`opsetlift convert`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault, status_of
+from converter.cli.output import complain, opsets, printable, show, show_json, table
+from converter.convert import Conversion, NotEquivalent, convert
+from converter.history import AI_ONNX
+from converter.model_file import check_writable, save_model
+from converter.refusal import ConversionRefused
+from converter.report import Report
+
+
+@dataclass(frozen=True)
+class ConversionRequest:
+    """What the command line asks for."""
+
+    source: Path
+    target: Path
+    to: tuple[str, ...]
+    certificate: Path | None
+    exact: bool
+    prove: bool
+    overwrite: bool
+    seed: int
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """The targets by domain. Raises UsageFault."""
+        found: dict[str, int] = {}
+        for text in self.to:
+            domain, _, number = text.rpartition("=")
+            domain = AI_ONNX if domain == "ai.onnx" else domain
+            if not (number.isascii() and number.isdigit() and len(number) < 10):
+                raise UsageFault(f"--to takes an opset, as 18 or ai.onnx.ml=3, and not {text!r}")
+            if domain in found:
+                raise UsageFault(f"--to names an opset of {domain or 'ai.onnx'} twice")
+            found[domain] = int(number)
+        return found
+
+
+def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int:
+    """Convert, prove, write, and say what was done; returns the exit status."""
+    targets = request.opsets
+    if not is_dry:
+        _check_destinations(request)
+    try:
+        conversion = convert(
+            request.source,
+            to=targets,
+            exact=request.exact,
+            prove=request.prove,
+            seed=request.seed,
+            base_dir=str(request.source.parent),
+        )
+    except (ConversionRefused, NotEquivalent) as stopped:
+        return _report_stop(stopped, as_json)
+    if not is_dry:
+        _write(request, conversion)
+    if as_json:
+        show_json(_as_dict("would be converted" if is_dry else "converted", conversion))
+    else:
+        show(*_page(request, conversion, is_dry))
+    return DONE
+
+
+def _check_destinations(request: ConversionRequest) -> None:
+    """Before any work is done: nothing is in the way, and nothing would overwrite the input."""
+    if _is_same_file(request.source, request.target):
+        raise UsageFault(f"{request.target}: OUT is the input itself, which is never written to")
+    check_writable(request.target, overwrite=request.overwrite)
+    if request.certificate is not None:
+        if _is_same_file(request.certificate, request.source) or _is_same_file(request.certificate, request.target):
+            raise UsageFault(f"{request.certificate}: the certificate needs a file of its own")
+        check_writable(request.certificate, overwrite=request.overwrite)
+
+
+def _is_same_file(first: Path, second: Path) -> bool:
+    try:
+        return os.path.samefile(first, second)
+    except (OSError, ValueError):
+        return os.path.abspath(first) == os.path.abspath(second)
+
+
+def _write(request: ConversionRequest, conversion: Conversion) -> None:
+    beside: dict[Path, bytes] = {}
+    if request.certificate is not None and conversion.certificate is not None:
+        beside[request.certificate] = conversion.certificate.to_json().encode()
+    save_model(
+        conversion.model,
+        request.target,
+        source_dir=request.source.parent,
+        overwrite=request.overwrite,
+        beside=beside,
+    )
+
+
+def _report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> int:
+    status, sentences = status_of(stopped)
+    complain(*sentences)
+    if as_json and isinstance(stopped, ConversionRefused):
+        show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
+    elif as_json and isinstance(stopped, NotEquivalent):
+        show_json({"status": "not equivalent", "certificate": stopped.certificate.as_dict()})
+    assert status in (REFUSED, NOT_EQUIVALENT)
+    return status
+
+
+def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:
+    certificate = conversion.certificate.as_dict() if conversion.certificate else None
+    return {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
+
+
+def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> Iterator[RenderableType]:
+    report = conversion.report
+    yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if is_dry else ''}")
+    yield from _summary(report)
+    if report.rewrites:
+        rows = [(rewrite.cell, rewrite.rule, rewrite.count, rewrite.exactness) for rewrite in report.rewrites]
+        yield table(("step", "rule", "#nodes", "exactness"), rows)
+    else:
+        yield "No node had to be rewritten."
+    for note in report.notes:
+        yield printable(f"Note: {note}.")
+    if report.inlined:
+        yield printable(f"Inlined: {', '.join(report.inlined)}.")
+    if conversion.certificate is not None:
+        yield conversion.certificate.summary()
+    elif not is_dry:
+        yield "Not proven: --no-prove."
+
+
+def _summary(report: Report) -> Iterator[str]:
+    before, after = opsets(report.source_opsets.items()), opsets(report.target_opsets.items())
+    yield printable(f"{before} -> {after}")
+    yield (
+        f"IR version {report.source_ir_version} -> {report.target_ir_version}, "
+        f"nodes {report.source_nodes} -> {report.target_nodes}"
+    )

@@ -1,0 +1,141 @@
+"""The commands, and how whatever they end in becomes an exit status.
+
+0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import onnx
+import typer
+
+from converter.cli.conversion import ConversionRequest, carry_out
+from converter.cli.errors import UsageFault, status_of
+from converter.cli.output import complain, leave_standard_output, show, show_json
+from converter.cli.pages import coverage_page, explanation_page
+from converter.cli.proving import prove_files
+from converter.coverage import Coverage
+from converter.explain import explain as explain_operator
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            # What libraries have to say to programmers is no concern of who converts a model.
+            warnings.simplefilter("ignore")
+            status = app(args=given, prog_name="opsetlift", standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get("OPSETLIFT_TRACEBACK"):
+            raise
+        status, sentences = status_of(error)
+        complain(*sentences)
+        if "--json" in given and status == 1:
+            show_json({"status": "error", "message": " ".join(sentences)})
+        return status
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        leave_standard_output()
+    return int(status or 0)
+
+
+def _print_version(is_asked_for: bool) -> None:
+    if is_asked_for:
+        show(f"opsetlift {version('opsetlift')} (onnx {onnx.__version__})")
+        raise typer.Exit
+
+
+@app.callback()
+def opsetlift(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Move ONNX models between opset versions, up and down, with proof."""
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any form that onnx.load knows.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the result; the extension says how.")],
+    to: Annotated[list[str], typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")],
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
+    ] = None,
+    json: Json = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, without proof; write nothing.")
+    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Refuse rules that round.")] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+) -> int:
+    """Take a model to another opset, prove that it computes the same, and write it."""
+    if certificate is not None and (no_prove or dry_run):
+        raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
+    request = ConversionRequest(source, target, tuple(to), certificate, exact, not (no_prove or dry_run), force, seed)
+    return carry_out(request, is_dry=dry_run, as_json=json)
+
+
+@app.command()
+def prove(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The model that is right.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The model that has to compute the same.")],
+    inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many random inputs to try.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    json: Json = False,
+) -> int:
+    """Execute two models on the same inputs, and say whether they compute the same."""
+    return prove_files(first, second, inputs=inputs, runs=runs, seed=seed, as_json=json)
+
+
+@app.command()
+def explain(
+    operator: Annotated[str, typer.Argument(metavar="OPERATOR", help="ReduceMin, or ai.onnx.ml.Scaler.")],
+    opsets: Annotated[
+        list[int] | None, typer.Argument(metavar="[FROM TO]", help="Two opsets: only what lies between.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Say how an operator changed from opset to opset, and which rules take it across."""
+    if opsets and len(opsets) != 2:
+        raise UsageFault("explain takes an operator and either no opsets or two")
+    explanation = explain_operator(operator, (opsets[0], opsets[1]) if opsets else None)
+    if json:
+        show_json(explanation.as_dict())
+    else:
+        show(*explanation_page(explanation))
+    return 0
+
+
+@app.command()
+def coverage(
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page that docs/coverage.md is.")] = False,
+) -> int:
+    """Say which steps of which operators have rules."""
+    found = Coverage()
+    if json:
+        show_json(found.as_dict())
+    elif markdown:
+        show(found.markdown().rstrip("\n"))
+    else:
+        show(*coverage_page(found))
+    return 0
