@@ -81,7 +81,8 @@ def convert(
     imports = imported_opsets(source.opset_import)
     targets = _targets(to, imports)
     model, trace = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
-    _stamp(model, targets)
+    if any(imports[domain] != opset for domain, opset in targets.items()):
+        _stamp(model, targets)
     if check:
         check_model(model, base_dir)
     certificate = None

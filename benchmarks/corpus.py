@@ -1,0 +1,222 @@
+"""Every test that the installed onnx carries, taken to other opsets: how many arrive, how many are wrong.
+
+    python -m benchmarks.corpus [--up] [--down] [--peer] [--ort] [--only NAME] [--reasons]
+
+Each test's model goes from its own opset to each target, is checked in full by onnx.checker and executed on the shipped inputs;
+the outputs have to be the shipped ones. `--peer` puts onnx.version_converter through the same; `--ort` executes in onnxruntime
+as well, where that implements the opset (7 and later).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+
+from converter import ConversionRefused, convert
+from converter.dtypes import type_string
+from converter.evaluator import EvaluationError, Evaluator
+from converter.facts import imported_opsets
+from converter.routes import operators_taking
+from tests.evaluator.cases import Case, folder_cases, node_cases
+from tests.evaluator.comparison import mismatch
+
+UP_TARGETS = (7, 9, 11, 13, 15, 17, 18, 21, 23, 25, 28)
+DOWN_TARGETS = (1, 4, 6, 7, 9, 11, 13, 15, 17, 18, 21, 23, 25)
+OUTCOMES = ("correct", "refused", "wrong", "invalid", "crashed")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one test at one target."""
+
+    name: str
+    source: int
+    target: int
+    outcome: str
+    detail: str = ""
+    interface_exists: bool = True
+    """Whether any operator at the target takes the types of the model's inputs and outputs at all."""
+
+    @property
+    def direction(self) -> str:
+        return "up" if self.target > self.source else "down"
+
+
+@cache
+def all_cases() -> tuple[Case, ...]:
+    """The node tests and the suites of files, those that have an opset of ai.onnx."""
+    return tuple(case for case in (*node_cases(), *folder_cases()) if case.opset)
+
+
+def interface_exists(model: onnx.ModelProto, target: int) -> bool:
+    """Whether some operator at `target` takes each of the interface's types."""
+    types = {type_string(info.type) for info in (*model.graph.input, *model.graph.output)}
+    return all(one is not None and operators_taking(one, target, "") for one in types)
+
+
+def ours(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
+    return convert(model, to=target, prove=False, check=False).model
+
+
+def peer(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
+    return onnx.version_converter.convert_version(model, target)
+
+
+def computes_the_same(case: Case, model: onnx.ModelProto, use_onnxruntime: bool) -> str | None:
+    """What is wrong with a converted model's outputs; None where nothing is."""
+    for data_set in range(len(case.data_sets)):
+        inputs, expected = case.inputs(data_set), case.expected(data_set)
+        results = list(Evaluator(model).run(inputs).values())
+        if found := mismatch(results, expected, rtol=case.rtol, atol=case.atol):
+            return found
+        if use_onnxruntime and (found := _onnxruntime_disagrees(case, model, inputs, expected)):
+            return found
+    return None
+
+
+def _onnxruntime_disagrees(case: Case, model: onnx.ModelProto, inputs: dict, expected: list) -> str | None:
+    import onnxruntime
+
+    def run(proto: onnx.ModelProto) -> list:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return session.run(None, inputs)
+
+    try:
+        if mismatch(run(case.model), expected, rtol=case.rtol, atol=case.atol):
+            return None  # onnxruntime does not reproduce the original, so it cannot judge the result
+    except Exception:
+        return None
+    if imported_opsets(model.opset_import).get("", 1) < 7:
+        return None
+    try:
+        found = run(model)
+    except Exception as error:
+        return None if "NOT_IMPLEMENTED" in str(error) else f"onnxruntime: {str(error)[:200]}"
+    disagreement = mismatch(found, expected, rtol=case.rtol, atol=case.atol)
+    return disagreement and f"onnxruntime: {disagreement}"
+
+
+def judge(case: Case, target: int, converter: str, use_onnxruntime: bool) -> Result:
+    """Take one test to one target."""
+
+    def result(outcome: str, detail: str = "") -> Result:
+        return Result(case.name, case.opset, target, outcome, detail, interface_exists(case.model, target))
+
+    try:
+        model = (ours if converter == "opsetlift" else peer)(case.model, target)
+    except ConversionRefused as refused:
+        first = refused.refusals[0]
+        return result("refused", f"{first.why.name} {first.operator} [{first.cell}] {first.sentence[:150]}")
+    except Exception as error:
+        outcome = "refused" if converter == "peer" else "crashed"
+        return result(outcome, f"{type(error).__name__}: {str(error)[:200]}")
+    if imported_opsets(model.opset_import).get("") != target:
+        return result("wrong", "the opset is another than was asked for")
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except Exception as error:
+        return result("invalid", str(error).strip()[:300])
+    try:
+        different = computes_the_same(case, model, use_onnxruntime)
+    except EvaluationError as error:
+        return result("wrong", f"{type(error).__name__}: {error}"[:300])
+    except Exception as error:
+        return result("crashed", f"{type(error).__name__}: {str(error)[:200]}")
+    return result("wrong", different) if different else result("correct")
+
+
+def targets(case: Case, up: bool, down: bool) -> Iterator[int]:
+    """Where a test goes."""
+    if up:
+        yield from (target for target in UP_TARGETS if target > case.opset)
+    if down:
+        yield from (target for target in DOWN_TARGETS if target < case.opset)
+
+
+def reproducible(case: Case) -> bool:
+    """Whether our evaluator reproduces the test at its own opset; otherwise it cannot judge a conversion of it."""
+    try:
+        return computes_the_same(case, case.model, False) is None
+    except Exception:
+        return False
+
+
+def _judge_case(job: tuple[int, bool, bool, str, bool]) -> list[Result]:
+    index, up, down, converter, use_onnxruntime = job
+    case = all_cases()[index]
+    if not reproducible(case):
+        return []
+    return [judge(case, target, converter, use_onnxruntime) for target in targets(case, up, down)]
+
+
+def measure(
+    *, up: bool = True, down: bool = True, converter: str = "opsetlift", use_onnxruntime: bool = False, only: str = ""
+) -> list[Result]:
+    """Every test at every target, on all cores."""
+    indices = [index for index, case in enumerate(all_cases()) if only in case.name or only == case.operator]
+    jobs = [(index, up, down, converter, use_onnxruntime) for index in indices]
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        return [result for results in pool.imap(_judge_case, jobs, chunksize=8) for result in results]
+
+
+def table(results: list[Result]) -> str:
+    """Outcomes by direction; the share of the correct is of those whose interface exists at the target."""
+    lines = [f"{'':>6} {'cases':>7} " + " ".join(f"{outcome:>9}" for outcome in OUTCOMES) + f" {'correct':>9}"]
+    for direction in ("up", "down"):
+        chosen = [one for one in results if one.direction == direction]
+        if not chosen:
+            continue
+        counts = Counter(one.outcome for one in chosen)
+        possible = [one for one in chosen if one.interface_exists and one.target >= 7]
+        share = 100 * sum(one.outcome == "correct" for one in possible) / max(len(possible), 1)
+        cells = " ".join(f"{counts[outcome]:>9}" for outcome in OUTCOMES)
+        lines.append(f"{direction:>6} {len(chosen):>7} {cells} {share:>8.1f}%")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--up", action="store_true")
+    parser.add_argument("--down", action="store_true")
+    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--ort", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--reasons", type=int, default=0, help="how many of the most frequent refusals to list")
+    parser.add_argument("--bad", type=int, default=20, help="how many wrong, invalid or crashed cases to list")
+    options = parser.parse_args()
+    both = options.up == options.down
+    for converter in ("opsetlift", "peer") if options.peer else ("opsetlift",):
+        results = measure(
+            up=options.up or both,
+            down=options.down or both,
+            converter=converter,
+            use_onnxruntime=options.ort,
+            only=options.only,
+        )
+        print("onnx.version_converter" if converter == "peer" else "opsetlift")
+        print(table(results))
+        if converter == "opsetlift":
+            bad = [one for one in results if one.outcome not in ("correct", "refused")]
+            for one in bad[: options.bad]:
+                print(f"  {one.outcome}: {one.name} {one.source}->{one.target}: {one.detail}")
+            reasons = Counter(
+                (one.direction, one.detail.split("]")[0] + "]")
+                for one in results
+                if one.outcome == "refused" and one.interface_exists and one.target >= 7
+            )
+            for (direction, reason), count in reasons.most_common(options.reasons):
+                print(f"  {count:>5} {direction:>5} {reason}")
+
+
+if __name__ == "__main__":
+    main()
