@@ -52,7 +52,7 @@ def _loss(call: Call, log_probabilities: Array, target: Array, weight: Array | N
     picked = numpy.take_along_axis(log_probabilities, classes[:, None], axis=1)[:, 0]
     losses = numpy.where(ignored, log_probabilities.dtype.type(0), -picked * applied)
     if reduction == "none":
-        return losses
+        return numpy.asarray(losses)
     total = numpy.asarray(losses.sum())
     if reduction == "sum":
         return total
