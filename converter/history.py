@@ -6,13 +6,15 @@ This module is the only reader of `onnx.defs`. Everything here is worked out onc
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
+from typing import Any
 
 import onnx
 import onnx.defs
+from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
 
 AI_ONNX = ""
@@ -99,6 +101,11 @@ class Definition:
         self.schema = schema
 
     @property
+    def _untyped_schema(self) -> Any:
+        """The schema, for what onnx's type stubs leave out."""
+        return self.schema
+
+    @property
     def since_version(self) -> int:
         return self.schema.since_version
 
@@ -124,7 +131,25 @@ class Definition:
     @property
     def is_random(self) -> bool:
         """Whether two runs on equal inputs may differ."""
-        return self.schema.node_determinism == OpSchema.NodeDeterminism.NonDeterministic
+        return str(self._untyped_schema.node_determinism) == "NodeDeterminism.NonDeterministic"
+
+    @property
+    def needs_context_for_body(self) -> bool:
+        """Whether the function body depends on the node and on its inputs' types."""
+        schema = self._untyped_schema
+        return bool(schema.has_context_dependent_function and not schema.has_function)
+
+    def function_body(self, node: NodeProto, input_types: Sequence[TypeProto]) -> FunctionProto | None:
+        """The operator's function body, of several the one for the oldest opset; None where the schema has none."""
+        schema = self._untyped_schema
+        if schema.has_function:
+            return FunctionProto.FromString(schema.get_function_with_opset_version(min(schema.function_opset_versions)))
+        if not schema.has_context_dependent_function:
+            return None
+        opset = min(schema.context_dependent_function_opset_versions)
+        types = [one.SerializeToString() for one in input_types]
+        data = schema.get_context_dependent_function_with_opset_version(opset, node.SerializeToString(), types)
+        return FunctionProto.FromString(data) if data else None
 
     @cached_property
     def signature(self) -> object:

@@ -15,8 +15,9 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 from converter import history
+from converter.carriers import cast_back_attributes, exact_carrier
 from converter.dtypes import dtype_of_type, element_type, numpy_dtype
-from converter.facts import Array, tensor_of
+from converter.facts import Array, shape_of_type, tensor_of
 from converter.history import Cell
 from converter.refusal import SiteRefused, Why
 
@@ -99,8 +100,10 @@ class Operators:
         for name, value in attributes.items():
             if value is not None:
                 attribute = node.attribute.add(name=name)
-                is_dtype = name in ("to", "dtype") and isinstance(value, str) and self._opset >= 6
-                encode_attribute(attribute, element_type(value) if is_dtype else value)
+                if name in ("to", "dtype") and isinstance(value, str):
+                    # Before opset 6 dtypes are written in words.
+                    value = element_type(value) if self._opset >= 6 else value.upper()
+                encode_attribute(attribute, value)
         self._sink.append((node, self._opset))
         self._site.scope.register(node, self._opset, self._domain)
         return node.output[0] if outputs == 1 else tuple(node.output)
@@ -313,6 +316,13 @@ class Site:
             self.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} is only known as [{shown}], and {reason}")
         return dims
 
+    def subgraph_output_shape(self, attribute: str, position: int) -> Dims | None:
+        """The shape of an output of one of the node's subgraphs; None where its rank is not known."""
+        graph: GraphProto = self.attribute(attribute)
+        output = graph.output[position]
+        scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
+        return shape_of_type(output.type) if scope is None else scope.shape(output.name)
+
     def _name(self, value: str | int) -> str:
         return value if isinstance(value, str) else self.input(value)
 
@@ -336,6 +346,12 @@ class Site:
         """Emits nodes of another domain, written for `opset` of it."""
         return Operators(self, opset, domain, self.emitted)
 
+    def emit(self, node: NodeProto, opset: int) -> None:
+        """Emit a node that is written already, for `opset` of its domain; its outputs have fresh names."""
+        self.scope.register(node, opset, history.canonical_domain(node.domain))
+        self.scope.walk_emitted_body(node, opset)
+        self.emitted.append((node, opset))
+
     def fresh_name(self, hint: str) -> str:
         """A name that nothing in the model has, made from the node's own."""
         base = next((name for name in self.node.output if name), "") or self.node.name or self.node.op_type
@@ -353,15 +369,32 @@ class Site:
         """The name of a constant of rank 0."""
         return self.constant(numpy.array(value, dtype=numpy_dtype(dtype)), hint)
 
-    def subgraph(self, build: Callable[[Operators], Sequence[str]], *, opset: int | None = None) -> GraphProto:
-        """A subgraph without inputs for an emitted node: `build` emits its nodes and returns the output names.
+    def subgraph(
+        self,
+        build: Callable[..., Sequence[str]],
+        *,
+        opset: int | None = None,
+        takes: Sequence[tuple[str, Sequence[int]]] = (),
+    ) -> GraphProto:
+        """A subgraph for an emitted node: `build(op, *inputs)` emits its nodes and returns the output names.
 
-        Every output has to be computed in it, not captured: an outer value goes through Identity.
+        `takes` has the dtype and the shape of each input. Every output has to be computed in it, not captured: an outer
+        value goes through Identity.
         """
         written_for = opset or self.opset
         sink: list[tuple[NodeProto, int]] = []
-        outputs = build(Operators(self, written_for, self.cell.domain, sink))
-        return self.scope.finish_subgraph(self, sink, outputs)
+        inputs = [self.scope.subgraph_input(self, dtype, shape) for dtype, shape in takes]
+        outputs = build(Operators(self, written_for, self.cell.domain, sink), *(info.name for info in inputs))
+        return self.scope.finish_subgraph(self, sink, inputs, outputs)
+
+    def initializer(self, tensor: TensorProto, hint: str = "constant") -> str:
+        """The name of an initializer with a tensor's content, which is not looked at. Refuses in a function: it has none."""
+        if not self.scope.takes_initializers:
+            self.refuse(Why.NO_EQUIVALENT, f"a function has no initializers, and {self._name_of_node()} needs one")
+        return self.scope.initializer(self, tensor, hint)
+
+    def _name_of_node(self) -> str:
+        return f"{self.node.op_type} {next(filter(None, self.node.output), self.node.name)!r}"
 
     def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
         """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""
@@ -374,19 +407,49 @@ class Site:
         self.scope.register(copied, self.opset, self.node.domain)
         return result
 
-    def carry(self, dtype: str) -> None:
-        """Compute in the wider `dtype`: cast in, the same operator, cast out. For operators with one type variable."""
-        narrow = self.dtype(0)
+    def carry(self, dtype: str, *, like: int = 0) -> None:
+        """Compute in the wider `dtype`: cast in, the same operator, cast out.
+
+        What travels are the inputs and outputs that share the type variable of input `like`.
+        """
+        narrow = self.dtype(like)
         definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
         assert definition is not None
-        formals = definition.schema.inputs
+        formals = definition.schema.inputs, definition.schema.outputs
+        variable = formals[0][min(like, len(formals[0]) - 1)].type_str
+        travels = [
+            [
+                bool(name) and declared[min(position, len(declared) - 1)].type_str == variable
+                for position, name in enumerate(names)
+            ]
+            for declared, names in zip(formals, (self.node.input, self.node.output), strict=True)
+        ]
         op = self.op
-        wide = []
-        for position, name in enumerate(self.node.input):
-            formal = formals[min(position, len(formals) - 1)]
-            same_type = formal.type_str == formals[0].type_str
-            wide.append(op.Cast(name, to=dtype) if name and same_type else name)
-        self.replace(op.Cast(self.copy(*wide), to=narrow))
+        wide = [
+            op.Cast(name, to=dtype) if cast else name for name, cast in zip(self.node.input, travels[0], strict=True)
+        ]
+        results = self.copy(*wide)
+        results = (results,) if isinstance(results, str) else results
+        back = cast_back_attributes(narrow)
+        self.replace(
+            *(
+                op.Cast(name, to=narrow, **back) if cast else name
+                for name, cast in zip(results, travels[1], strict=True)
+            )
+        )
+
+    def carry_if_lost(self, *, like: int = 0) -> None:
+        """`carry` in the best exact carrier, if the far side does not take the dtype of input `like` and has one."""
+        found = self.type_string(like)
+        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        if found is None or definition is None:
+            return
+        formals = definition.schema.inputs
+        allowed = definition.allowed_types(formals[min(like, len(formals) - 1)].type_str)
+        if found not in allowed and (dtype := dtype_of_type(found)) is not None:
+            carrier = exact_carrier(dtype, allowed, self.opset)
+            if carrier is not None:
+                self.carry(carrier, like=like)
 
     # Replacing
 

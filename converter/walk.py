@@ -258,9 +258,49 @@ class ScopeWalk:
         """Let the facts of an emitted node's outputs be known."""
         self.facts.register(node, opset, domain)
 
-    def finish_subgraph(self, site: Site, sink: Sequence[tuple[NodeProto, int]], outputs: Sequence[str]) -> GraphProto:
+    @property
+    def takes_initializers(self) -> bool:
+        """Whether the scope is a graph; functions have no initializers."""
+        return not isinstance(self.container, FunctionProto)
+
+    def initializer(self, site: Site, tensor: TensorProto, hint: str) -> str:
+        """The name of a new initializer with the tensor's content."""
+        assert isinstance(self.container, GraphProto)
+        name = site.fresh_name(hint)
+        added = self.container.initializer.add()
+        added.CopyFrom(tensor)
+        added.name = name
+        self.facts.register_tensor(added)
+        self.walk.trace.scope(self.path).added_initializers.add(name)
+        return name
+
+    def subgraph_input(self, site: Site, dtype: str, shape: Sequence[int]) -> ValueInfoProto:
+        """An input for a subgraph of emitted nodes."""
+        info = make_tensor_value_info(site.fresh_name("input"), element_type(dtype), shape)
+        self.facts.register_type(info.name, info.type)
+        return info
+
+    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
+        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
+        imports = {**self.imports, canonical_domain(node.domain): opset}
+        for attribute, graph in subgraphs(node):
+            original = GraphProto()
+            original.CopyFrom(graph)
+            path = f"{self.path}/{node.output[0]}.{attribute}"
+            facts = ScopeFacts(self.walk.facts, original, path, self.facts, imports)
+            ScopeWalk(self.walk, original, graph, facts, imports, self).run()
+            # The subgraph is part of a site; the original has no such scope.
+            self.walk.trace.scopes.pop(path, None)
+
+    def finish_subgraph(
+        self,
+        site: Site,
+        sink: Sequence[tuple[NodeProto, int]],
+        inputs: Sequence[ValueInfoProto],
+        outputs: Sequence[str],
+    ) -> GraphProto:
         """A subgraph of emitted nodes, taken to the target already."""
-        graph = GraphProto(name=site.fresh_name("graph"))
+        graph = GraphProto(name=site.fresh_name("graph"), input=inputs)
         for node, opset in sink:
             self._dress(node, site.node, is_heir=False)
             self._check_emitted(node, opset, site)

@@ -1,0 +1,107 @@
+"""Writes a node as the function body that its schema gives it: the specification's own lowering.
+
+A body is written for an opset of its own, from which the walk takes the emitted nodes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+
+from converter import history
+from converter.facts import imported_opsets
+from converter.refusal import Why
+from converter.rule import Rule
+from converter.site import Site
+
+
+def function_body(*, ulps: int = 0, because: str = "") -> Rule:
+    """The rule that replaces a node by its schema's function body, at the definition that the cell leaves behind.
+
+    A runtime's kernel and the body may round differently: then `ulps` bounds it and `because` says why. Raises, when
+    applied, SiteRefused where the body depends on a type that is not known, or where there is none.
+    """
+    return Rule("becomes its function body", expand, ulps=ulps, because=because)
+
+
+def expand(site: Site) -> None:
+    """Emit the function body of the site's node in its place."""
+    definition = history.definition(site.cell.domain, site.node.op_type, site.cell.near)
+    assert definition is not None
+    types = []
+    if definition.needs_context_for_body:
+        for position, name in enumerate(site.node.input):
+            found = site.type_of(name) if name else TypeProto()
+            if found is None:
+                site.refuse(
+                    Why.DTYPE_UNKNOWN, f"the function body depends on the type of input {position}, which is unknown"
+                )
+            types.append(found)
+    function = definition.function_body(site.node, types)
+    if function is None:
+        site.refuse(Why.NO_EQUIVALENT, f"{site.node.op_type} has no function body for these inputs")
+    attributes = {a.name: a.default_value for a in definition.schema.attributes.values() if a.default_value.name}
+    attributes.update({attribute.name: attribute for attribute in site.node.attribute})
+    _emit(site, function, attributes)
+
+
+def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, AttributeProto]) -> None:
+    names = {"": ""}
+    for position, formal in enumerate(function.input):
+        names[formal] = site.input(position)
+    opsets = imported_opsets(function.opset_import)
+    for body_node in function.node:
+        node = NodeProto()
+        node.CopyFrom(body_node)
+        _bind_attributes(site, node, attributes)
+        _rename([node], names, site)
+        site.emit(node, opsets[history.canonical_domain(node.domain)])
+    site.replace(*(names[output] for output in function.output[: len(site.node.output)]))
+
+
+def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, AttributeProto]) -> None:
+    for position in reversed(range(len(node.attribute))):
+        attribute = node.attribute[position]
+        if attribute.ref_attr_name:
+            value = values.get(attribute.ref_attr_name)
+            if value is None:
+                del node.attribute[position]
+                continue
+            if value.ref_attr_name:
+                site.refuse(
+                    Why.ATTRIBUTE_REFERENCE, f"attribute {value.name} is known only at each call of the function"
+                )
+            name = attribute.name
+            attribute.CopyFrom(value)
+            attribute.name = name
+        elif attribute.type == AttributeProto.GRAPH:
+            for inner in attribute.g.node:
+                _bind_attributes(site, inner, values)
+
+
+def _rename(nodes: Iterable[NodeProto], names: dict[str, str], site: Site) -> None:
+    """Give body values names of the model's: what `names` says for inputs, fresh ones for what the body computes."""
+    for node in nodes:
+        for position, name in enumerate(node.input):
+            node.input[position] = names.get(name, name)
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _rename_graph(attribute.g, dict(names), site)
+        for position, name in enumerate(node.output):
+            if name:
+                names[name] = site.fresh_name(name)
+                node.output[position] = names[name]
+        node.name = ""
+
+
+def _rename_graph(graph: GraphProto, names: dict[str, str], site: Site) -> None:
+    for info in graph.input:
+        names[info.name] = site.fresh_name(info.name)
+        info.name = names[info.name]
+    for tensor in graph.initializer:
+        names[tensor.name] = site.fresh_name(tensor.name)
+        tensor.name = names[tensor.name]
+    _rename(graph.node, names, site)
+    for info in graph.output:
+        info.name = names.get(info.name, info.name)
