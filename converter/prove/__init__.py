@@ -1,0 +1,64 @@
+"""Proofs: that a conversion kept the meaning, site by site, and that two models compute the same."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from converter.history import display_domain
+from converter.prove.certificate import Certificate, Outcome, SiteRecord, model_sha256
+from converter.prove.scopes import opsets_of
+from converter.prove.site_proofs import SiteProofs
+from converter.prove.sites import Facts, sites_of
+from converter.prove.structure import structural_differences
+from converter.prove.whole_model import WholeModelResult, prove_models
+from converter.trace import ConversionTrace
+
+__all__ = [
+    "Certificate",
+    "Facts",
+    "Outcome",
+    "SiteRecord",
+    "WholeModelResult",
+    "prove_conversion",
+    "prove_models",
+    "verify",
+]
+
+
+def prove_conversion(
+    original: ModelProto, converted: ModelProto, trace: ConversionTrace, facts: Facts, *, seed: int = 0
+) -> Certificate:
+    """Prove that `converted` computes what `original` does; `facts` are the original's, `trace` the conversion's."""
+    proofs = SiteProofs(original, converted, seed)
+    for site in sites_of(original, converted, trace, facts):
+        proofs.add(site)
+    return Certificate(
+        source_sha256=model_sha256(original),
+        target_sha256=model_sha256(converted),
+        source_opsets=_shown(opsets_of(original)),
+        target_opsets=_shown(opsets_of(converted)),
+        seed=seed,
+        structure=structural_differences(original, converted, trace),
+        sites=proofs.records,
+        nodes=proofs.nodes,
+        trace=trace,
+    )
+
+
+def _shown(opsets: dict[str, int]) -> dict[str, int]:
+    return {display_domain(domain): opset for domain, opset in opsets.items()}
+
+
+def verify(certificate: Certificate, original: ModelProto, converted: ModelProto, facts: Facts) -> Certificate:
+    """Run the proof of a certificate again, with its seed and its trace.
+
+    Raises ValueError where the models are not the ones that it is about.
+    """
+    for which, model, expected in (
+        ("original", original, certificate.source_sha256),
+        ("converted model", converted, certificate.target_sha256),
+    ):
+        found = model_sha256(model)
+        if found != expected:
+            raise ValueError(f"the certificate is about another {which}: its SHA-256 is {expected}, this one's {found}")
+    return prove_conversion(original, converted, certificate.trace, facts, seed=certificate.seed)

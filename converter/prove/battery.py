@@ -1,0 +1,258 @@
+"""The inputs on which two models are compared.
+
+A battery tries layouts (shapes for all inputs) and, for each that the original takes, manners of filling them. What the
+original rejects is redrawn from narrower ranges, and what was found to be accepted is where the next layout begins.
+Everything follows from the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+from onnx import TypeProto
+
+from converter import dtypes
+from converter.prove.draw import BROAD, DIRECTING, GENTLE, ROUNDING, direct, draw, every_value
+from converter.prove.shapes import BEARABLE, Layout, Layouts, Shape, dims_of, elements
+
+Array = NDArray[Any]
+
+PATIENCE = 250
+"""How many inputs the original may reject before the first that it takes."""
+
+LATER_PATIENCE = 6
+"""How many inputs of a further layout the original may reject."""
+
+ENUMERATED = 64
+"""Up to so many combinations of values are tried one by one."""
+
+EXAMPLE = "example"
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input to be drawn."""
+
+    name: str
+    type: TypeProto
+    directs: bool = False
+    """Whether it steers the operator (indices, axes, sizes), so that large numbers would make large tensors."""
+    example: Array | None = None
+    """A value that is known to be taken: the default of an initializer that the caller may override."""
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype of the tensor, or of those in a sequence or an optional; None for a map."""
+        return _dtype_of(self.type)
+
+
+def _dtype_of(type_proto: TypeProto) -> str | None:
+    kind = type_proto.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        return _dtype_of(getattr(type_proto, kind).elem_type)
+    return dtypes.dtype_name(type_proto.tensor_type.elem_type) if kind == "tensor_type" else None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Values for all inputs."""
+
+    label: str
+    values: Mapping[str, Any]
+
+
+class Enough(Exception):
+    """Raised by an attempt that has seen all it wants; ends the battery."""
+
+
+Attempt = Callable[[Case], Sequence[Any] | None]
+"""Runs both sides on a case. Returns the shapes of the original's outputs, or None where the original rejects it."""
+
+
+@dataclass
+class _Settled:
+    """The manners that the original took last."""
+
+    data: str = GENTLE[0]
+    directing: str = DIRECTING[0]
+    layouts: list[Layout] = field(default_factory=list)
+
+
+class Battery:
+    """The cases for some inputs. `rounding`: the comparison is one within a bound."""
+
+    def __init__(self, inputs: Sequence[Input], seed: Sequence[int], *, rounding: bool = False) -> None:
+        self._inputs = inputs
+        self._rng = numpy.random.default_rng(list(seed))
+        self._layouts = Layouts({one.name: dims_of(one.type) for one in inputs}, self._rng)
+        self._rounding = rounding
+        self._settled = _Settled()
+        self._steering: set[str] = {one.name for one in inputs if one.directs}
+        self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
+        self._directing = (EXAMPLE, *DIRECTING) if any(one.example is not None for one in inputs) else DIRECTING
+
+    def run(self, attempt: Attempt) -> None:
+        """Try the cases one by one."""
+        try:
+            if self._inputs:
+                self._run(attempt)
+            else:
+                attempt(Case("no inputs", {}))
+        except Enough:
+            pass
+
+    def _run(self, attempt: Attempt) -> None:
+        patience = PATIENCE
+        explored: set[int] = set()
+        for base in self._layouts.bases():
+            rejected, shapes = self._settle(base, attempt, patience)
+            patience = LATER_PATIENCE if self._settled.layouts else patience - rejected
+            if shapes is None:
+                if patience <= 0:
+                    return
+                continue
+            first = not self._settled.layouts
+            self._settled.layouts.append(base)
+            if first:
+                self._find_steering(base, shapes, attempt)
+                patience = LATER_PATIENCE
+            self._fill(base, attempt, thoroughly=first)
+            if base.rank not in explored:
+                explored.add(base.rank)
+                self._vary(base, attempt)
+
+    def _vary(self, base: Layout, attempt: Attempt) -> None:
+        for case in self._exhaustive(base):
+            attempt(case)
+        for variant in self._layouts.variants(base):
+            if self._settle(variant, attempt, LATER_PATIENCE)[1] is not None:
+                self._fill(variant, attempt, thoroughly=False)
+
+    def _settle(self, layout: Layout, attempt: Attempt, patience: int) -> tuple[int, Sequence[Any] | None]:
+        """Look for manners that the original takes; gives how many it did not, and the shapes of its outputs."""
+        settled = self._settled
+        rejected = 0
+        for directing in _beginning_with(settled.directing, self._directing) if self._steering else [""]:
+            for data in _beginning_with(settled.data, self._gentle):
+                if rejected >= patience:
+                    return rejected, None
+                shapes = attempt(self._case(layout, data, directing))
+                if shapes is not None:
+                    settled.data, settled.directing = data, directing
+                    return rejected, shapes
+                rejected += 1
+        return rejected, None
+
+    def _find_steering(self, layout: Layout, shapes: Sequence[Any], attempt: Attempt) -> None:
+        """Where other values make outputs of other sizes, single numbers stay small: they might be sizes themselves."""
+        for data in ("positive", "integral", "ones"):
+            again = attempt(self._case(layout, data, self._settled.directing))
+            if again is not None and again != shapes:
+                self._steering.update(name for name, shape in layout.shapes.items() if elements(shape) <= 1)
+
+    def _fill(self, layout: Layout, attempt: Attempt, *, thoroughly: bool) -> None:
+        manners: Sequence[str] = ROUNDING if self._rounding else BROAD
+        if not thoroughly or layout.elements > BEARABLE:
+            manners = manners[:2]
+        for manner in manners:
+            attempt(self._case(layout, manner, self._settled.directing))
+        if thoroughly and self._steering:
+            for directing in self._directing:
+                attempt(self._case(layout, self._settled.data, directing))
+
+    def _exhaustive(self, base: Layout) -> Iterator[Case]:
+        """Every value of bool and 8-bit inputs: all combinations where they are few, all pairs where a size is open."""
+        tables = {
+            one.name: every_value(one.dtype or "string") for one in self._inputs if one.name not in self._steering
+        }
+        narrow = {name: table for name, table in tables.items() if table is not None}
+        if not narrow or self._rounding:
+            return
+        counts = {name: elements(base.shapes[name]) for name in narrow}
+        total, values = sum(counts.values()), max(map(len, narrow.values()))
+        if len(narrow) == len(tables) and values**total <= ENUMERATED:
+            for number in range(values**total):
+                yield self._numbered(base, narrow, counts, number)
+        else:
+            least = min(filter(None, counts.values()), default=values)
+            for start in range(0, min(values, ENUMERATED * least), least):
+                yield self._covering(base, narrow, start)
+        if len(narrow) == len(tables):
+            digits = 2 if values > 16 else 3 if values > 4 else 8
+            for layout, symbol in self._layouts.long(base, values**digits, 2 if digits == 2 else 3):
+                yield self._paired(layout, symbol, narrow, digits)
+
+    def _numbered(self, base: Layout, tables: Mapping[str, Array], counts: Mapping[str, int], number: int) -> Case:
+        filled = {}
+        for name, table in tables.items():
+            digits = []
+            for _ in range(counts[name]):
+                number, digit = divmod(number, len(table))
+                digits.append(digit)
+            filled[name] = table[numpy.array(digits, dtype=int)].reshape(base.shapes[name])
+        return self._case(base, self._settled.data, self._settled.directing, "every combination", filled)
+
+    def _covering(self, base: Layout, tables: Mapping[str, Array], start: int) -> Case:
+        filled = {}
+        for number, (name, table) in enumerate(tables.items()):
+            positions = start + (2 * number + 1) * numpy.arange(elements(base.shapes[name]))
+            filled[name] = table[positions % len(table)].reshape(base.shapes[name])
+        return self._case(base, self._settled.data, self._settled.directing, "every value", filled)
+
+    def _paired(self, layout: Layout, symbol: str, tables: Mapping[str, Array], digits: int) -> Case:
+        """Position p of the long dimension holds the digits of p, one per input and step in other dimensions."""
+        filled = {}
+        for number, (name, table) in enumerate(tables.items()):
+            shape = layout.shapes[name]
+            axis = self._layouts.axis_of(symbol, name, layout.rank)
+            if axis is None:
+                continue
+            indices = numpy.indices(shape, sparse=True)
+            others = sum(index for position, index in enumerate(indices) if position != axis)
+            digit = (number + len(tables) * others) % digits
+            filled[name] = table[numpy.broadcast_to(indices[axis] // len(table) ** digit % len(table), shape)]
+        return self._case(layout, self._settled.data, self._settled.directing, "every pair", filled)
+
+    def _case(
+        self, layout: Layout, data: str, directing: str, label: str = "", filled: Mapping[str, Any] | None = None
+    ) -> Case:
+        values: dict[str, Any] = dict(filled or {})
+        sizes = next((shape for name, shape in layout.shapes.items() if name not in self._steering), ())
+        for one in self._inputs:
+            if one.name not in values:
+                values[one.name] = self._value(one, layout.shapes[one.name], sizes, data, directing)
+        manners = ", ".join(filter(None, [label or data, directing and f"steered by {directing!r}"]))
+        return Case(f"{layout.label}: {manners}", values)
+
+    def _value(self, one: Input, shape: Shape, sizes: Shape, data: str, directing: str) -> Any:
+        if directing == EXAMPLE and one.example is not None and one.example.shape == shape:
+            return one.example
+        manner = (directing if directing != EXAMPLE else DIRECTING[0]) if one.name in self._steering else ""
+        return self._value_of_type(one.type, shape, sizes, data, manner)
+
+    def _value_of_type(self, kind: TypeProto, shape: Shape, sizes: Shape, data: str, steered: str) -> Any:
+        rng = self._rng
+        match kind.WhichOneof("value"):
+            case "sequence_type":
+                length = int(rng.integers(0, 4)) if data in BROAD else 2
+                inner = kind.sequence_type.elem_type
+                return [self._value_of_type(inner, shape, sizes, data, steered) for _ in range(length)]
+            case "optional_type":
+                if data in ("zeros", "fractions"):
+                    return None
+                return self._value_of_type(kind.optional_type.elem_type, shape, sizes, data, steered)
+            case "map_type":
+                keys = draw("ascending", dtypes.dtype_name(kind.map_type.key_type), (3,), rng).tolist()
+                return {key: self._value_of_type(kind.map_type.value_type, (), sizes, data, steered) for key in keys}
+        dtype = dtypes.dtype_name(kind.tensor_type.elem_type)
+        if steered and dtype not in ("bool", "string"):
+            return direct(steered, dtype, shape, sizes, rng)
+        return draw(data, dtype, shape, rng)
+
+
+def _beginning_with(first: str, manners: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([first, *manners])) if first in manners else list(manners)

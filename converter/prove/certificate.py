@@ -1,0 +1,221 @@
+"""The record of a proof: both halves of the argument, every distinct site, and what it takes to run it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy
+import onnx
+from onnx import ModelProto
+
+from converter.history import Cell
+from converter.rule import Rule
+from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
+
+SCHEMA_VERSION = 1
+
+ARGUMENT = (
+    "Outside the sites the two models are the same: every node, initializer, name, type, attribute and annotation was "
+    "compared byte by byte, in the graph, in subgraphs of any depth and in functions, and the nodes of each site read "
+    "and define only what the original node did.",
+    "Each site computes the same on both sides: every node whose operator has another definition at the target, and "
+    "every node that a rule changed, was executed before and after on the same inputs by a strict evaluator, each at "
+    "its own opset; equal sites once.",
+)
+"""The two halves: together they say that the models compute the same, as far as the inputs tried can tell."""
+
+
+class Outcome(Enum):
+    """What is known of a site."""
+
+    EQUAL = "equal"
+    SAME_STRUCTURE = "random, the same node on both sides"
+    """An operator that draws random numbers cannot be compared by its results."""
+    UNUSED = "its outputs are used by nothing"
+    UNPROVEN = "unproven"
+    DIFFERENT = "different"
+
+
+@dataclass
+class SiteRecord:
+    """A distinct site, and how many nodes are like it."""
+
+    operator: str
+    source_since: int
+    target_since: int
+    path: str
+    """The scope of the first such node."""
+    node: str
+    count: int
+    rules: list[str]
+    """The rules that changed it, each with its cell; empty for the claim that it means the same unchanged."""
+    ulps: int
+    """0: bit for bit. Else the bound, in units in the last place of the largest magnitude in each result."""
+    outcome: Outcome
+    cases: int = 0
+    rejected: int = 0
+    """Inputs that the original rejected, and that hence say nothing."""
+    worst_ulps: float = 0.0
+    reason: str = ""
+    """The counterexample, or why it is not proven."""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Certificate:
+    """The proof of one conversion."""
+
+    source_sha256: str
+    target_sha256: str
+    source_opsets: dict[str, int]
+    target_opsets: dict[str, int]
+    seed: int
+    structure: list[str]
+    """The differences outside the sites; empty where the first half of the argument holds."""
+    sites: list[SiteRecord]
+    nodes: int
+    """How many nodes crossed a version or were changed."""
+    trace: ConversionTrace
+    tools: dict[str, str] = field(default_factory=lambda: tool_versions())
+    argument: Sequence[str] = ARGUMENT
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def is_refuted(self) -> bool:
+        """Something differs: the result must not be used."""
+        return bool(self.structure) or any(site.outcome is Outcome.DIFFERENT for site in self.sites)
+
+    @property
+    def is_proven(self) -> bool:
+        """Nothing differs, and no site is unproven."""
+        return not self.is_refuted and all(site.outcome is not Outcome.UNPROVEN for site in self.sites)
+
+    @property
+    def cases(self) -> int:
+        """How many inputs ran on both sides, over all distinct sites."""
+        return sum(site.cases for site in self.sites)
+
+    def by_outcome(self, outcome: Outcome) -> list[SiteRecord]:
+        """The distinct sites of one outcome."""
+        return [site for site in self.sites if site.outcome is outcome]
+
+    def summary(self) -> str:
+        """One line for people, with the first of whatever is wrong."""
+        if self.structure:
+            return f"not equivalent: {_counted(self.structure, 'difference')} outside the sites; {self.structure[0]}"
+        nodes = f"{_number(self.nodes, 'node')} crossed a version at {_number(len(self.sites), 'distinct site')}"
+        if different := self.by_outcome(Outcome.DIFFERENT):
+            first = different[0]
+            return f"not equivalent: {nodes}, {len(different)} different; {_named(first)}: {first.reason}"
+        cases = _number(self.cases, "case")
+        unproven = self.by_outcome(Outcome.UNPROVEN)
+        if unproven:
+            first = unproven[0]
+            proven = len(self.sites) - len(unproven)
+            return (
+                f"{nodes}: {proven} proven equal ({cases}), {len(unproven)} unproven; {_named(first)}: {first.reason}"
+            )
+        others = [
+            f"{len(found)} {what}"
+            for outcome, what in ((Outcome.SAME_STRUCTURE, "random and left as they were"), (Outcome.UNUSED, "unused"))
+            if (found := self.by_outcome(outcome))
+        ]
+        if not self.sites:
+            return "no node crossed a version: the models are the same but for their opsets"
+        return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
+
+    def to_json(self) -> str:
+        """The certificate as JSON text."""
+        content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace")}
+        content["sites"] = [{**asdict(site), "outcome": site.outcome.name} for site in self.sites]
+        content["trace"] = {path: _scope_as_json(scope) for path, scope in self.trace.scopes.items()}
+        return json.dumps(content, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """The inverse of `to_json`. Raises ValueError for what is no certificate of this schema version."""
+        try:
+            content = json.loads(text)
+            found = content["schema_version"]
+            if found != SCHEMA_VERSION:
+                raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
+            content["sites"] = [
+                SiteRecord(**{**site, "outcome": Outcome[site["outcome"]]}) for site in content["sites"]
+            ]
+            scopes = {path: _scope_from_json(scope) for path, scope in content["trace"].items()}
+            content["trace"] = ConversionTrace(scopes)
+            return cls(**content)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"this is no certificate: {error}") from error
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _counted(found: Sequence[str], noun: str) -> str:
+    return _number(len(found), noun)
+
+
+def _named(site: SiteRecord) -> str:
+    return f"{site.operator} {site.node!r} in {site.path}"
+
+
+def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
+    return {
+        "sites": [
+            {
+                "index": site.index,
+                "start": site.start,
+                "stop": site.stop,
+                "crossings": [
+                    {"cell": asdict(cell), "rule": rule.name, "ulps": rule.ulps} for cell, rule in site.crossings
+                ],
+            }
+            for site in scope.sites
+        ],
+        "added_initializers": sorted(scope.added_initializers),
+        "dropped_initializers": sorted(scope.dropped_initializers),
+    }
+
+
+def _scope_from_json(scope: dict[str, Any]) -> ScopeTrace:
+    def crossings(site: dict[str, Any]) -> Iterator[tuple[Cell, Rule]]:
+        for one in site["crossings"]:
+            yield Cell(**one["cell"]), Rule(one["rule"], None, ulps=one["ulps"])
+
+    sites = [SiteTrace(site["index"], site["start"], site["stop"], list(crossings(site))) for site in scope["sites"]]
+    return ScopeTrace(sites, set(scope["added_initializers"]), set(scope["dropped_initializers"]))
+
+
+def tool_versions() -> dict[str, str]:
+    """The versions of what the proof rests on."""
+    try:
+        own = version("opsetlift")
+    except PackageNotFoundError:
+        own = "not installed"
+    return {"opsetlift": own, "onnx": onnx.__version__, "numpy": numpy.__version__}
+
+
+def model_sha256(model: ModelProto) -> str:
+    """The SHA-256 of a model as protobuf writes it; of one too large for that, piece by piece: initializers, then all
+    else. External data is no part of it."""
+    try:
+        return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+    except Exception:  # protobuf's implementations raise different errors above 2 GiB
+        sha = hashlib.sha256()
+        shell = ModelProto()
+        for tensor in model.graph.initializer:
+            sha.update(tensor.SerializeToString(deterministic=True))
+        for node in model.graph.node:
+            sha.update(node.SerializeToString(deterministic=True))
+        shell.functions.extend(model.functions)
+        shell.opset_import.extend(model.opset_import)
+        sha.update(shell.SerializeToString(deterministic=True))
+        return sha.hexdigest()

@@ -1,0 +1,194 @@
+"""The second half of the argument: each distinct site, executed on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from onnx import ModelProto
+
+from converter.history import display_domain
+from converter.prove.battery import Battery
+from converter.prove.certificate import Outcome, SiteRecord
+from converter.prove.shapes import Dims, is_bearable, is_light, shrunk
+from converter.prove.signature import Key, array_key, seed_of, types_key
+from converter.prove.site_models import drawn_inputs, site_models, typings
+from converter.prove.sites import Array, Site
+from converter.prove.trial import Sides, Trial, try_sides
+
+Open = Mapping[str, Dims | None]
+"""The dimensions of the inputs, as far as they are known."""
+
+LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of a site, and of all sites that are equal to it."""
+
+    outcome: Outcome
+    cases: int = 0
+    rejected: int = 0
+    worst_ulps: float = 0.0
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class SiteProofs:
+    """Proves sites, equal ones once, and keeps a record of each distinct one."""
+
+    def __init__(self, original: ModelProto, result: ModelProto, seed: int) -> None:
+        self._original = original
+        self._result = result
+        self._seed = seed
+        self._verdicts: dict[Key, Verdict | None] = {}
+        """None: sites of this key must be looked at one by one, at their own shapes and constants."""
+        self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
+        self._nodes: set[tuple[str, int]] = set()
+
+    @property
+    def records(self) -> list[SiteRecord]:
+        """The distinct sites."""
+        return list(self._records.values())
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes they stand for."""
+        return len(self._nodes)
+
+    def add(self, site: Site) -> None:
+        """Prove a site, unless an equal one has been."""
+        key, verdict = self._verdict(site)
+        self._nodes.add((site.path, site.aligned.index))
+        identity = (key, site.rules)
+        if identity in self._records:
+            self._records[identity].count += 1
+            return
+        domain = display_domain(site.node.domain)
+        self._records[identity] = SiteRecord(
+            operator=f"{domain}.{site.node.op_type}" if site.node.domain else site.node.op_type,
+            source_since=site.since_versions[0],
+            target_since=site.since_versions[1],
+            path=site.path,
+            node=site.node.name or next(filter(None, site.node.output), ""),
+            count=1,
+            rules=list(site.rules),
+            ulps=site.ulps,
+            outcome=verdict.outcome,
+            cases=verdict.cases,
+            rejected=verdict.rejected,
+            worst_ulps=verdict.worst_ulps,
+            reason=verdict.reason,
+            notes=list(verdict.notes),
+        )
+
+    def _verdict(self, site: Site) -> tuple[Key, Verdict]:
+        own = site.dims
+        small = own if is_light(own) else shrunk(own)
+        key = (site.key, types_key(site.types, small))
+        if key not in self._verdicts:
+            self._verdicts[key] = self._try_generally(site, small, own, key)
+        verdict = self._verdicts[key]
+        if verdict is not None:
+            return key, verdict
+        constants = _large_constants(site)
+        numbered = tuple((list(site.types).index(name), array_key(value)) for name, value in constants.items())
+        own_key = (*key, types_key(site.types, own), numbered)
+        verdict = self._verdicts.get(own_key)
+        if verdict is None:
+            verdict = self._verdicts[own_key] = self._try(site, [own], constants, own_key)
+        return own_key, verdict
+
+    def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
+        """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
+
+        None where that fails: it need not be the fault of the rule, which may have used the sizes and the constants.
+        """
+        verdict = self._try(site, [small, own] if small != own and is_bearable(own) else [small], {}, key)
+        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (small != own or _large_constants(site)):
+            return None
+        return verdict
+
+    def _try(self, site: Site, ways: Sequence[Open], constants: Mapping[str, Array], key: Key) -> Verdict:
+        if not site.outputs:
+            return Verdict(Outcome.UNUSED)
+        try:
+            alternatives = typings(site)
+        except ValueError as error:
+            return Verdict(Outcome.UNPROVEN, reason=str(error))
+        verdicts = []
+        for types in alternatives:
+            before, after = site_models(site, types, constants, self._original, self._result)
+            outputs = [(name, name) for name in site.outputs]
+            sides = Sides(before, after, outputs, ulps=site.ulps, base_dir=site.facts.base_dir)
+            left = {name: kind for name, kind in types.items() if name not in constants}
+            for dims in ways:
+                inputs = drawn_inputs(site, left, dims)
+                seed = seed_of(self._seed, key)
+                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0))
+                verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
+                if verdicts[-1].outcome is not Outcome.EQUAL:
+                    break
+        return verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
+
+
+def _large_constants(site: Site) -> dict[str, Array]:
+    found = {name: site.constant(name) for name in site.types}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_fixed(dims: Open) -> bool:
+    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values())
+
+
+def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
+    """The verdict on a site from one trial. Outputs without elements prove nothing, unless the model has no others."""
+    definition = site.definition
+    draws = definition is not None and definition.is_random and not definition.takes_subgraphs
+    if trial.is_random or (trial.blocked and draws):
+        return _judged_by_structure(site)
+    numbers = (trial.cases, trial.rejected, trial.worst_ulps)
+    notes = (LENIENT,) if trial.is_lenient else ()
+    if trial.counterexample:
+        return Verdict(Outcome.DIFFERENT, *numbers, trial.counterexample, notes)
+    if not trial.cases or trial.blocked:
+        return Verdict(Outcome.UNPROVEN, *numbers, f"the original never ran: {trial.obstacle}", notes)
+    if not (trial.has_elements or may_be_empty):
+        return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
+    return Verdict(Outcome.EQUAL, *numbers, notes=notes)
+
+
+def _judged_by_structure(site: Site) -> Verdict:
+    """A random operator is kept if the same node, with all its attributes, stands in its place."""
+    if len(site.after) == 1:
+        one, other = site.node, site.after[0]
+        attributes = [{a.name: a.SerializeToString() for a in node.attribute} for node in (one, other)]
+        connections = [(node.op_type, node.domain, list(node.input), list(node.output)) for node in (one, other)]
+        added = sorted(attributes[1].keys() - attributes[0].keys())
+        if connections[0] == connections[1] and attributes[0].items() <= attributes[1].items():
+            notes = (f"attributes have been added: {', '.join(added)}",) if added else ()
+            return Verdict(Outcome.SAME_STRUCTURE, notes=notes)
+    return Verdict(Outcome.UNPROVEN, reason="it draws random numbers, and it is not the same node any more")
+
+
+def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
+    """One verdict of several on the same site: at several shapes, or for each dtype that an unknown one may be."""
+    cases, rejected = sum(one.cases for one in verdicts), sum(one.rejected for one in verdicts)
+    worst = max(one.worst_ulps for one in verdicts)
+    notes = tuple(dict.fromkeys(note for one in verdicts for note in one.notes))
+    bad = [one for one in verdicts if one.outcome is Outcome.DIFFERENT]
+    good = [one for one in verdicts if one.outcome is Outcome.EQUAL]
+    if not are_alternatives:
+        failed = [one for one in verdicts if one.outcome is not Outcome.EQUAL]
+        last = failed[0] if failed else good[0]
+        return Verdict(last.outcome, cases, rejected, worst, last.reason, notes)
+    if bad:
+        outcome = Outcome.UNPROVEN if good else Outcome.DIFFERENT
+        return Verdict(
+            outcome, cases, rejected, worst, f"the dtype is not known, and one differs: {bad[0].reason}", notes
+        )
+    if not good:
+        return verdicts[0]
+    notes = (*notes, f"the dtype is not known: of {len(verdicts)} that it may have, the original takes {len(good)}")
+    return Verdict(Outcome.EQUAL, cases, rejected, worst, notes=notes)

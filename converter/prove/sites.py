@@ -1,0 +1,199 @@
+"""The sites of a conversion: every node whose operator's definition changed or that a rule changed, in every scope."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy
+from numpy.typing import NDArray
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from converter.history import Definition, OperatorHistory, canonical_domain, history
+from converter.prove.function_attributes import attribute_bindings, refers, resolved
+from converter.prove.scopes import (
+    Aligned,
+    FunctionKey,
+    ScopePair,
+    key_of_call,
+    key_of_function,
+    names_read,
+    paired_scopes,
+)
+from converter.prove.shapes import Dims, dims_of, elements
+from converter.prove.signature import Key, Numbering, array_key, node_key
+from converter.prove.structure import scope_differences
+from converter.trace import ConversionTrace
+
+Array = NDArray[Any]
+
+EMBEDDED = 256
+"""Constants of up to so many elements are part of a site; larger ones (weights) are first drawn like other inputs."""
+
+
+class Facts(Protocol):
+    """What is known of the values of the original model, by the path of the scope that sees them."""
+
+    base_dir: str
+    """The folder of the model's external data; empty where it is not known."""
+
+    def type_of(self, path: str, name: str) -> TypeProto | None:
+        """The type of a value, with as much of the shape as is known."""
+
+    def constant(self, path: str, name: str) -> Array | None:
+        """The value, if it is the same in every run."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node of the original, with what stands in its place, ready to be run by itself."""
+
+    pair: ScopePair
+    aligned: Aligned
+    node: NodeProto
+    """The original node; in a function's body, with the attributes of one of its calls."""
+    after: Sequence[NodeProto]
+    facts: Facts
+    overridable: Mapping[str, TensorProto]
+
+    @property
+    def path(self) -> str:
+        return self.pair.path
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that changed it, each with its cell."""
+        site = self.aligned.site
+        return tuple(f"{cell}: {rule.name}" for cell, rule in site.crossings) if site else ()
+
+    @property
+    def ulps(self) -> int:
+        return self.aligned.site.ulps if self.aligned.site else 0
+
+    @cached_property
+    def reads(self) -> list[str]:
+        """What it takes from its scope, in order."""
+        captured = sorted(names_read(self.node) - set(self.node.input))
+        return list(dict.fromkeys(filter(None, [*self.node.input, *captured])))
+
+    @cached_property
+    def outputs(self) -> list[str]:
+        """The outputs to compare: those that something in the result reads; where nothing does, those of both sides."""
+        defined = {name for node in self.after for name in node.output}
+        common = [name for name in dict.fromkeys(self.node.output) if name and name in defined]
+        return [name for name in common if name in self.pair.used] or common
+
+    @cached_property
+    def embedded(self) -> Mapping[str, Array]:
+        """Its small constants."""
+        found = {name: self.constant(name) for name in self.reads if not self._is_large(name)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @cached_property
+    def types(self) -> Mapping[str, TypeProto | None]:
+        """The types of what it reads and is not embedded; None where they are not known."""
+        return {name: self.facts.type_of(self.path, name) for name in self.reads if name not in self.embedded}
+
+    @cached_property
+    def dims(self) -> Mapping[str, Dims | None]:
+        """Their dimensions."""
+        return {name: dims_of(kind) if kind is not None else None for name, kind in self.types.items()}
+
+    def constant(self, name: str) -> Array | None:
+        """The value of a constant, however large. What a caller may override is none, whoever says so."""
+        return None if name in self.overridable else self.facts.constant(self.path, name)
+
+    def _is_large(self, name: str) -> bool:
+        found = self.facts.type_of(self.path, name)
+        dims = found and dims_of(found)
+        return dims is not None and elements([dim for dim in dims if isinstance(dim, int)]) > EMBEDDED
+
+    def example(self, name: str) -> Array | None:
+        """The default value of an initializer that the caller may override."""
+        tensor = self.overridable.get(name)
+        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+            return None
+        return numpy.asarray(numpy_helper.to_array(tensor))
+
+    @cached_property
+    def shared(self) -> Mapping[str, TensorProto | NodeProto]:
+        """The constants that the result reads and other sites may share."""
+        defined: set[str] = set(self.reads)
+        read: set[str] = set()
+        for node in self.after:
+            read |= names_read(node) - defined
+            defined.update(node.output)
+        constants = self.pair.added_constants
+        return {name: constants[name] for name in sorted(read) if name in constants}
+
+    @cached_property
+    def definition(self) -> Definition | None:
+        """The original operator's definition."""
+        return _definition(self.node, self.pair.source)
+
+    @property
+    def since_versions(self) -> tuple[int, int]:
+        """The operator's since-versions at both ends; 0 where it has none there."""
+        target = _definition(self.node, self.pair.target)
+        return (self.definition.since_version if self.definition else 0, target.since_version if target else 0)
+
+    @cached_property
+    def key(self) -> Key:
+        """What the site is, but for the types of its inputs."""
+        number = Numbering()
+        return (
+            tuple(sorted(self.pair.source.items())),
+            tuple(sorted(self.pair.target.items())),
+            node_key(self.node, number),
+            tuple(_shared_key(name, value, number) for name, value in self.shared.items()),
+            tuple(node_key(node, number) for node in self.after),
+            tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
+            number.all(self.types),
+            number.all(self.outputs),
+            self.ulps,
+        )
+
+
+def _shared_key(name: str, value: TensorProto | NodeProto, number: Numbering) -> Key:
+    if isinstance(value, NodeProto):
+        return node_key(value, number)
+    return number(name), array_key(numpy.asarray(numpy_helper.to_array(value)))
+
+
+def _definition(node: NodeProto, opsets: Mapping[str, int]) -> Definition | None:
+    found = _history(node)
+    return found.at(opsets.get(canonical_domain(node.domain), 1)) if found else None
+
+
+def _history(node: NodeProto) -> OperatorHistory | None:
+    return history(node.domain, node.op_type)
+
+
+def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> Iterator[Site]:
+    """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
+    functions = {key_of_function(function) for function in original.functions}
+    bindings = attribute_bindings(original)
+    given = {info.name for info in original.graph.input}
+    overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
+    for pair in paired_scopes(original, result, trace):
+        if pair.in_site and any(scope_differences(pair, functions)):
+            continue  # the rule that changed the node around it answers for all of it
+        function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
+        calls = bindings[key_of_function(function)] if function is not None else [{}]
+        for aligned in pair.aligned:
+            if aligned.site is None and not _crosses(aligned.node, pair, functions):
+                continue
+            for call in calls if any(map(refers, (aligned.node, *aligned.after))) else [{}]:
+                node, *after = (resolved(one, call) for one in (aligned.node, *aligned.after))
+                yield Site(pair, aligned, node, after, facts, {} if function is not None else overridable)
+
+
+def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:
+    found = _history(node)
+    if found is None or (functions and key_of_call(node) in functions):
+        return False
+    domain = canonical_domain(node.domain)
+    source, target = pair.source.get(domain, 1), pair.target.get(domain, 1)
+    return source != target and found.since_version(source) != found.since_version(target)

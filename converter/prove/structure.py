@@ -1,0 +1,207 @@
+"""The first half of the argument: outside the sites, the original and the result are the same, byte for byte.
+
+What may differ: the nodes that the trace names, initializers that it names as added or dropped, `opset_import` of the
+domains that onnx has definitions of, `ir_version`, functions that nothing calls any more, and `value_info` of values
+that a site defines or that are gone. Everything else is compared, fields that the installed onnx does not know
+included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from converter.history import display_domain, histories
+from converter.prove.dataflow import flow_differences, name_clashes
+from converter.prove.scopes import (
+    Container,
+    FunctionKey,
+    ScopePair,
+    describe,
+    key_of_call,
+    key_of_function,
+    opsets_of,
+    original_paths,
+    paired_scopes,
+)
+from converter.trace import ConversionTrace, subgraphs
+
+_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+def structural_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> list[str]:
+    """Every difference outside the sites, a sentence each, with its path; empty where there is none."""
+    return list(_differences(original, result, trace))
+
+
+def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
+    for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
+        yield f"model: {field} differs"
+    yield from _opset_differences("model", opsets_of(original), opsets_of(result))
+    yield from _function_differences(original, result)
+    functions = {key_of_function(function) for function in original.functions}
+    for unknown in sorted(set(trace.scopes) - original_paths(original)):
+        yield f"{unknown}: the trace names this scope, and the original does not have it"
+    for pair in paired_scopes(original, result, trace):
+        if not pair.in_site:
+            yield from scope_differences(pair, functions)
+        if pair.parent is None:
+            yield from name_clashes(pair)
+
+
+def _differing_fields(one: Message, other: Message, ignored: Collection[str] = ()) -> Iterator[str]:
+    """The fields in which two messages of one type differ."""
+    for field in one.DESCRIPTOR.fields:
+        if field.name in ignored:
+            continue
+        values = getattr(one, field.name), getattr(other, field.name)
+        if field.is_repeated:
+            same = len(values[0]) == len(values[1]) and all(map(_same, *values))
+        elif field.has_presence:
+            given = one.HasField(field.name), other.HasField(field.name)
+            same = given[0] == given[1] and (not given[0] or _same(*values))
+        else:
+            same = _same(*values)
+        if not same:
+            yield field.name
+    if _unknown_fields(one) != _unknown_fields(other):
+        yield "a field that the installed onnx does not know"
+
+
+def _same(one: Any, other: Any) -> bool:
+    return _bytes(one) == _bytes(other) if isinstance(one, Message) else bool(one == other)
+
+
+def _bytes(message: Message) -> bytes:
+    return bytes(message.SerializeToString(deterministic=True))
+
+
+def _unknown_fields(message: Message) -> list[Any]:
+    return [(field.field_number, field.wire_type, _plain(field.data)) for field in UnknownFieldSet(message)]
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, UnknownFieldSet):
+        return [(field.field_number, field.wire_type, _plain(field.data)) for field in data]
+    return data
+
+
+def _opset_differences(path: str, source: Mapping[str, int], target: Mapping[str, int]) -> Iterator[str]:
+    convertible = {domain for domain, _ in histories()}
+    for domain in sorted({*source, *target} - convertible):
+        if source.get(domain) != target.get(domain):
+            yield (
+                f"{path}: the opset of {display_domain(domain)} went from {source.get(domain)} to "
+                f"{target.get(domain)}, and nothing is known of what that changes"
+            )
+
+
+def _function_differences(original: ModelProto, result: ModelProto) -> Iterator[str]:
+    before = {key_of_function(function): function for function in original.functions}
+    after = {key_of_function(function): function for function in result.functions}
+    called = {key_of_call(node) for container in (result.graph, *result.functions) for node in _all_nodes(container)}
+    for key in before.keys() | after.keys():
+        name = ":".join(filter(None, key))
+        if key not in after:
+            if key in called:
+                yield f"function:{name}: the function is gone, and something still calls it"
+        elif key not in before:
+            yield f"function:{name}: the function has been added"
+        else:
+            ignored = {"node", "opset_import", "value_info"}
+            for field in _differing_fields(before[key], after[key], ignored):
+                yield f"function:{name}: {field} differs"
+            yield from _opset_differences(f"function:{name}", opsets_of(before[key]), opsets_of(after[key]))
+    kept = [key for key in before if key in after]
+    if kept != [key for key in after if key in before]:
+        yield "model: the functions are in another order"
+
+
+def _all_nodes(container: Container) -> Iterator[NodeProto]:
+    for node in container.node:
+        yield node
+        for _, graph in subgraphs(node):
+            yield from _all_nodes(graph)
+
+
+def scope_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
+    """What differs in one scope outside its sites, and where its sites do not take their place; `functions` are the
+    original's."""
+    if pair.problem:
+        yield f"{pair.path}: {pair.problem}"
+        return
+    for aligned in pair.aligned:
+        if aligned.site is None:
+            for what in _node_differences(aligned.node, aligned.after[0]):
+                where = f"{pair.path}: node {aligned.index} ({describe(aligned.node)})"
+                yield f"{where} differs in {what}, and no rule did that"
+    original, result = pair.original, pair.result
+    if isinstance(original, GraphProto) and isinstance(result, GraphProto):
+        for field in _differing_fields(original, result, {"node", "initializer", "sparse_initializer", "value_info"}):
+            yield f"{pair.path}: {field} differs"
+        yield from _initializer_differences(pair, original, result)
+    yield from _value_info_differences(pair)
+    yield from flow_differences(pair, functions)
+
+
+def _node_differences(one: NodeProto, other: NodeProto) -> Iterator[str]:
+    """What differs, the insides of subgraphs left out: those are scopes of their own."""
+    attributes = one.attribute, other.attribute
+    if not any(attribute.type in _GRAPHS for attribute in one.attribute):
+        if _bytes(one) != _bytes(other):
+            yield ", ".join(_differing_fields(one, other))
+        return
+    yield from _differing_fields(one, other, {"attribute"})
+    if [attribute.name for attribute in attributes[0]] != [attribute.name for attribute in attributes[1]]:
+        yield "its attributes"
+        return
+    for before, after in zip(*attributes, strict=True):
+        ignored = {"g", "graphs"} if before.type in _GRAPHS and len(before.graphs) == len(after.graphs) else set()
+        yield from (f"attribute {before.name!r}" for _ in _differing_fields(before, after, ignored))
+
+
+def _initializer_differences(pair: ScopePair, original: GraphProto, result: GraphProto) -> Iterator[str]:
+    added, dropped = pair.trace.added_initializers, pair.trace.dropped_initializers
+    for kind in ("initializer", "sparse_initializer"):
+        before = [tensor for tensor in getattr(original, kind) if _name(tensor) not in dropped]
+        after = [tensor for tensor in getattr(result, kind) if _name(tensor) not in added]
+        names = [_name(tensor) for tensor in before], [_name(tensor) for tensor in after]
+        if names[0] != names[1]:
+            yield f"{pair.path}: {kind}: {_list_difference(*names)}"
+            continue
+        for name, one, other in zip(names[0], before, after, strict=True):
+            if _bytes(one) != _bytes(other):
+                yield f"{pair.path}: {kind} {name!r} differs in {', '.join(_differing_fields(one, other))}"
+    for name in sorted(dropped & (pair.used | {info.name for info in original.input})):
+        yield f"{pair.path}: initializer {name!r} has been dropped, and it is still in use"
+
+
+def _name(tensor: Any) -> str:
+    return str(tensor.name if isinstance(tensor, TensorProto) else tensor.values.name)
+
+
+def _list_difference(before: Sequence[str], after: Sequence[str]) -> str:
+    if lost := sorted(set(before) - set(after)):
+        return f"{lost[0]!r} is gone"
+    if gained := sorted(set(after) - set(before)):
+        return f"{gained[0]!r} has been added"
+    return "the order has changed"
+
+
+def _value_info_differences(pair: ScopePair) -> Iterator[str]:
+    """Of values that no site defines, what is said stays."""
+    if isinstance(pair.original, FunctionProto) and not hasattr(pair.original, "value_info"):
+        return
+    touched: set[str] = set(pair.trace.added_initializers | pair.trace.dropped_initializers)
+    for aligned in pair.aligned:
+        if aligned.site is not None:
+            for node in (aligned.node, *aligned.after):
+                touched.update(node.output)
+    before = [info for info in pair.original.value_info if info.name not in touched]
+    after = [info for info in pair.result.value_info if info.name not in touched]
+    if [_bytes(info) for info in before] != [_bytes(info) for info in after]:
+        yield f"{pair.path}: value_info of values that no site defines differs"

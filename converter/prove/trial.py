@@ -1,0 +1,188 @@
+"""Runs two models on the same inputs, case by case, and judges the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from onnx import ModelProto
+
+from converter.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
+from converter.prove.battery import Battery, Case, Enough
+from converter.prove.compare import compare
+
+ITERATIONS = 1000
+"""How long loops of the original may run on inputs that were drawn."""
+
+_SHOWN = 12
+
+
+@dataclass
+class Trial:
+    """What came of it."""
+
+    cases: int = 0
+    """Inputs on which both sides ran and agreed."""
+    rejected: int = 0
+    """Inputs that the original rejected."""
+    worst_ulps: float = 0.0
+    counterexample: str = ""
+    """The first input on which the sides differ, and how."""
+    obstacle: str = ""
+    """What kept a side from running at all, or the last reason for which the original rejected an input."""
+    is_random: bool = False
+    """Two runs of the original on equal inputs gave different results."""
+    is_lenient: bool = False
+    """The original breaks the text of its version, and ran with the clauses relaxed that old exporters broke."""
+    has_elements: bool = False
+    """Some output had an element."""
+    blocked: bool = False
+    """A side lacks a kernel or data, so that nothing more can be tried."""
+
+
+@dataclass
+class Sides:
+    """The two models; `outputs` pairs the names to compare, the original's first."""
+
+    original: ModelProto
+    result: ModelProto
+    outputs: Sequence[tuple[str, str]]
+    ulps: int = 0
+    base_dir: str = ""
+    result_base_dir: str | None = None
+    """Where the result's external data lies, if not where the original's does."""
+    limit: int | None = None
+    """How many cases are enough; None: all."""
+    loops_freely: bool = False
+    """Whether loops may run for as long as they like, as on inputs that the user gave."""
+
+
+def try_sides(sides: Sides, cases: Callable[[], Battery | Sequence[Case]]) -> Trial:
+    """Run both sides on every case. Where the original strictly takes none, all is tried again leniently."""
+    strict = _Runner(sides, lenient=False).run(cases())
+    if strict.cases or strict.counterexample or strict.is_random or strict.blocked:
+        return strict
+    again = _Runner(sides, lenient=True).run(cases())
+    return again if again.cases or again.counterexample or again.is_random else strict
+
+
+class _Runner:
+    def __init__(self, sides: Sides, *, lenient: bool) -> None:
+        self._sides = sides
+        self._lenient = lenient
+        self._trial = Trial(is_lenient=lenient)
+        limit = None if sides.loops_freely else ITERATIONS
+        self._original = _Side(sides.original, sides.base_dir, lenient, limit)
+        # The result may loop where the original does not; it may not loop without end.
+        folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
+        self._result = _Side(sides.result, folder, lenient, limit and limit * 100)
+
+    def run(self, cases: Battery | Sequence[Case]) -> Trial:
+        try:
+            if isinstance(cases, Battery):
+                cases.run(self._attempt)
+            else:
+                for case in cases:
+                    self._attempt(case)
+        except Enough:
+            pass
+        return self._trial
+
+    def _attempt(self, case: Case) -> Sequence[Any] | None:
+        trial = self._trial
+        try:
+            expected = self._original.run(case.values)
+            if not trial.cases:
+                again = self._original.run(case.values)
+                if not all(compare(expected[name], again[name]).equal for name in expected):
+                    trial.is_random = True
+                    raise Enough
+        except EvaluationError as error:
+            trial.rejected += 1
+            trial.obstacle = str(error)
+            if self._original.cannot_run:
+                trial.blocked = isinstance(error, NotExecutable)
+                raise Enough from error
+            return None
+        self._judge(case, expected)
+        trial.cases += 1
+        trial.has_elements |= any(map(_has_elements, expected.values()))
+        if self._sides.limit is not None and trial.cases >= self._sides.limit:
+            raise Enough
+        return list(map(_shape, expected.values()))
+
+    def _judge(self, case: Case, expected: Mapping[str, Any]) -> None:
+        trial = self._trial
+        try:
+            actual = self._result.run(case.values)
+        except NotExecutable as error:
+            trial.obstacle, trial.blocked, trial.cases = f"the result cannot be run: {error}", True, 0
+            raise Enough from error
+        except EvaluationError as error:
+            trial.counterexample = f"{case.label}: the result rejects what the original takes: {error}"
+            raise Enough from error
+        for name, other in self._sides.outputs:
+            verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
+            trial.worst_ulps = max(trial.worst_ulps, verdict.worst_ulps)
+            if not verdict.equal:
+                trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
+                raise Enough
+
+
+@dataclass
+class _Side:
+    model: ModelProto
+    base_dir: str
+    lenient: bool
+    limit: int | None
+    cannot_run: bool = False
+    """The model itself is at fault, whatever the input."""
+    _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
+
+    def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Strictly; where that is rejected and lenience was asked for, leniently."""
+        try:
+            return self._evaluator(strict=True).run(values)
+        except Rejected:
+            if not self.lenient:
+                raise
+        return self._evaluator(strict=False).run(values)
+
+    def _evaluator(self, *, strict: bool) -> Evaluator:
+        if strict not in self._evaluators:
+            try:
+                self._evaluators[strict] = Evaluator(
+                    self.model, strict=strict, base_dir=self.base_dir or None, iteration_limit=self.limit
+                )
+            except EvaluationError:
+                self.cannot_run = not self.lenient or not strict
+                raise
+        return self._evaluators[strict]
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shape(element) for element in value]
+    return numpy.shape(value) if isinstance(value, numpy.ndarray) else None
+
+
+def _has_elements(value: Any) -> bool:
+    if isinstance(value, (list, dict)):
+        return bool(value)
+    return value is not None and numpy.size(value) > 0
+
+
+def _shown_inputs(case: Case) -> str:
+    if not case.values:
+        return ""
+    shown = "; ".join(f"{name} = {_shown(value)}" for name, value in case.values.items())
+    return f"; inputs: {shown}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, numpy.ndarray):
+        text = numpy.array2string(value, threshold=_SHOWN, separator=", ").replace("\n", "")
+        return f"{text} {value.dtype}{list(value.shape)}"
+    return repr(value)[:200]
