@@ -138,13 +138,13 @@ def resize(
         assert sizes is not None
         factors, lengths = _from_sizes(call, int_list(call, sizes, "sizes"), dimensions)
 
+    stretched = sizes is not None and attributes.get("keep_aspect_ratio_policy", "stretch") == "stretch"
     resized = []
     for axis, size, factor, length, region in zip(axes, dimensions, factors, lengths, regions, strict=True):
         if length < 0 or (length and not size):
             call.fail(f"axis {axis} has {size} elements, which cannot be resized to {length}")
-        # ONNX's tests of align_corners take for length_resized the fraction that the scale gives, which its floor is
-        # the real length of; its author calls that intended (onnxruntime takes the floor).
-        target = numpy.float32(length) if sizes is not None else factor * numpy.float32(size)
+        # "The target length, which can be a fractional number when it is calculated out of a scale factor."
+        target = numpy.float32(length) if stretched else factor * numpy.float32(size)
         points = _original_points(transformation, length, size, factor, target, region)
         resized.append(ResizedAxis(axis, size, factor, points))
 
@@ -216,6 +216,8 @@ def _original_points(
     if transformation == "tf_half_pixel_for_nn":
         return (resized + half) / scale
     if transformation == "align_corners":
+        # ONNX's tests take the fractional target for length_resized here, which issue 2462 calls intended; onnxruntime
+        # takes the length.
         return resized if length == 1 else resized * last / (target - 1)
     if transformation == "tf_crop_and_resize":
         start, end = region
@@ -224,11 +226,10 @@ def _original_points(
         return numpy.full(length, half * (start + end) * last)
     if transformation == "pytorch_half_pixel" and length == 1:
         return resized
-    points = (resized + half) / scale - half
+    offset = numpy.float32(0)
     if transformation == "half_pixel_symmetric":
-        adjustment = numpy.float32(length) / target
-        points = numpy.float32(size) / 2 * (1 - adjustment) + points
-    return points
+        offset = numpy.float32(size) / 2 * (1 - numpy.float32(length) / target)
+    return offset + (resized + half) / scale - half
 
 
 def _nearest(data: Array, resized: ResizedAxis, rounding: Callable[[Array], Array]) -> Array:

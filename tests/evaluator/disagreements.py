@@ -1,0 +1,84 @@
+"""How a definition is tried on the evaluator and on onnxruntime, and how their differences are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
+
+from converter.history import histories
+from tests.evaluator.onnxruntime_judge import NotThere, OneNode, evaluate_or_none, onnxruntime_outputs, same
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Nodes on which the two differ, who is right by the text, and an example that is checked to be real."""
+
+    operator: str
+    right: str
+    because: str
+    applies: Callable[[OneNode], bool]
+    example: OneNode
+
+
+@cache
+def newest_judged_opset() -> int:
+    """The newest opset that onnxruntime executes."""
+    probe = numpy.ones(1, numpy.float32)
+    return max(opset for opset in range(13, 40) if _runs(OneNode("Neg", opset, [probe])))
+
+
+def _runs(case: OneNode) -> bool:
+    try:
+        return onnxruntime_outputs(case) is not None
+    except NotThere:
+        return False
+
+
+def judged_opsets(operator: str) -> list[int]:
+    """One opset for each definition from opset 7 on; below it onnxruntime promises nothing."""
+    definitions = histories()["", operator].definitions
+    versions = {max(version, 7) for version, definition in definitions.items() if not definition.schema.deprecated}
+    return [opset for opset in sorted(versions) if opset <= newest_judged_opset()]
+
+
+def compared_examples(
+    strategy: SearchStrategy[OneNode],
+    disagreements: Sequence[Disagreement],
+    *,
+    examples: int,
+    tolerance: float = 0.0,
+) -> int:
+    """Draw nodes and compare both sides, but for listed disagreements; gives how many nodes both executed."""
+    compared = 0
+
+    @settings(
+        max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(strategy)
+    def check(case: OneNode) -> None:
+        nonlocal compared
+        if any(entry.operator == case.operator and entry.applies(case) for entry in disagreements):
+            return
+        try:
+            theirs = onnxruntime_outputs(case)
+        except NotThere:
+            return
+        ours = evaluate_or_none(case)
+        assert ours is not None, "the strategies draw legal nodes, this one was rejected"
+        assert same(ours, theirs, tolerance, tolerance)
+        compared += 1
+
+    check()
+    return compared
+
+
+def is_real(entry: Disagreement, *, tolerance: float = 0.0) -> bool:
+    """Whether the two still differ on the entry's example."""
+    theirs = onnxruntime_outputs(entry.example)
+    differ = not same(evaluate_or_none(entry.example), theirs, tolerance, tolerance)
+    return differ and entry.applies(entry.example)
