@@ -70,6 +70,16 @@ def _tensor_type(elem_type: int, dims: Any = None) -> TypeProto:
     return result
 
 
+def shape_of_type(tensor_type: TypeProto) -> list[int | str | None] | None:
+    """A number, a symbol or None per dimension; None where the rank is not given."""
+    if not tensor_type.HasField("tensor_type") or not tensor_type.tensor_type.HasField("shape"):
+        return None
+    return [
+        dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+        for dim in tensor_type.tensor_type.shape.dim
+    ]
+
+
 def _merge(known: TypeProto, hint: TypeProto | None) -> TypeProto:
     """`known`, with what it leaves open of a tensor's shape filled in from `hint`."""
     if hint is None or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):
@@ -261,7 +271,7 @@ class ScopeFacts:
         self._children: dict[str, ScopeFacts] = {}
         self._constants: dict[str, Array | None] = {}
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
-        self._emitted_constants: dict[str, TypeProto] = {}
+        self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
 
     def child(self, index: int, node: NodeProto, attribute: str, graph: GraphProto) -> ScopeFacts:
@@ -271,6 +281,15 @@ class ScopeFacts:
             self._children[path] = ScopeFacts(self.model, graph, path, self, self.imports)
         return self._children[path]
 
+    def subgraph_of(self, output: str, attribute: str) -> ScopeFacts | None:
+        """The facts of a subgraph of the node that computes `output`; None where no node of the original does."""
+        node = self._producers.get(output)
+        if node is None:
+            return None
+        index = next(index for index, candidate in enumerate(self.container.node) if output in candidate.output)
+        graph = next(graph for name, graph in subgraphs(node) if name == attribute)
+        return self.child(index, node, attribute, graph)
+
     def register(self, node: NodeProto, opset: int, domain: str) -> None:
         """Take note of an emitted node: it may be asked for the facts of its outputs. Known names keep their facts."""
         copy = NodeProto()
@@ -279,14 +298,22 @@ class ScopeFacts:
             if output and not self._is_known(output):
                 self._emitted[output] = (copy, {**self.imports, domain: opset})
 
+    def register_tensor(self, tensor: TensorProto) -> None:
+        """Take note of an added initializer whose content may never be asked for."""
+        self._added_types[tensor.name] = _tensor_type(tensor.data_type, tensor.dims)
+
+    def register_type(self, name: str, known: TypeProto) -> None:
+        """Take note of a value that an emitted subgraph is given."""
+        self._added_types[name] = known
+
     def register_constant(self, name: str, value: Array) -> None:
         """Take note of an added initializer."""
         self._constants[name] = value
-        self._emitted_constants[name] = _tensor_type(element_type(name_of_numpy_dtype(value.dtype)), value.shape)
+        self._added_types[name] = _tensor_type(element_type(name_of_numpy_dtype(value.dtype)), value.shape)
 
     def type_string(self, name: str) -> str | None:
         """The type as the schemas spell it ("tensor(float)"); None where it is not known."""
-        if name in self._emitted or name in self._emitted_constants:
+        if name in self._emitted or name in self._added_types:
             found = self.type_of(name)
             return found and type_string(found)
         if self._is_known(name):
@@ -295,8 +322,8 @@ class ScopeFacts:
 
     def type_of(self, name: str) -> TypeProto | None:
         """The type with as much of the shape as is known; None where nothing is."""
-        if name in self._emitted_constants:
-            return self._emitted_constants[name]
+        if name in self._added_types:
+            return self._added_types[name]
         if name in self._emitted:
             if name not in self._emitted_types:
                 node, imports = self._emitted[name]
@@ -310,12 +337,7 @@ class ScopeFacts:
     def shape(self, name: str) -> list[int | str | None] | None:
         """The shape: a number, a symbol or None per dimension; None where not even the rank is known."""
         found = self.type_of(name)
-        if found is None or not found.HasField("tensor_type") or not found.tensor_type.HasField("shape"):
-            return None
-        return [
-            dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
-            for dim in found.tensor_type.shape.dim
-        ]
+        return None if found is None else shape_of_type(found)
 
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same in every run; None otherwise.

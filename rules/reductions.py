@@ -2,6 +2,7 @@
 
 ReduceMin   11: axes may be negative · 12: +int8 +uint8 · 13: +bfloat16 · 18: axes attribute -> input · 20: +bool
 ReduceMean  11: axes may be negative · 13: +bfloat16 · 18: axes attribute -> input
+ReduceSum   11: axes may be negative · 13: +bfloat16, axes attribute -> input
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def axes_count_from_front(site: Site) -> None:
 def minimum_of_8_bits_travels_wider(site: Site) -> None:
     """The minimum over no elements is the dtype's largest value, which a plain detour through int32 would not give.
 
-    Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings to the largest.
+    Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings down.
     """
     dtype = site.dtype(0)
     if dtype not in _LARGEST:
@@ -136,4 +137,6 @@ STEPS = [
     Step("ReduceMean", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
     Step("ReduceMean", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
     Step("ReduceMean", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSum", 11, 13, up=axes_become_input, down=axes_become_attribute),
 ]

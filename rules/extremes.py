@@ -1,6 +1,6 @@
-"""Element-wise minimum.
+"""Element-wise extremes.
 
-Min  6: consumed_inputs goes · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
+Min, Max  6: consumed_inputs goes · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import reduce
 from converter.rule import Step, unchanged
 from converter.site import Site
 from rules.broadcasting import have_one_shape, onto_one_shape
+from rules.consumed_inputs import consumed_inputs_step
 
 # Each holds every value of the integer dtype, and keeps the order.
 _FLOAT_CARRIERS = {
@@ -21,10 +22,9 @@ _FLOAT_CARRIERS = {
     "uint32": "double",
 }
 
+EQUAL_SHAPES = "equal shapes are a case of broadcasting"
 
-def consumed_inputs_go(site: Site) -> None:
-    """The attribute allowed a runtime to compute in place; it never said anything about the result."""
-    site.remove_attribute("consumed_inputs")
+_COMPARISONS = {"Min": "Less", "Max": "Greater"}
 
 
 def inputs_come_to_one_shape(site: Site) -> None:
@@ -41,26 +41,38 @@ def integers_are_compared(site: Site) -> None:
     if dtype in _FLOAT_CARRIERS:
         site.carry(_FLOAT_CARRIERS[dtype])
     elif dtype in ("int64", "uint64"):
-        _minimum_of_64_bits(site, dtype)
+        _extreme_of_64_bits(site, dtype)
 
 
-def _minimum_of_64_bits(site: Site, dtype: str) -> None:
+def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     op = site.op
-    inputs = site.inputs
+    operator, inputs = site.node.op_type, site.inputs
     if len(inputs) == 1:
         site.replace(op.Identity(inputs[0]))
     elif site.target >= 9:
-        site.replace(reduce(lambda left, right: op.Where(op.Less(left, right), left, right), inputs))
+        compare = getattr(op, _COMPARISONS[operator])
+        site.replace(reduce(lambda left, right: op.Where(compare(left, right), left, right), inputs))
     else:
-        # Below 9 neither Where exists nor Less for integers, but ReduceMin has always taken them.
+        # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.
         op = site.op_at(13)
         stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in onto_one_shape(site, op, inputs, dtype)]
-        site.replace(op.ReduceMin(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
+        site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 
 
-STEPS = [
-    Step("Min", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Min", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because="equal shapes are a case of broadcasting"),
-    Step("Min", 8, 12, up=unchanged, down=integers_are_compared),
-    Step("Min", 12, 13, up=unchanged, down=unchanged),
-]
+def _steps(operator: str) -> list[Step]:
+    return [
+        consumed_inputs_step(operator),
+        Step(
+            operator,
+            6,
+            8,
+            up=unchanged,
+            down=inputs_come_to_one_shape,
+            because=EQUAL_SHAPES,
+        ),
+        Step(operator, 8, 12, up=unchanged, down=integers_are_compared),
+        Step(operator, 12, 13, up=unchanged, down=unchanged),
+    ]
+
+
+STEPS = [*_steps("Min"), *_steps("Max")]

@@ -1,0 +1,98 @@
+"""Pow.
+
+Pow  7: +numpy's broadcasting · 12: +int32 +int64 bases, exponents of any number dtype · 13: +bfloat16 bases ·
+     15: +bfloat16 exponents
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from converter.dtypes import numpy_dtype
+from converter.facts import Array
+from converter.refusal import Why
+from converter.rule import Step, unchanged
+from converter.site import Site
+from rules.broadcasting import FLOATING
+from rules.legacy_broadcast import broadcast_step
+
+# Dtypes all of whose values a base's dtype holds.
+_HELD_EXACTLY = {
+    "float16": ("int8", "uint8"),
+    "float": ("int8", "uint8", "int16", "uint16", "float16"),
+    "double": ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float"),
+}
+
+
+def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
+    """Below 12 both have one float dtype: the base's where it holds the exponent, else double."""
+    base, exponent = site.dtype(0), site.dtype(1)
+    if base == exponent and base in FLOATING:
+        return
+    value = site.constant_value(1)
+    if base not in FLOATING:
+        _raise_integers(site, base, value)
+    elif value is not None and _is_held(value, base):
+        site.set_input(1, site.constant(value.astype(numpy_dtype(base)), "exponent"))
+    elif exponent in _HELD_EXACTLY.get(base, ()):
+        site.set_input(1, site.op_at(13).Cast(site.input(1), to=base))
+    elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
+        _compute_in_double(site, "double holds the exponent, and the power is rounded once more to the base's dtype")
+    else:
+        site.refuse(
+            Why.DTYPE_NOT_AVAILABLE,
+            f"Pow takes one floating-point dtype for both inputs at opset {site.opset}; none holds every {exponent}",
+        )
+
+
+def _is_held(value: Array, dtype: str) -> bool:
+    with numpy.errstate(over="ignore"):
+        held = value.astype(numpy_dtype(dtype))
+    return bool(numpy.array_equal(held.astype(value.dtype), value, equal_nan=value.dtype.kind == "f"))
+
+
+def _compute_in_double(site: Site, because: str) -> None:
+    site.rounds(1, because)
+    op = site.op_at(13)
+    power = site.op.Pow(op.Cast(site.input(0), to="double"), op.Cast(site.input(1), to="double"))
+    site.replace(op.Cast(power, to=site.dtype(0)))
+
+
+def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
+    """By a chain of products, which wraps around, where the exponent is a known number; by a fraction in double."""
+    if site.dtype(1) in FLOATING:
+        _compute_in_double(site, "what an integer to the power of a float is, the text leaves open; double, truncated")
+    elif exponent is None or exponent.size != 1 or exponent.item() < 0:
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            f"Pow does not take {base} at opset {site.opset}, and a chain of products needs a constant exponent, "
+            f"a single number that is not negative, which {site.input(1)!r} is not",
+        )
+    else:
+        power = _chain(site, int(exponent.item()))
+        missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
+        op = site.op_at(13)
+        site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
+
+
+def _chain(site: Site, exponent: int) -> str:
+    op = site.op
+    square, result = site.input(0), ""
+    if exponent == 0:
+        return str(op.Add(op.Sub(square, square), site.scalar(1, site.dtype(0), "one")))
+    while True:
+        if exponent & 1:
+            result = op.Mul(result, square) if result else square
+        exponent >>= 1
+        if not exponent:
+            return result
+        square = op.Mul(square, square)
+
+
+_MIXED = "12 lets the exponent be of another dtype"
+
+STEPS = [
+    broadcast_step("Pow", 1),
+    Step("Pow", 7, 12, up=unchanged, down=exponent_takes_the_dtype_of_the_base, because=_MIXED),
+    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
+]
