@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,13 +110,13 @@ def _report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> i
     if as_json and isinstance(stopped, ConversionRefused):
         show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
     elif as_json and isinstance(stopped, NotEquivalent):
-        show_json({"status": "not equivalent", "certificate": stopped.certificate.as_dict()})
+        show_json({"status": "not equivalent", "certificate": json.loads(stopped.certificate.to_json())})
     assert status in (REFUSED, NOT_EQUIVALENT)
     return status
 
 
 def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:
-    certificate = conversion.certificate.as_dict() if conversion.certificate else None
+    certificate = json.loads(conversion.certificate.to_json()) if conversion.certificate else None
     return {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
 
 

@@ -17,7 +17,7 @@ import onnx
 import typer
 
 from converter.cli.conversion import ConversionRequest, carry_out
-from converter.cli.errors import UsageFault, status_of
+from converter.cli.errors import DONE, UNUSABLE, UsageFault, status_of
 from converter.cli.output import complain, leave_standard_output, show, show_json
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
@@ -38,20 +38,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             # What libraries have to say to programmers is no concern of who converts a model.
             warnings.simplefilter("ignore")
-            status = app(args=given, prog_name="opsetlift", standalone_mode=False)
+            status = int(app(args=given, prog_name="opsetlift", standalone_mode=False) or DONE)
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("OPSETLIFT_TRACEBACK"):
             raise
         status, sentences = status_of(error)
         complain(*sentences)
-        if "--json" in given and status == 1:
+        if "--json" in given and status == UNUSABLE:
             show_json({"status": "error", "message": " ".join(sentences)})
         return status
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         leave_standard_output()
-    return int(status or 0)
+    return status
 
 
 def _print_version(is_asked_for: bool) -> None:
@@ -100,10 +100,11 @@ def prove(
     inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="How many random inputs to try.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    ulps: Annotated[int, typer.Option(min=0, help="How far results may differ, in units in the last place.")] = 0,
     json: Json = False,
 ) -> int:
     """Execute two models on the same inputs, and say whether they compute the same."""
-    return prove_files(first, second, inputs=inputs, runs=runs, seed=seed, as_json=json)
+    return prove_files(first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json)
 
 
 @app.command()
@@ -122,7 +123,7 @@ def explain(
         show_json(explanation.as_dict())
     else:
         show(*explanation_page(explanation))
-    return 0
+    return DONE
 
 
 @app.command()
@@ -138,4 +139,4 @@ def coverage(
         show(found.markdown().rstrip("\n"))
     else:
         show(*coverage_page(found))
-    return 0
+    return DONE

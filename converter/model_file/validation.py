@@ -223,6 +223,15 @@ class _Scope:
                     if name in names or any(name in scope.names for scope in outer):
                         raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which exists already")
                     names.add(name)
+            if isinstance(node.name, bytes):
+                raise self._not_text(node.name)
+        for name in names:
+            if isinstance(name, bytes):
+                raise self._not_text(name)
+
+    def _not_text(self, name: bytes) -> ModelFileError:
+        """protobuf hands out strings that are not UTF-8 as bytes."""
+        return ModelFileError(f"{self.path} has a name that is not UTF-8 text: {name!r}")
 
     def _missing_value(self, node: onnx.NodeProto, name: str) -> ModelFileError:
         scopes = [(scope.path, scope.nodes) for scope in (self, *reversed(self.outer))]

@@ -1,0 +1,82 @@
+"""`opsetlift prove`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy
+from onnx import ModelProto
+
+from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
+from converter.cli.output import complain, printable, show, show_json
+from converter.dtypes import dtype_of_type, numpy_dtype, type_string
+from converter.facts import Array
+from converter.model_file import load_model, validate_model
+from converter.prove import Outcome, WholeModelResult, prove_models
+
+_STATUS = {Outcome.EQUAL: DONE, Outcome.DIFFERENT: NOT_EQUIVALENT, Outcome.UNPROVEN: REFUSED}
+
+
+def prove_files(
+    first: Path, second: Path, *, inputs: Path | None, runs: int, seed: int, ulps: int, as_json: bool
+) -> int:
+    """Execute two models on the same inputs and say what came of it; returns the exit status."""
+    models = [load_model(path) for path in (first, second)]
+    for model in models:
+        validate_model(model)
+    given = read_inputs(inputs, models[0]) if inputs is not None else None
+    result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+    if as_json:
+        show_json(
+            {
+                "status": result.outcome.value,
+                "runs": result.runs,
+                "rejected": result.rejected,
+                "worst_ulps": result.worst_ulps,
+                "sentence": result.sentence,
+            }
+        )
+    elif result.is_equal:
+        show(f"equal on {_described(result, is_given=given is not None)}")
+    else:
+        complain(f"{result.outcome.value}: {result.sentence}")
+    return _STATUS[result.outcome]
+
+
+def _described(result: WholeModelResult, *, is_given: bool) -> str:
+    tried = "the given inputs" if is_given else f"{result.runs} random input{'s' * (result.runs != 1)}"
+    rejected = f", {result.rejected} more were rejected by the first model" if result.rejected else ""
+    within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
+    return tried + within + rejected
+
+
+def read_inputs(path: Path, model: ModelProto) -> dict[str, Array]:
+    """The arrays of an .npz, by the names of the model's inputs. Raises UsageFault."""
+    arrays = _read_archive(path)
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    types = {value.name: type_string(value.type) or "" for value in model.graph.input}
+    if missing := types.keys() - initialized - arrays.keys():
+        raise UsageFault(f"{path}: there is no array for the input {min(missing)!r}")
+    if unknown := arrays.keys() - types.keys():
+        raise UsageFault(f"{path}: the first model has no input {printable(min(unknown))!r}")
+    return {name: _as_dtype(array, dtype_of_type(types[name])) for name, array in arrays.items()}
+
+
+def _read_archive(path: Path) -> dict[str, Array]:
+    try:
+        with numpy.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise UsageFault(f"{path}: no such file") from error
+    except (OSError, ValueError, EOFError, BadZipFile, AttributeError, TypeError) as error:
+        raise UsageFault(f"{path}: this is not an .npz with an array for each input") from error
+
+
+def _as_dtype(array: Array, dtype: str | None) -> Array:
+    """Text as objects, and what numpy's format has no name for (bfloat16, float8) as the dtype of the input."""
+    if array.dtype.kind == "U":
+        return array.astype(object)
+    if array.dtype.kind == "V" and dtype is not None and array.dtype.itemsize == numpy_dtype(dtype).itemsize:
+        return array.view(numpy_dtype(dtype))
+    return array
