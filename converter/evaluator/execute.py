@@ -82,7 +82,7 @@ class NodeCall:
         if limit is not None and self._iterations >= limit:
             raise NotExecutable(f"more than {limit} iterations", self._step.place)
         self._iterations += 1
-        return self._step.bodies[attribute].run(inputs, self._environment)
+        return self._step.bodies[attribute].run(inputs, self._environment, self._step.place)
 
     def fail(self, clause: str) -> NoReturn:
         """Reject the node: `clause` is the broken rule of the text."""
@@ -271,15 +271,13 @@ class Body:
         """Whether the input `name` may be left out."""
         return name in self._initializers
 
-    def run(self, arguments: Sequence[Value], outer: Environment) -> list[Value]:
+    def run(self, arguments: Sequence[Value], outer: Environment, place: Place) -> list[Value]:
         """As a subgraph: inputs by position; names that it does not define come from the scope around it."""
         formals: Sequence[Formal] = self.inputs
         if len(arguments) < len(formals):  # up to IR version 3 initializers were listed as inputs, too
             formals = [formal for formal in formals if formal.name not in self._initializers]
         if len(arguments) != len(formals):
-            raise Rejected(
-                f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", Place(self.path)
-            )
+            raise Rejected(f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", place)
         environment = {name: outer[name] for name in self.captured}
         for formal, value in zip(formals, arguments, strict=True):
             if formal.type_string is not None:
@@ -306,10 +304,7 @@ class Body:
             environment.update(zip(step.outputs, step.execute(environment), strict=False))
             for name in releases:
                 environment.pop(name, None)
-        missing = [name for name in plan.outputs if name not in environment]
-        if missing:
-            raise NotExecutable(f"nothing in the graph is called {missing[0]!r}", Place(self.path))
-        return [self._checked_output(name, environment[name]) for name in plan.outputs]
+        return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]
 
     def _checked_output(self, name: str, value: Value) -> Value:
         declared = self._output_types.get(name)

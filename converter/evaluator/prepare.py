@@ -115,7 +115,7 @@ def _prepare_body(
                 raise Rejected(f"{name!r} has a value already; a graph assigns each name once", step.place)
             defined.add(name)
     captured = {name for step in steps for name in step.uses if name not in defined}
-    captured.update(formal.name for formal in outputs if formal.name not in defined)
+    captured.update(formal.name for formal in outputs if formal.name and formal.name not in defined)
     if not scope.path:
         _reject_dangling(steps, outputs, captured)
     later = {name for step in steps for name in step.outputs if name}
@@ -202,7 +202,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
     place = replace(place, since_version=definition.since_version)
     try:
         gate = gate_of(definition)
-        gate.check_node(node)
+        gate.check_node(node, strict=scope.library.strict)
         bodies = {}
         if definition.takes_subgraphs:
             label = f"{node.op_type} {node.name!r}" if node.name else place.node
@@ -297,14 +297,20 @@ def _prepare_function(
     return prepared[key, bound]
 
 
+def function_opsets(schema: Any) -> list[int]:
+    """The opsets that function bodies of a definition are written for; empty where it has none."""
+    if schema.has_context_dependent_function:
+        return list(schema.context_dependent_function_opset_versions)
+    return list(schema.function_opset_versions)
+
+
 def _prepare_expansion(node: NodeProto, place: Place, scope: Scope, gate: Gate, foldable: bool) -> Step:
-    schema: Any = gate.schema  # onnx's stubs lack most of what follows
-    opset = scope.opsets[place.domain]
-    dependent = schema.has_context_dependent_function
-    versions = schema.context_dependent_function_opset_versions if dependent else schema.function_opset_versions
+    schema: Any = gate.schema  # onnx's stubs lack what follows
+    opset, versions = scope.opsets[place.domain], function_opsets(schema)
     if not versions:
         raise NotExecutable("there is no kernel for this version", place)
     version = max((version for version in versions if version <= opset), default=min(versions))
+    dependent = schema.has_context_dependent_function
 
     def expand(inputs: tuple[Description, ...]) -> Body:
         if dependent:
@@ -317,7 +323,10 @@ def _prepare_expansion(node: NodeProto, place: Place, scope: Scope, gate: Gate, 
         function = FunctionProto.FromString(serialized)
         if not function.node:
             raise NotExecutable("there is no kernel, and the schema's function does not cover these inputs", place)
-        del function.output[len(node.output) :]  # the function may leave out what is not asked for
+        produced = {*function.input, *(name for inner in function.node for name in inner.output)}
+        for index, name in enumerate(function.output):
+            if name not in produced:  # a function may leave out what is not asked for
+                function.output[index] = ""
         attributes: dict[str, Any] = {
             name: attribute.default_value
             for name, attribute in schema.attributes.items()

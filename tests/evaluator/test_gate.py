@@ -53,6 +53,14 @@ def test_what_the_schema_forbids_is_rejected(
     assert rejection(opset, operator, *inputs, **attributes).clause.startswith(clause)
 
 
+def test_deprecated_operators_run_only_where_not_strict() -> None:
+    node = helper.make_node("Scatter", ["data", "indices", "updates"], ["y"])
+    inputs = [FLOATS, numpy.array([0]), numpy.array([5], dtype=numpy.float32)]
+    assert run_node(node, inputs, {"": 11}, strict=False)[0].tolist() == [5, 2]
+    with pytest.raises(Rejected, match=r"Scatter-11 .*deprecated"):
+        run_node(node, inputs, {"": 11})
+
+
 def test_too_many_outputs_are_rejected() -> None:
     assert rejection(13, "Relu", FLOATS, outputs=2).clause == "2 outputs are given; this version takes 1"
 

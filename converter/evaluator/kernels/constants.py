@@ -66,13 +66,13 @@ def identity(call: Call, value: Any) -> Any:
     return value
 
 
-@kernel("Shape", since=(1, 13, 15, 19, 21, 23, 24, 25))
+@kernel("Shape", since=(1, 13, 15, 19, 21, 23, 24, 25), reads_only_shapes=True)
 def shape(call: Call, data: Array) -> Array:
     # Python clamps slices as the text of version 15 does; before it there are no attributes.
     kept = data.shape[call.attributes.get("start", 0) : call.attributes.get("end")]
     return numpy.array(kept, dtype=numpy.int64)
 
 
-@kernel("Size", since=(1, 13, 19, 21, 23, 24, 25))
+@kernel("Size", since=(1, 13, 19, 21, 23, 24, 25), reads_only_shapes=True)
 def size(call: Call, data: Array) -> Array:
     return numpy.array(data.size, dtype=numpy.int64)

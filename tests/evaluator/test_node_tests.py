@@ -1,0 +1,160 @@
+"""ONNX's own tests: reproduced at their own opset, and at every other judged and computed by the version in force."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import numpy
+import pytest
+
+from converter.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
+from tests.evaluator.cases import Case, folder_cases, node_cases
+from tests.evaluator.comparison import mismatch
+from tests.evaluator.restamped import Restamped, restamped
+
+NOT_REPRODUCED = {
+    "test_image_decoder_decode_": "image files are not decoded",
+    "test_gradient_of_": "Gradient differentiates the graph around it",
+}
+"""Beginnings of the names of cases -> why their outputs are not computed. At most ten cases."""
+
+RANDOM = re.compile(r"test_bernoulli")
+"""Cases whose expected outputs are numbers that numpy happened to draw."""
+
+ILLEGAL = {
+    "test_operator_add_size1_broadcast": "Add-6: [2, 1] is no contiguous part of [2, 3]",
+    "test_operator_add_size1_singleton_broadcast": "Add-6: [1, 3] is no contiguous part of [2, 3]",
+    "test_log_softmax_lastdim": "LogSoftmax-1 has no negative axes",
+    "test_GLU": "Split-2 has no negative axes",
+}
+"""Cases that old exporters wrote against the text of their opset; strict=False takes them."""
+
+
+def by_operator(cases: tuple[Case, ...]) -> Mapping[str, list[Case]]:
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.operator].append(case)
+    return groups
+
+
+NODE_CASES = by_operator(node_cases())
+ALL_CASES = by_operator((*node_cases(), *folder_cases()))
+
+
+def failure(case: Case, *, strict: bool = True) -> str | None:
+    """What is wrong with the outputs for the case's data sets."""
+    try:
+        evaluator = Evaluator(case.model, strict=strict)
+        for index in range(len(case.data_sets)):
+            results = list(evaluator.run(case.inputs(index)).values())
+            wrong = mismatch(results, case.expected(index), rtol=case.rtol, atol=case.atol)
+            if wrong:
+                return wrong
+    except EvaluationError as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def is_excepted(case: Case) -> bool:
+    return case.name.startswith(tuple(NOT_REPRODUCED)) or bool(RANDOM.match(case.name)) or case.name in ILLEGAL
+
+
+@pytest.mark.parametrize("operator", sorted(ALL_CASES))
+def test_onnx_s_expected_outputs_are_reproduced(operator: str) -> None:
+    cases = [case for case in ALL_CASES[operator] if not is_excepted(case)]
+    assert {case.name: wrong for case in cases if (wrong := failure(case))} == {}
+
+
+def test_at_most_ten_cases_are_not_reproduced() -> None:
+    excepted = [case for case in node_cases() if case.name.startswith(tuple(NOT_REPRODUCED))]
+    assert 0 < len(excepted) <= 10
+    for case in excepted:
+        with pytest.raises(NotExecutable):
+            Evaluator(case.model).run(case.inputs())
+
+
+def test_random_cases_draw_legal_numbers() -> None:
+    cases = [case for case in node_cases() if RANDOM.match(case.name)]
+    assert cases
+    for case in cases:
+        (result,) = Evaluator(case.model).run(case.inputs()).values()
+        (expected,) = case.expected()
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        assert set(numpy.unique(result)) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", sorted(ILLEGAL))
+def test_what_breaks_the_text_runs_only_where_not_strict(name: str) -> None:
+    (case,) = (case for case in folder_cases() if case.name == name)
+    assert "Rejected" in (failure(case) or "")
+    assert failure(case, strict=False) is None
+
+
+# At other opsets
+
+FORBIDDEN_BY_TEXT = {
+    "no meaning for negative": """ArgMax-1 ArgMin-1 Compress-9 Concat-1 Concat-4 Flatten-1 Flatten-9 Gather-1 Hardmax-1
+        LogSoftmax-1 OneHot-9 Slice-10 Softmax-1 Split-1 Split-2""",
+    "without broadcast=1 both shapes must be equal": """Add-1 Add-6 And-1 Div-1 Div-6 Equal-1 Greater-1 Less-1 Mul-1
+        Mul-6 Or-1 Pow-1 Sub-1 Sub-6 Xor-1""",
+    "without broadcast, C must have the shape": "Gemm-1 Gemm-6",
+    "is neither [1] nor the channels": "PRelu-1 PRelu-6",
+    "this version has bilinear, nearest, bicubic": "GridSample-16",
+    "this version takes 2": "GridSample-16",
+    "this version has constant, reflect, edge": "Pad-11 Pad-13 Pad-18",
+    "'half_pixel_symmetric'; this version has": "Resize-13 Resize-18",
+    "this version has none, add, mul": "ScatterElements-16 ScatterND-16",
+    "floating-point inputs need fmod=1": "Mod-10 Mod-13",
+    "scale must be a scalar": "DequantizeLinear-10 QuantizeLinear-10",
+    "either the input `split` or the attribute `num_outputs`": "Split-18",
+    "the subgraph has 2 inputs, the operator passes 3": """Scan-9 Scan-11 Scan-16 Scan-19 Scan-21 Scan-23 Scan-24
+        Scan-25""",
+}
+"""Part of a clause -> the definitions whose text says so of models that their schemas let pass."""
+
+OTHER_MEANING = {
+    "the input is coerced to two dimensions": "Hardmax-1 Hardmax-11 LogSoftmax-1 LogSoftmax-11 Softmax-1 Softmax-11",
+    "is_test=0 is the default, and means training": "BatchNormalization-6 Dropout-1 Dropout-6",
+    "indices count no position from the end": "OneHot-9",
+    "infinities have no representation in float8 with unsigned zero": """Cast-19 Cast-21 Cast-23 CastLike-19 CastLike-21
+        CastLike-23""",
+    "a last window that starts in the padding counts": """AveragePool-10 AveragePool-11 AveragePool-19 MaxPool-10
+        MaxPool-11 MaxPool-12""",
+}
+"""Why a node gives another result than at the opset that its test was written for -> the definitions in force."""
+
+
+def pairs(table: Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(key, definition) for key, definitions in table.items() for definition in definitions.split()}
+
+
+@cache
+def at_other_opsets() -> tuple[Restamped, ...]:
+    cases = (case for cases in ALL_CASES.values() for case in cases if not is_excepted(case))
+    return tuple(one for case in cases for one in restamped(case))
+
+
+def accepted() -> Iterator[Restamped]:
+    return (one for one in at_other_opsets() if isinstance(one.results, list))
+
+
+def test_restamped_models_are_accepted_only_where_the_schemas_allow_them() -> None:
+    assert [(one.case.name, one.objection) for one in accepted() if one.objection] == []
+
+
+def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them() -> None:
+    rejected = [one for one in at_other_opsets() if isinstance(one.results, Rejected) and not one.objection]
+    found = set()
+    for one in rejected:
+        error = one.results
+        place = f"{error.place.operator}-{error.place.since_version}"
+        found.add((next((part for part in FORBIDDEN_BY_TEXT if part in error.clause), error.clause), place))
+    assert found == pairs(FORBIDDEN_BY_TEXT)
+
+
+def test_restamped_nodes_mean_what_their_version_means() -> None:
+    differing = {one.definition for one in accepted() if one.difference(one.case.expected())}
+    assert differing == {definition for _, definition in pairs(OTHER_MEANING)}

@@ -1,0 +1,40 @@
+"""docs/evaluator.md says what the registered kernels are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from converter.evaluator.kernels.registry import all_kernels
+from converter.evaluator.table import execution, table
+from converter.history import definition, histories
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "evaluator.md"
+
+
+def test_the_document_is_what_would_be_generated() -> None:
+    assert DOCUMENT.read_text() == table(), "run python -m converter.evaluator.table"
+
+
+def test_kernels_are_declared_for_definitions_that_exist() -> None:
+    wrong = []
+    for key in all_kernels():
+        operator = histories().get((key.domain, key.operator))
+        found = operator and operator.definitions.get(key.since_version)
+        if not found:
+            wrong.append(key)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "expected"),
+    [
+        ("Softmax", 11, "own: softmax"),
+        ("Upsample", 10, "own: resampling, deprecated: only where not strict"),
+    ],
+)
+def test_each_definition_has_one_way_to_be_executed(operator: str, opset: int, expected: str) -> None:
+    found = definition("", operator, opset)
+    assert found is not None
+    assert execution("", operator, found) == expected
