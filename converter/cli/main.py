@@ -17,7 +17,7 @@ import onnx
 import typer
 
 from converter.cli.conversion import ConversionRequest, carry_out
-from converter.cli.errors import DONE, UNUSABLE, UsageFault, status_of
+from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status_of
 from converter.cli.output import complain, leave_standard_output, show, show_json
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # What libraries have to say to programmers is no concern of who converts a model.
             warnings.simplefilter("ignore")
             status = int(app(args=given, prog_name="opsetlift", standalone_mode=False) or DONE)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("OPSETLIFT_TRACEBACK"):
             raise

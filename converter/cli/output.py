@@ -17,11 +17,17 @@ def printable(text: object) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Instead of ending the program, as rich does."""
+        leave_standard_output()
+
+
 def show(*renderables: RenderableType) -> None:
     """Print to standard output. A reader that has gone away, as `head` does, is no error."""
     try:
         # Made anew each time: standard output may have been replaced since.
-        console = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+        console = _Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
         for renderable in renderables:
             console.print(renderable)
         sys.stdout.flush()

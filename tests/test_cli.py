@@ -1,0 +1,384 @@
+"""The command line: what it writes, what it says, and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from converter.cli import main
+from converter.history import Cell
+from converter.prove import Certificate
+from converter.rule import Rule
+from converter.rulebook import RuleBook, default_rule_book, rule_modules
+from tests.small_models import externalise, minimum_model, model_of, weighted_model
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, entered, with "in.onnx": ReduceMin at opset 13."""
+    monkeypatch.chdir(tmp_path)
+    onnx.save(minimum_model(), "in.onnx")
+    return tmp_path
+
+
+@pytest.fixture
+def refused_model(workplace: Path) -> Path:
+    """A model that has no way below opset 13: bfloat16 does not exist there for ReduceMin."""
+    model = minimum_model()
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.BFLOAT16
+    onnx.save(model, "refused.onnx")
+    return workplace / "refused.onnx"
+
+
+@pytest.fixture
+def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule book in which ReduceMin loses its axes on the way from 13 to 18."""
+
+    def lose_axes(site: Any) -> None:
+        site.pop_attribute("axes")
+
+    book = RuleBook(rule_modules())
+    cell = Cell("", "ReduceMin", 13, 18, True)
+    entry = book.entry(cell)
+    assert entry is not None
+    book._entries[cell] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
+    monkeypatch.setattr(sys.modules["converter.convert"], "default_rule_book", lambda: book)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+class TestConvert:
+    def test_writes_a_model_at_the_target(self, workplace: Path) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 0
+        model = onnx.load("out.onnx")
+        assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 18)]
+        assert model.ir_version == 8
+        onnx.checker.check_model(model, full_check=True)
+
+    def test_leaves_the_input_as_it_was(self, workplace: Path) -> None:
+        before = Path("in.onnx").read_bytes()
+        main(["convert", "in.onnx", "out.onnx", "--to", "18"])
+        assert Path("in.onnx").read_bytes() == before
+
+    def test_says_what_was_rewritten_and_proven(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["convert", "in.onnx", "out.onnx", "--to", "18"])
+        output = capsys.readouterr()
+        assert "ReduceMin 13→18" in output.out
+        assert "axes become input" in output.out
+        assert "all proven equal" in output.out
+        assert output.err == ""
+
+    def test_json_is_all_there_is_on_standard_output(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["status"] == "converted"
+        assert said["report"]["source_opsets"] == {"ai.onnx": 13}
+        assert said["report"]["target_opsets"] == {"ai.onnx": 18}
+        assert said["report"]["rewrites"] == [
+            {"cell": "ReduceMin 13→18", "rule": "axes become input", "count": 1, "ulps": 0}
+        ]
+        assert said["certificate"]["structure"] == []
+
+    def test_writes_the_certificate(self, workplace: Path) -> None:
+        arguments = ["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json", "--seed", "7"]
+        assert main(arguments) == 0
+        certificate = Certificate.from_json(Path("proof.json").read_text())
+        assert certificate.is_proven
+        assert certificate.seed == 7
+        assert files(workplace) == {"in.onnx", "out.onnx", "proof.json"}
+
+    def test_writes_the_form_that_the_extension_says(self, workplace: Path) -> None:
+        assert main(["convert", "in.onnx", "out.json", "--to", "18"]) == 0
+        assert main(["convert", "out.json", "back.textproto", "--to", "13"]) == 0
+        assert onnx.load("back.textproto").graph == onnx.load("in.onnx").graph
+
+    def test_carries_external_data_to_another_folder(self, workplace: Path) -> None:
+        onnx.save(externalise(weighted_model(), workplace), "external.onnx")
+        Path("folder").mkdir()
+        assert main(["convert", "external.onnx", "folder/out.onnx", "--to", "18"]) == 0
+        assert files(workplace / "folder") == {"out.onnx", "weights.bin"}
+        weight = onnx.load("folder/out.onnx").graph.initializer[0]
+        assert numpy_helper.to_array(weight).ravel().tolist() == [0, 1, 2, 3, 4, 5]
+
+    def test_takes_a_path_with_folders(self, workplace: Path) -> None:
+        Path("a").mkdir()
+        onnx.save(externalise(weighted_model(), workplace / "a"), "a/external.onnx")
+        assert main(["convert", "a/external.onnx", "a/out.onnx", "--to", "18"]) == 0
+        assert files(workplace / "a") == {"external.onnx", "out.onnx", "weights.bin"}
+
+    def test_overwrites_only_by_force(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("out.onnx").write_bytes(b"precious")
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 1
+        assert Path("out.onnx").read_bytes() == b"precious"
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--force"]) == 0
+        assert onnx.load("out.onnx").opset_import[0].version == 18
+
+    def test_takes_targets_of_several_domains(self, workplace: Path) -> None:
+        model = minimum_model()
+        model.opset_import.add(domain="ai.onnx.ml", version=2)
+        onnx.save(model, "two.onnx")
+        assert main(["convert", "two.onnx", "out.onnx", "--to", "ai.onnx=18", "--to", "ai.onnx.ml=3"]) == 0
+        imports = {entry.domain: entry.version for entry in onnx.load("out.onnx").opset_import}
+        assert imports == {"": 18, "ai.onnx.ml": 3}
+
+    def test_notes_what_was_odd(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        model = minimum_model(opset=11)
+        model.opset_import.add(domain="ai.onnx", version=13)
+        onnx.save(model, "odd.onnx")
+        assert main(["convert", "odd.onnx", "out.onnx", "--to", "18"]) == 0
+        assert "Note: the model imports ai.onnx at opsets 11 and 13" in " ".join(capsys.readouterr().out.split())
+
+    def test_without_proof_says_so(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--no-prove"]) == 0
+        assert "Not proven" in capsys.readouterr().out
+
+
+class TestDryRun:
+    def test_says_what_would_be_rewritten_and_writes_nothing(
+        self, workplace: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run"]) == 0
+        output = capsys.readouterr().out
+        assert "dry run, nothing written" in output
+        assert "axes become input" in output
+        assert files(workplace) == {"in.onnx"}
+
+    def test_says_what_would_be_refused(self, refused_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "refused.onnx", "out.onnx", "--to", "12", "--dry-run"]) == 2
+        assert "bfloat16" in capsys.readouterr().err
+
+    def test_json_tells_it_from_a_conversion(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["status"] == "would be converted"
+
+    def test_does_not_mind_an_output_that_exists(self, workplace: Path) -> None:
+        Path("out.onnx").write_bytes(b"precious")
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run"]) == 0
+
+
+class TestRefusal:
+    def test_names_every_place_and_writes_nothing(
+        self, refused_model: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["convert", "refused.onnx", "out.onnx", "--to", "12"]) == 2
+        output = capsys.readouterr()
+        assert output.out == ""
+        head, *places = output.err.splitlines()
+        assert head == "opsetlift: refused: 1 place cannot be converted; nothing was written"
+        assert len(places) == 1
+        assert places[0].startswith("opsetlift: ReduceMin 'smallest' in graph, ReduceMin 13→12:")
+        assert files(refused_model.parent) == {"in.onnx", "refused.onnx"}
+
+    def test_json_holds_the_refusals(self, refused_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "refused.onnx", "out.onnx", "--to", "12", "--json"]) == 2
+        said = json.loads(capsys.readouterr().out)
+        assert said["status"] == "refused"
+        assert [(refusal["why"], refusal["node"]) for refusal in said["refusals"]] == [
+            ("DTYPE_NOT_AVAILABLE", "smallest")
+        ]
+
+    def test_names_from_a_model_cannot_forge_lines(
+        self, refused_model: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model = onnx.load(refused_model)
+        model.graph.node[0].name = "a\nopsetlift: all is well\x1b[2J"
+        onnx.save(model, refused_model)
+        assert main(["convert", "refused.onnx", "out.onnx", "--to", "12"]) == 2
+        output = capsys.readouterr().err
+        assert len(output.splitlines()) == 2
+        assert "\x1b" not in output
+
+
+@pytest.mark.usefixtures("broken_rule")
+class TestNotEquivalent:
+    def test_is_status_3_and_writes_nothing(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        arguments = ["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json"]
+        assert main(arguments) == 3
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert output.err.startswith("opsetlift: not equivalent; nothing was written\n")
+        assert "ReduceMin 'smallest'" in output.err
+        assert files(workplace) == {"in.onnx"}
+
+    def test_json_holds_the_certificate(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--json"]) == 3
+        said = json.loads(capsys.readouterr().out)
+        assert said["status"] == "not equivalent"
+        assert [site["outcome"] for site in said["certificate"]["sites"]] == ["DIFFERENT"]
+
+
+class TestExact:
+    def test_refuses_rules_that_round(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
+        model = model_of([helper.make_node("ReduceMean", ["x", "axes"], ["y"], name="mean")], opset=18, ir_version=8)
+        model.graph.input.append(axes)
+        onnx.save(model, "mean.onnx")
+        assert main(["convert", "mean.onnx", "out.onnx", "--to", "13", "--exact"]) == 2
+        assert "rounds" in capsys.readouterr().err
+        assert main(["convert", "mean.onnx", "out.onnx", "--to", "13"]) == 0
+        assert "ULP" in capsys.readouterr().out
+
+
+class TestProve:
+    def test_equal_models(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["convert", "in.onnx", "out.onnx", "--to", "18"])
+        capsys.readouterr()
+        assert main(["prove", "in.onnx", "out.onnx", "--runs", "3", "--seed", "5"]) == 0
+        assert capsys.readouterr().out.startswith("equal on 3 random inputs, bit for bit")
+
+    def test_different_models(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        onnx.save(model_of([helper.make_node("ReduceMax", ["x"], ["y"], axes=[1])]), "other.onnx")
+        assert main(["prove", "in.onnx", "other.onnx"]) == 3
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert "'y'" in output.err
+
+    def test_given_inputs(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        onnx.save(model_of([helper.make_node("ReduceMax", ["x"], ["y"], axes=[1])]), "other.onnx")
+        numpy.savez("flat.npz", x=numpy.ones((2, 3), numpy.float32))
+        numpy.savez("steep.npz", x=numpy.arange(6, dtype=numpy.float32).reshape(2, 3))
+        assert main(["prove", "in.onnx", "other.onnx", "--inputs", "flat.npz"]) == 0
+        assert "equal on the given inputs" in capsys.readouterr().out
+        assert main(["prove", "in.onnx", "other.onnx", "--inputs", "steep.npz"]) == 3
+
+    def test_inputs_of_a_dtype_that_numpy_files_cannot_name(self, refused_model: Path) -> None:
+        numpy.savez("inputs.npz", x=numpy.ones((2, 3), ml_dtypes.bfloat16))
+        assert main(["prove", "refused.onnx", "refused.onnx", "--inputs", "inputs.npz"]) == 0
+
+    def test_inputs_that_the_model_rejects_prove_nothing(
+        self, workplace: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        numpy.savez("integers.npz", x=numpy.ones((2, 3), numpy.int64))
+        assert main(["prove", "in.onnx", "in.onnx", "--inputs", "integers.npz"]) == 2
+        assert capsys.readouterr().err.startswith("opsetlift: unproven: ")
+
+    def test_json(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["prove", "in.onnx", "in.onnx", "--runs", "2", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert (said["status"], said["runs"], said["worst_ulps"]) == ("equal", 2, 0)
+
+
+class TestExplain:
+    def test_tells_each_step_and_its_rules(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "ReduceMin"]) == 0
+        output = capsys.readouterr().out
+        assert "since-versions 1, 11, 12, 13, 18, 20" in output
+        assert "input 1 'axes': new, optional tensor(int64)" in output
+        assert "attribute 'axes': gone" in output
+        assert "ReduceMin 18→13: axes become attribute" in output
+        assert "type T: + bool" in output
+
+    def test_between_two_opsets_only(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "ReduceMin", "12", "18", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert [(step["older"], step["newer"]) for step in said["steps"]] == [(12, 13), (13, 18)]
+
+    def test_the_order_of_the_opsets_does_not_matter(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["explain", "ReduceMin", "12", "18"])
+        upward = capsys.readouterr().out
+        main(["explain", "ReduceMin", "18", "12"])
+        assert capsys.readouterr().out == upward
+
+    def test_inputs_that_moved_are_followed_by_name(self, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["explain", "Resize", "10", "11"])
+        output = capsys.readouterr().out
+        assert "input 2 'scales': was input 1" in output
+        assert "input 1 'roi': new" in output
+
+    def test_operators_of_other_domains(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "ai.onnx.ml.LabelEncoder"]) == 0
+        assert "LabelEncoder of ai.onnx.ml" in capsys.readouterr().out
+
+    def test_a_misspelt_operator_gets_a_hint(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "reducemin"]) == 1
+        assert "did you mean ReduceMin" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("operator", ["Attention", "Resize", "Loop", "BatchNormalization", "Constant"])
+    def test_every_step_says_something(self, operator: str, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["explain", operator, "--json"])
+        assert all(step["changes"] for step in json.loads(capsys.readouterr().out)["steps"])
+
+
+class TestCoverage:
+    def test_the_committed_page_is_current(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["coverage", "--markdown"]) == 0
+        page = Path(__file__).parents[1] / "docs" / "coverage.md"
+        assert page.read_text() == capsys.readouterr().out, "opsetlift coverage --markdown > docs/coverage.md"
+
+    def test_every_cell_is_counted_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["coverage", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert len(said["cells"]) == sum(sum(counts.values()) for counts in said["counts"].values())
+        assert len(said["cells"]) == len(list(default_rule_book().states()))
+
+    def test_shows_the_rules_of_each_step(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["coverage"]) == 0
+        output = capsys.readouterr().out
+        assert "ReduceMin" in output
+        assert "born at 7" in output
+
+
+class TestProcess:
+    def test_an_interruption_is_one_sentence(
+        self, workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("converter.cli.conversion.convert", interrupt)
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 130
+        assert capsys.readouterr().err == "opsetlift: interrupted; nothing was written\n"
+        assert files(workplace) == {"in.onnx"}
+
+    def test_a_defect_is_one_sentence_too(
+        self, workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise AssertionError("two\nlines")
+
+        monkeypatch.setattr("converter.cli.conversion.convert", fail)
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 1
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "please report it (AssertionError: two lines)" in sentence
+
+    def test_a_reader_that_goes_away_is_no_error(self) -> None:
+        script = "from converter.cli import main; raise SystemExit(main(['coverage']))"
+        with subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            assert process.stderr.read() == ""
+            assert process.wait() == 0
+
+    def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
+        command = [sys.executable, "-m", "converter.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]
+        ended = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={"PYTHONIOENCODING": "ascii"}, cwd=workplace
+        )
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "ReduceMin 13" in ended.stdout
+
+    def test_errors_are_json_where_json_is_wanted(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["convert", "gone.onnx", "out.onnx", "--to", "18", "--json"]) == 1
+        output = capsys.readouterr()
+        assert json.loads(output.out) == {"status": "error", "message": "gone.onnx: no such file"}
+        assert output.err == "opsetlift: gone.onnx: no such file\n"
+
+    @pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["--version"]])
+    def test_help_is_no_error(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(arguments) == 0
+        assert "opsetlift" in capsys.readouterr().out
