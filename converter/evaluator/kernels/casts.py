@@ -103,22 +103,23 @@ def to_float8(values: Array, dtype: numpy.dtype[Any], saturate: bool, since_vers
 
 
 def _to_float8e8m0(call: Call, values: Array) -> Array:
-    """A power of two, 2**-127 to 2**127; the sign, unspecified, is ignored."""
+    """A power of two, 2**-127 to 2**127. Negative numbers, left open, count as below the least, as in onnxruntime."""
     mode, saturate = call.attributes["round_mode"], bool(call.attributes["saturate"])
     if mode not in ("up", "down", "nearest"):
         call.fail(f"round_mode must be up, down or nearest, not {mode!r}")
-    magnitude = numpy.abs(widened(values).astype(numpy.float64))
+    wide = widened(values).astype(numpy.float64)
+    magnitude = numpy.where(wide < 0, 0.0, wide)
     fraction, exponent = numpy.frexp(magnitude)
     exponent = exponent - 1  # magnitude == 2 * fraction * 2**exponent, with 2 * fraction in [1, 2)
     threshold = {"up": 0.5, "nearest": 0.75, "down": 1.0}[mode]
     rounded = exponent + (fraction > threshold if mode == "up" else fraction >= threshold)
-    in_range = (magnitude >= 2.0**-127) & (magnitude <= 2.0**127)
+    below = magnitude < 2.0**-127
     if saturate:
         above = numpy.isinf(magnitude) | (rounded > 127)
-        biased = numpy.where(above, 254, numpy.where(magnitude < 2.0**-127, 0, rounded + 127))
+        biased = numpy.where(above, 254, numpy.where(below, 0, rounded + 127))
         biased = numpy.where(numpy.isnan(magnitude), 255, biased)
     else:
-        biased = numpy.where(in_range, rounded + 127, 255)
+        biased = numpy.where(below | ~(magnitude <= 2.0**127), 255, rounded + 127)
     return biased.astype(numpy.uint8).view(_FLOAT8E8M0)
 
 
