@@ -84,6 +84,16 @@ def exact_cast(*dtypes: str, through: str) -> Rule:
     return Rule(f"cast through {through}", cast_through_carrier)
 
 
+def values_travel(*, like: int = 0) -> Rule:
+    """For operators that only move values: where the far side does not take the dtype of input `like`, they travel in
+    one that holds them all, if it has one and Cast takes both there."""
+
+    def cast_through_exact_carrier(site: Site) -> None:
+        site.carry_if_lost(like=like)
+
+    return Rule("cast through an exact carrier", cast_through_exact_carrier)
+
+
 def as_rule(rule: RuleLike) -> Rule:
     """The rule itself, or a function as an exact rule named after it."""
     if isinstance(rule, Rule):

@@ -369,6 +369,10 @@ class Site:
         """The name of a constant of rank 0."""
         return self.constant(numpy.array(value, dtype=numpy_dtype(dtype)), hint)
 
+    def zero(self, dtype: str) -> str:
+        """The name of a constant zero, False or empty string, of rank 0."""
+        return self.constant(numpy.array("" if dtype == "string" else 0).astype(numpy_dtype(dtype)), "zero")
+
     def subgraph(
         self,
         build: Callable[..., Sequence[str]],
@@ -388,7 +392,7 @@ class Site:
         return self.scope.finish_subgraph(self, sink, inputs, outputs)
 
     def initializer(self, tensor: TensorProto, hint: str = "constant") -> str:
-        """The name of an initializer with a tensor's content, which is not looked at. Refuses in a function: it has none."""
+        """The name of an initializer with a tensor's content, which is not looked at. Refuses in a function."""
         if not self.scope.takes_initializers:
             self.refuse(Why.NO_EQUIVALENT, f"a function has no initializers, and {self._name_of_node()} needs one")
         return self.scope.initializer(self, tensor, hint)

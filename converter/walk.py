@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx.helper import make_tensor_value_info
 
 from converter import history
-from converter.dtypes import dtype_of_type, name_of_numpy_dtype
+from converter.dtypes import dtype_of_type, element_type, name_of_numpy_dtype
 from converter.facts import Array, ModelFacts, ScopeFacts, called_function_key, imported_opsets, tensor_of
-from converter.history import Cell, canonical_domain
+from converter.history import AI_ONNX, Cell, canonical_domain
 from converter.names import Names
 from converter.refusal import Refusal, SiteRefused, Why
 from converter.routes import Leg, Route, Routes, lost_type_sentence
@@ -245,7 +246,9 @@ class ScopeWalk:
         content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
         key = (dtype, array.shape, content)
         if isinstance(self.container, FunctionProto):
-            return str(site.op.Constant(value=tensor_of(array)))
+            # Below 9 a Constant is a float; its own cells say what becomes of the others.
+            opset = site.opset if site.cell.domain == AI_ONNX else self.imports.get(AI_ONNX, 1)
+            return str(site.op_in(AI_ONNX, max(opset, 9)).Constant(value=tensor_of(array)))
         if key not in self._constants:
             name = site.fresh_name(hint)
             self.container.initializer.append(tensor_of(array, name))

@@ -1,0 +1,56 @@
+"""Helpers on axes: counted from the front, moved between attribute and input, looked for at run time.
+
+No operator's steps stand here; rule modules import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from converter.refusal import Why
+from converter.site import Operators, Site
+
+
+def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str = "axes") -> list[int]:
+    """`axes` without negative ones. Refuses those beyond the rank: the model breaks the text of its own opset."""
+    beyond = [axis for axis in axes if not -rank <= axis < rank]
+    if beyond:
+        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} go beyond the rank {rank}")
+    return [axis % rank for axis in axes]
+
+
+def axis_counts_from_front(site: Site) -> None:
+    """Below 11 the axis is not negative."""
+    axis = site.attribute("axis", 0)
+    if axis < 0:
+        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
+
+
+def axes_become_input(site: Site) -> None:
+    if site.has_attribute("axes"):
+        site.append_input(site.constant_int64(site.pop_attribute("axes")))
+
+
+def constant_axes_become_attribute(site: Site) -> bool:
+    """The inverse, where the axes are constant or absent; says whether they are."""
+    if site.input(1):
+        axes = site.constant_value(1)
+        if axes is None:
+            return False
+        site.set_attribute("axes", axes.reshape(-1).tolist())
+    site.remove_input(1)
+    return True
+
+
+def names_each(site: Site, op: Operators, axes: str, rank: int) -> str:
+    """For each dimension, 1 where an int64 vector of distinct axes names it, be it from the back, and 0 elsewhere.
+
+    A sum over the axes, since over none it is 0 (a maximum is not). `op` writes for opset 13 or later.
+    """
+    column = op.Unsqueeze(axes, site.constant_int64([1]))
+    numbers = numpy.arange(rank, dtype=numpy.int64)
+    named = [op.Equal(column, site.constant(one, "dimensions")) for one in (numbers, numbers - rank)]
+    return str(op.ReduceSum(op.Cast(op.Or(*named), to="int64"), site.constant_int64([0]), keepdims=0))

@@ -1,0 +1,101 @@
+"""Numbers counted at run time.
+
+Range  11: born · 27: +float16 +bfloat16, stash_type
+"""
+
+from __future__ import annotations
+
+from converter.dtypes import dtype_name
+from converter.refusal import Why
+from converter.rule import Birth, Step, unchanged
+from converter.site import Operators, Site
+
+_FLOATS = ("float", "double", "float16", "bfloat16")
+
+
+def iota(site: Site, op: Operators, count: str) -> str:
+    """The numbers 0, 1, ... up to `count`, an int64 scalar, exclusive. `op` writes for opset 11 or later."""
+    return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))
+
+
+def narrow_floats_count_in_stash_type(site: Site) -> None:
+    """What `stash_type` says: the arguments are cast to it, and the result back."""
+    stash_type = dtype_name(site.pop_attribute("stash_type", 1))
+    dtype = site.dtype(0)
+    if dtype not in ("float16", "bfloat16"):
+        return
+    if stash_type not in ("float", "double"):
+        site.refuse(Why.NO_EQUIVALENT, f"below opset 27 Range does not count in {stash_type}")
+    site.carry(stash_type)
+
+
+def numbers_are_counted_by_a_loop(site: Site) -> None:
+    """A constant where all three are constant; else start + i * delta for each iteration i of a Loop."""
+    known = site.constant_value(site.output(0))
+    if known is not None:
+        site.replace(site.constant(known, "range"))
+        return
+    start, _, delta = site.inputs
+    dtype = site.dtype(0)
+    op = site.op_at(13)
+    trips = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
+
+    def body(inner: Operators, number: str, going: str) -> list[str]:
+        return [inner.Identity(going), inner.Identity(number)]
+
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", [])])
+    numbers = site.op.Loop(trips, "", body=graph)
+    if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
+        site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
+        return
+    if dtype == "int16":
+        # Wide enough for every product; the higher bits are those that int16 would have lost.
+        start, delta = (op.Cast(value, to="int64") for value in (start, delta))
+        site.replace(op.Cast(op.Add(start, op.Mul(numbers, delta)), to=dtype))
+    else:
+        numbers = numbers if dtype == "int64" else op.Cast(numbers, to=dtype)
+        site.replace(op.Add(start, op.Mul(numbers, delta)))
+
+
+def _floats_between(site: Site, op: Operators, dtype: str) -> str:
+    """max(ceil((limit - start) / delta), 0) in double: the quotient as exact as it can be."""
+    start, limit, delta = (op.Cast(value, to="double") if dtype != "double" else value for value in site.inputs)
+    return _count(op, op.Ceil(op.Div(op.Sub(limit, start), delta)))
+
+
+def _integers_between(site: Site, op: Operators, dtype: str) -> str:
+    """The quotient rounded up: the truncated one, and one more where a remainder of delta's sign is left."""
+    start, limit, delta = (op.Cast(value, to="int64") if dtype != "int64" else value for value in site.inputs)
+    if site.constant_value(site.input(0)) == 0 and site.constant_value(site.input(2)) == 1:
+        return _count(op, op.Cast(limit, to="double"))
+    zero = site.scalar(0.0, "double", "zero")
+    difference = op.Sub(limit, start)
+    quotient = op.Div(difference, delta)
+    remainder = op.Cast(op.Sub(difference, op.Mul(quotient, delta)), to="double")
+    step = op.Cast(delta, to="double")
+    is_left = op.Or(
+        op.And(op.Greater(remainder, zero), op.Greater(step, zero)),
+        op.And(op.Less(remainder, zero), op.Less(step, zero)),
+    )
+    return _count(op, op.Cast(op.Add(quotient, op.Cast(is_left, to="int64")), to="double"))
+
+
+def _count(op: Operators, number: str) -> str:
+    """A count that is not negative. Relu and Max of old opsets take floats only; a double holds every count."""
+    return str(op.Cast(op.Relu(number), to="int64"))
+
+
+STEPS = [
+    Step(
+        "Range",
+        11,
+        27,
+        up=unchanged,
+        down=narrow_floats_count_in_stash_type,
+        because="stash_type only counts for the dtypes that 27 adds",
+    ),
+]
+
+BIRTHS = [
+    Birth("Range", 11, down=numbers_are_counted_by_a_loop),
+]
