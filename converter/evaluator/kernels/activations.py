@@ -22,6 +22,7 @@ from converter.evaluator.kernels.numeric import (
     maximum,
     minimum,
     narrowed_as,
+    select,
     widened,
 )
 from converter.evaluator.kernels.registry import Call, kernel
@@ -39,13 +40,13 @@ def relu(call: Call, x: Array) -> Array:
 @kernel("LeakyRelu", since=(1, 6, 16))
 def leaky_relu(call: Call, x: Array) -> Array:
     alpha = call.attributes["alpha"]
-    return apply(lambda wide: numpy.where(wide < 0, alpha * wide, wide), x)
+    return apply(lambda wide: select(wide < 0, alpha * wide, wide), x)
 
 
 @kernel("ThresholdedRelu", since=(10, 22))
 def thresholded_relu(call: Call, x: Array) -> Array:
     alpha = call.attributes["alpha"]
-    return apply(lambda wide: numpy.where(wide > alpha, wide, wide.dtype.type(0)), x)
+    return apply(lambda wide: select(wide > alpha, wide, numpy.zeros_like(wide)), x)
 
 
 @kernel("PRelu", since=(1, 6, 7, 9, 16))
@@ -54,7 +55,7 @@ def prelu(call: Call, x: Array, slope: Array) -> Array:
     if not _broadcasts_to(slope.shape, x.shape):
         call.fail(f"the slope's shape {list(slope.shape)} cannot be broadcast to the input's, {list(x.shape)}")
     wide = widened(x)
-    return narrowed_as(numpy.where(wide < 0, widened(slope) * wide, wide), x.dtype)
+    return narrowed_as(select(wide < 0, widened(slope) * wide, wide), x.dtype)
 
 
 def _slope_by_channel(call: Call, x: Array, slope: Array) -> Array:
@@ -78,24 +79,24 @@ def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 @kernel("Elu", since=(1, 6, 22))
 def elu(call: Call, x: Array) -> Array:
     alpha = call.attributes["alpha"]
-    return apply(lambda wide: numpy.where(wide < 0, alpha * _expm1_below_zero(wide), wide), x)
+    return apply(lambda wide: select(wide < 0, alpha * _expm1_below_zero(wide), wide), x)
 
 
 @kernel("Celu", since=(12, 28))
 def celu(call: Call, x: Array) -> Array:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); the bodies' alpha * (x / alpha) would round positive x."""
     alpha = call.attributes["alpha"]
-    return apply(lambda wide: numpy.where(wide > 0, wide, alpha * numpy.expm1(wide / alpha)), x)
+    return apply(lambda wide: select(wide > 0, wide, alpha * numpy.expm1(wide / alpha)), x)
 
 
 @kernel("Selu", since=(1, 6, 22))
 def selu(call: Call, x: Array) -> Array:
     alpha, gamma = call.attributes["alpha"], call.attributes["gamma"]
-    return apply(lambda wide: gamma * numpy.where(wide > 0, wide, alpha * _expm1_below_zero(wide)), x)
+    return apply(lambda wide: gamma * select(wide > 0, wide, alpha * _expm1_below_zero(wide)), x)
 
 
 def _expm1_below_zero(x: Array) -> Array:
-    return numpy.asarray(numpy.expm1(numpy.where(x > 0, x.dtype.type(0), x)))
+    return numpy.asarray(numpy.expm1(select(x > 0, numpy.zeros_like(x), x)))
 
 
 @kernel("HardSigmoid", since=(1, 6, 22))

@@ -26,9 +26,7 @@ def apply(function: Function, x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)) without overflow."""
-    decay = numpy.exp(-numpy.abs(x))
-    return numpy.asarray(numpy.where(x >= 0, 1, decay) / (1 + decay))
+    return numpy.asarray(1 / (1 + numpy.exp(-x)))
 
 
 def softplus(x: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.broadcasting import check_numpy_broadcast, operands
+from converter.evaluator.kernels.numeric import select
 from converter.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
@@ -70,4 +71,4 @@ def logical_not(call: Call, x: Array) -> Array:
 @kernel("Where", since=(9, 16))
 def where(call: Call, condition: Array, x: Array, y: Array) -> Array:
     check_numpy_broadcast(call, condition, x, y)
-    return numpy.where(condition, x, y)
+    return select(condition, x, y)

@@ -26,16 +26,20 @@ def quantize_linear(call: Call, x: Array, y_scale: Array, y_zero_point: Array | 
         if y_zero_point is not None:
             quotient = quotient + widened(_zero_point(call, x, y_scale, y_zero_point)).astype(quotient.dtype)
         return converted(call, quotient, dtype)
-    zero_point = numpy.zeros((), numpy.float64)
+    zero_point = numpy.zeros((), numpy.float32)
     if y_zero_point is not None:
-        zero_point = _zero_point(call, x, y_scale, y_zero_point).astype(numpy.float64)
+        zero_point = _zero_point(call, x, y_scale, y_zero_point).astype(numpy.float32)
     return saturated(numpy.asarray(numpy.rint(quotient)), zero_point, dtype)
 
 
 def saturated(rounded: Array, zero_point: Array, dtype: numpy.dtype[Any]) -> Array:
     """Rounded quotients plus the zero point, within an integer dtype's bounds; NaN, left open, as the zero point."""
     bounds = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
-    shifted = numpy.where(numpy.isnan(rounded), 0.0, rounded.astype(numpy.float64)) + zero_point
+    # No sum is inexact in float32 but those far out of bounds: no dtype to quantize to has more than 16 bits.
+    shifted = rounded + zero_point.astype(rounded.dtype)
+    undefined = numpy.isnan(shifted)
+    if undefined.any():
+        shifted = numpy.where(undefined, zero_point, shifted)
     return numpy.asarray(numpy.clip(shifted, float(bounds.min), float(bounds.max))).astype(dtype)
 
 

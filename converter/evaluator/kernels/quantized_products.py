@@ -83,7 +83,7 @@ def qlinear_matmul(
     zero_point = _of_result(call, accumulated, y_zero_point)
     if is_float(y_zero_point.dtype):
         return to_float8(numpy.asarray(quotient + widened(zero_point)), y_zero_point.dtype, True, call.since_version)
-    return saturated(numpy.asarray(numpy.rint(quotient)), zero_point.astype(numpy.float64), y_zero_point.dtype)
+    return saturated(numpy.asarray(numpy.rint(quotient)), zero_point, y_zero_point.dtype)
 
 
 def _of_result(call: Call, result: Array, parameter: Array) -> Array:
@@ -102,5 +102,5 @@ def dynamic_quantize_linear(call: Call, x: Array) -> tuple[Array, Array, Array]:
     scale = numpy.asarray((high - low) / numpy.float32(255))
     dtype = numpy.dtype(numpy.uint8)
     zero_point = saturated(numpy.asarray(numpy.rint(numpy.clip(0 - low / scale, 0, 255))), numpy.zeros(()), dtype)
-    quantized = saturated(numpy.asarray(numpy.rint(x / scale)), zero_point.astype(numpy.float64), dtype)
+    quantized = saturated(numpy.asarray(numpy.rint(x / scale)), zero_point, dtype)
     return quantized, scale, zero_point
