@@ -41,7 +41,7 @@ def _erf_of_block(x: Array, coefficients: Array) -> Array:
     for row in coefficients[-2::-1]:
         total *= distance
         total += row.take(node, mode="clip")
-    return numpy.copysign(numpy.minimum(total, 1.0), x)
+    return numpy.asarray(numpy.copysign(numpy.minimum(total, 1.0), x))
 
 
 @cache
