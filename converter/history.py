@@ -134,6 +134,11 @@ class Definition:
         return str(self._untyped_schema.node_determinism) == "NodeDeterminism.NonDeterministic"
 
     @property
+    def infers_types(self) -> bool:
+        """Whether onnx's shape inference says anything about the outputs."""
+        return bool(self._untyped_schema.has_type_and_shape_inference_function)
+
+    @property
     def needs_context_for_body(self) -> bool:
         """Whether the function body depends on the node and on its inputs' types."""
         schema = self._untyped_schema
@@ -246,6 +251,18 @@ def definition(domain: str, operator: str, opset: int) -> Definition | None:
     """The definition in force at `opset`; None where there is none."""
     found = history(domain, operator)
     return found.at(opset) if found else None
+
+
+def is_silent(domain: str, operator: str, opset: int) -> bool:
+    """Whether the definition in force infers no types for its outputs, as many of the oldest do not."""
+    found = definition(domain, operator, opset)
+    return found is not None and not found.infers_types
+
+
+@cache
+def has_silent_operators(domain: str, opset: int) -> bool:
+    """Whether any operator of `domain` at `opset` infers no types."""
+    return any(is_silent(*key, opset) for key in histories() if key[0] == domain)
 
 
 def all_cells() -> Iterator[Cell]:

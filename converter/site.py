@@ -323,6 +323,12 @@ class Site:
         scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
         return shape_of_type(output.type) if scope is None else scope.shape(output.name)
 
+    def known_shape(self, value: str | int) -> list[int] | None:
+        """The shape of a tensor, all numbers; None where a dimension is not known."""
+        shape = self.shape(value)
+        dims = [dim for dim in shape or () if isinstance(dim, int)]
+        return dims if shape is not None and len(dims) == len(shape) else None
+
     def _name(self, value: str | int) -> str:
         return value if isinstance(value, str) else self.input(value)
 

@@ -61,6 +61,8 @@ class ScopeTrace:
     sites: list[SiteTrace] = field(default_factory=list)
     added_initializers: set[str] = field(default_factory=set)
     dropped_initializers: set[str] = field(default_factory=set)
+    declared_values: set[str] = field(default_factory=set)
+    """Values that have a type in value_info since the older definitions there infer none."""
 
 
 @dataclass

@@ -337,6 +337,31 @@ class ScopeWalk:
             sites = [SiteTrace(index, index, index + 1, crossings) for index, crossings in self._crossings.items()]
         if sites:
             self.walk.trace.scope(self.path).sites.extend(sites)
+        if isinstance(self.container, GraphProto):
+            self._declare_values(self.container)
+
+    def _declare_values(self, graph: GraphProto) -> None:
+        """Say the types of what old definitions compute: many of them infer none, and checkers need to know."""
+        silent: dict[tuple[str, str], bool] = {}
+        if not any(
+            history.has_silent_operators(domain, opset)
+            for domain, opset in self.walk.targets.items()
+            if opset < self.imports.get(domain, opset)
+        ):
+            return
+        declared = {info.name for info in (*graph.value_info, *graph.output)}
+        for node in graph.node:
+            key = (node.domain, node.op_type)
+            if key not in silent:
+                domain = canonical_domain(node.domain)
+                silent[key] = history.is_silent(domain, node.op_type, self.target(domain))
+            if not silent[key]:
+                continue
+            for name in node.output:
+                found = self.facts.type_of(name) if name and name not in declared else None
+                if found is not None:
+                    graph.value_info.append(ValueInfoProto(name=name, type=found))
+                    self.walk.trace.scope(self.path).declared_values.add(name)
 
     def _sweep(self) -> None:
         dropped = drop_unused(self.container, self._replacements, self.dropped_uses, self.imports)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Site
 from rules.broadcasting import have_one_shape, onto_one_shape
@@ -52,6 +53,12 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     elif site.target >= 9:
         compare = getattr(op, _COMPARISONS[operator])
         site.replace(reduce(lambda left, right: op.Where(compare(left, right), left, right), inputs))
+    elif site.target < 4:
+        site.refuse(
+            Why.DTYPE_NOT_AVAILABLE,
+            f"no operator of opset {site.target} brings two {dtype} tensors together element by element: Concat takes "
+            "them from 4 on, arithmetic from 6, comparisons and Where from 9; and no float holds 64 bits",
+        )
     else:
         # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.
         op = site.op_at(13)
