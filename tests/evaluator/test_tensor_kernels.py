@@ -290,8 +290,8 @@ COMMONLY_BROKEN: dict[str, tuple[OneNode, Any]] = {
         floats([2]),
     ),
     "Pad-1 with negative paddings": (node("Pad", 1, floats(1, 2), paddings=[-1, 0]), floats(2)),
-    "axes that are no list": (node("Unsqueeze", 13, floats(1), scalar(0, "int64")), floats([1])),
-    "a pad value that is no scalar": (node("Pad", 11, floats(1), ints(0, 1), floats(2)), floats(1, 2)),
+    "axes that are no list": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
+    "a diagonal that is no scalar": (node("Trilu", 14, floats([1, 2]), ints(1)), floats([0, 2])),
     "TopK of no element": (node("TopK", 10, floats(1), ints(0), outputs=2), floats()),
     "two updates of one element": (
         node("ScatterElements", 13, floats(1, 2), ints(0, 0), floats(8, 9)),

@@ -57,6 +57,13 @@ def scalar(call: Call, tensor: Array, name: str) -> Array:
     return tensor.reshape(())
 
 
+def one_element(call: Call, tensor: Array, name: str) -> Array:
+    """The single element as a 0-d tensor, where the text wants a scalar and ONNX's own functions pass shape [1]."""
+    if tensor.size != 1:
+        call.fail(f"{name} must be a scalar, its shape is {list(tensor.shape)}")
+    return tensor.reshape(())
+
+
 def zero(dtype: numpy.dtype[Any]) -> Array:
     """The 0-D zero, False or empty string of a dtype."""
     return numpy.asarray("" if dtype.kind == "O" else 0).astype(dtype)

@@ -11,14 +11,14 @@ import math
 import numpy
 
 from converter.dtypes import dtype_name, numpy_dtype
-from converter.evaluator.kernels.axes import Array, nonnegative_axis, scalar
+from converter.evaluator.kernels.axes import Array, nonnegative_axis, one_element
 from converter.evaluator.kernels.registry import Call, kernel
 
 
 @kernel("Range", since=(11, 27))
 def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
     """Every version."""
-    operands = [scalar(call, *pair) for pair in ((start, "start"), (limit, "limit"), (delta, "delta"))]
+    operands = [one_element(call, *pair) for pair in ((start, "start"), (limit, "limit"), (delta, "delta"))]
     dtype = start.dtype
     if operands[2] == 0:
         call.fail("delta is 0; the number of elements divides by it")

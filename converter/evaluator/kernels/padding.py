@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from converter.evaluator.kernels.axes import Array, distinct_axes, int_list, scalar, zero
+from converter.evaluator.kernels.axes import Array, distinct_axes, int_list, one_element, zero
 from converter.evaluator.kernels.registry import Call, kernel
 
 
@@ -37,7 +37,7 @@ def pad_by_inputs(
     call: Call, data: Array, pads: Array, constant_value: Array | None = None, axes: Array | None = None
 ) -> Array:
     """Pad from 11 on."""
-    value = zero(data.dtype) if constant_value is None else scalar(call, constant_value, "constant_value")
+    value = zero(data.dtype) if constant_value is None else one_element(call, constant_value, "constant_value")
     selected = range(data.ndim) if axes is None else distinct_axes(call, int_list(call, axes, "axes"), data.ndim)
     return _pad(call, data, int_list(call, pads, "pads"), selected, value)
 
