@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy
+
+_TWO_BFLOAT16_ULPS = 2.0**-6
+"""What ONNX's own runner allows between results in bfloat16."""
 
 
 def mismatch(actual: Any, expected: Any, *, rtol: float, atol: float) -> str | None:
@@ -38,6 +42,8 @@ def _named(value: Any) -> str:
 def _equal(actual: Any, expected: Any, rtol: float, atol: float) -> bool:
     if actual.dtype.kind in "Obiu":
         return bool(numpy.array_equal(actual, expected))
+    if actual.dtype == ml_dtypes.bfloat16:
+        rtol = max(rtol, _TWO_BFLOAT16_ULPS)
     if actual.dtype.kind != "c":
         actual, expected = actual.astype(numpy.float64), expected.astype(numpy.float64)
     return bool(numpy.allclose(actual, expected, rtol=rtol, atol=atol, equal_nan=True))

@@ -96,7 +96,7 @@ class Votes:
         return numpy.asarray(numpy.where(voted, result, 0.0))
 
 
-@kernel("TreeEnsembleRegressor", since=(1, 3), domain=_DOMAIN)
+@kernel("TreeEnsembleRegressor", since=(1, 3, 5), domain=_DOMAIN)
 def tree_ensemble_regressor(call: Call, x: Array) -> Array:
     targets = call.attributes.get("n_targets") or 1
     aggregate = call.attributes["aggregate_function"]
@@ -109,7 +109,7 @@ def tree_ensemble_regressor(call: Call, x: Array) -> Array:
     return post_transform(call, scores + base).astype(numpy.float32)
 
 
-@kernel("TreeEnsembleClassifier", since=(1, 3), domain=_DOMAIN)
+@kernel("TreeEnsembleClassifier", since=(1, 3, 5), domain=_DOMAIN)
 def tree_ensemble_classifier(call: Call, x: Array) -> tuple[Array, Array]:
     """Where all votes are for the first of two classes and there is at most one base value, exporters and runtimes mean
     the second class's score; the label is then by the threshold 0.5 where all weights are positive (probabilities),
