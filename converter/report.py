@@ -12,7 +12,7 @@ from onnx import ModelProto
 from converter.facts import imported_opsets
 from converter.history import Cell, display_domain
 from converter.rule import Rule
-from converter.trace import ConversionTrace
+from converter.trace import ConversionTrace, function_path
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Report:
     target_nodes: int
     notes: Sequence[str] = field(default=())
     """Sentences on what was odd in the model, but could be taken."""
-    inlined: Sequence[str] = field(default=())
-    """Functions that could not be converted for all their callers at once."""
+    added_functions: Sequence[str] = field(default=())
+    """Copies of functions, made where one body could not be converted for all its callers at once."""
 
     @classmethod
     def from_trace(
@@ -57,7 +57,6 @@ class Report:
         trace: ConversionTrace,
         *,
         notes: Sequence[str] = (),
-        inlined: Sequence[str] = (),
     ) -> Report:
         """The report of a conversion that has come to its end."""
         return cls(
@@ -69,7 +68,7 @@ class Report:
             source_nodes=_node_count(source),
             target_nodes=_node_count(result),
             notes=tuple(notes),
-            inlined=tuple(inlined),
+            added_functions=_added_functions(source, result),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,6 +82,11 @@ def _opsets(model: ModelProto) -> dict[str, int]:
 
 def _node_count(model: ModelProto) -> int:
     return len(model.graph.node) + sum(len(function.node) for function in model.functions)
+
+
+def _added_functions(source: ModelProto, result: ModelProto) -> tuple[str, ...]:
+    before = set(map(function_path, source.functions))
+    return tuple(path for path in map(function_path, result.functions) if path not in before)
 
 
 def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:

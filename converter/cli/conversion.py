@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault, status_of
 from converter.cli.output import complain, opsets, printable, show, show_json, table
 from converter.convert import Conversion, NotEquivalent, convert
-from converter.history import AI_ONNX
+from converter.history import AI_ONNX, display_domain
 from converter.model_file import check_writable, save_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
@@ -129,14 +129,20 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield table(("step", "rule", "#nodes", "exactness"), rows)
     else:
         yield "No node had to be rewritten."
-    for note in report.notes:
+    for note in (*report.notes, *_unused_targets(request, report)):
         yield printable(f"Note: {note}.")
-    if report.inlined:
-        yield printable(f"Inlined: {', '.join(report.inlined)}.")
+    if report.added_functions:
+        yield printable(f"Functions copied for their callers: {', '.join(report.added_functions)}.")
     if conversion.certificate is not None:
         yield conversion.certificate.summary()
     elif not is_dry:
         yield "Not proven: --no-prove."
+
+
+def _unused_targets(request: ConversionRequest, report: Report) -> Iterator[str]:
+    for domain in map(display_domain, request.opsets):
+        if domain not in report.target_opsets:
+            yield f"the model does not import {domain}, so there was nothing to take to another opset of it"
 
 
 def _summary(report: Report) -> Iterator[str]:
