@@ -57,6 +57,8 @@ RESULTS: dict[str, tuple[OneNode, Any]] = {
         floats([0, 1], [0, 0]),
     ),
     "negative pads remove": (node("Pad", 2, floats(1, 2, 3), pads=[-1, 1], value=9.0), floats(2, 3, 9)),
+    "a pad value may come in a list": (node("Pad", 11, floats(1), ints(0, 1), floats(2)), floats(1, 2)),
+    "Unsqueeze-13 takes a scalar for a list": (node("Unsqueeze", 13, floats(1), scalar(0, "int64")), floats([1])),
     "removal comes before reflection": (
         node("Pad", 11, floats(1, 2, 3), ints(1, -1), mode="reflect"),
         floats(2, 1, 2),
@@ -290,8 +292,9 @@ COMMONLY_BROKEN: dict[str, tuple[OneNode, Any]] = {
         floats([2]),
     ),
     "Pad-1 with negative paddings": (node("Pad", 1, floats(1, 2), paddings=[-1, 0]), floats(2)),
-    "axes that are no list": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
-    "a diagonal that is no scalar": (node("Trilu", 14, floats([1, 2]), ints(1)), floats([0, 2])),
+    "Squeeze with a scalar for its axes": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
+    "Unsqueeze-23 with a scalar for its axes": (node("Unsqueeze", 23, floats(1), scalar(0, "int64")), floats([1])),
+    "a diagonal in a list": (node("Trilu", 14, floats([1, 2]), ints(1)), floats([0, 2])),
     "TopK of no element": (node("TopK", 10, floats(1), ints(0), outputs=2), floats()),
     "two updates of one element": (
         node("ScatterElements", 13, floats(1, 2), ints(0, 0), floats(8, 9)),

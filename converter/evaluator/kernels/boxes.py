@@ -49,11 +49,11 @@ def non_max_suppression(
 
 
 def _corners(boxes: Array, centered: bool) -> Array:
-    """The boxes as [..., (low, high), axis]."""
+    """The boxes as [batch, (low y, low x, high y, high x), box]; (x, y) where centered, which makes no difference."""
     first, second = boxes[..., :2], boxes[..., 2:]
     if centered:
         first, second = first - second / 2, first + second / 2
-    return numpy.stack([numpy.minimum(first, second), numpy.maximum(first, second)], axis=-2)
+    return numpy.concatenate([numpy.minimum(first, second), numpy.maximum(first, second)], axis=2).transpose(0, 2, 1)
 
 
 def _greedy(corners: Array, scores: Array, limit: int, overlap: numpy.float32, least: numpy.float32) -> list[int]:
@@ -61,16 +61,19 @@ def _greedy(corners: Array, scores: Array, limit: int, overlap: numpy.float32, l
     # "Less than score_threshold are removed": a box exactly at the threshold stays (onnxruntime removes it).
     candidates = numpy.flatnonzero(~(scores < least))
     candidates = candidates[numpy.argsort(-scores[candidates], kind="stable")]
-    areas = numpy.prod(corners[:, 1] - corners[:, 0], axis=1)
+    low_y, low_x, high_y, high_x = corners[:, candidates]
+    areas = (high_y - low_y) * (high_x - low_x)
+    # Positions among the candidates; those that overlap a chosen one leave.
+    left = numpy.arange(candidates.size)
     chosen: list[int] = []
-    while candidates.size and len(chosen) < limit:
-        best, candidates = candidates[0], candidates[1:]
-        chosen.append(int(best))
-        low = numpy.maximum(corners[best, 0], corners[candidates, 0])
-        high = numpy.minimum(corners[best, 1], corners[candidates, 1])
-        shared = numpy.prod(numpy.maximum(high - low, 0), axis=1)
-        union = areas[best] + areas[candidates] - shared
+    while left.size and len(chosen) < limit:
+        best, left = left[0], left[1:]
+        chosen.append(int(candidates[best]))
+        height = numpy.minimum(high_y[best], high_y[left]) - numpy.maximum(low_y[best], low_y[left])
+        width = numpy.minimum(high_x[best], high_x[left]) - numpy.maximum(low_x[best], low_x[left])
+        shared = height.clip(0, None) * width.clip(0, None)
+        union = areas[best] + areas[left] - shared
         # Boxes without area overlap nothing, where the quotient would be 0 / 0.
         ratio = numpy.divide(shared, union, out=numpy.zeros_like(shared), where=shared > 0)
-        candidates = candidates[~(ratio > overlap)]
+        left = left[~(ratio > overlap)]
     return chosen

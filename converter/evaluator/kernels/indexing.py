@@ -134,7 +134,9 @@ def _update(call: Call, slices: Array, positions: Array, updates: Array) -> None
     known = ("none", "add", "mul", "max", "min")[: 5 if call.since_version >= 18 else 3]
     if reduction not in known:
         call.fail(f"reduction is {reduction!r}; this version has {', '.join(known)}")
-    repeated = numpy.unique(positions).size != positions.size
+    written = numpy.zeros(len(slices), bool)
+    written[positions] = True
+    repeated = numpy.count_nonzero(written) != positions.size
     if reduction == "none":
         # Duplicates are forbidden, or the order of the updates is left open, so that no result is the right one;
         # the others write in the order of `updates`.

@@ -37,7 +37,8 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         call.fail(f"the output is {list(shape)} with sampling_ratio {ratio}; sizes are positive, the ratio >= 0")
 
     precision = float_precision(data)
-    images = data.astype(precision)
+    # Channels last: each sampled point is one contiguous read.
+    images = numpy.ascontiguousarray(data.transpose(0, 2, 3, 1)).astype(precision, copy=False)
     half_pixel = transformation == "half_pixel"
     corners = rois.astype(precision) * precision.type(attributes["spatial_scale"])
     corners = corners - precision.type(0.5) if half_pixel else corners
@@ -46,7 +47,7 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
     if not half_pixel:
         # Not in the text: the original RoIAlign, and with it onnxruntime, makes each region at least one pixel large.
         extents = numpy.maximum(extents, 1)
-    result = numpy.zeros((len(rois), data.shape[1], *shape), precision)
+    result = numpy.zeros((len(rois), *shape, data.shape[1]), precision)
     for number, (start, extent) in enumerate(zip(starts, extents, strict=True)):
         samples = [ratio or int(numpy.ceil(extent[axis] / shape[axis])) for axis in range(2)]
         if min(samples) < 1:
@@ -56,9 +57,9 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         # The text has both modes pool interpolated values. ONNX's test of max, its reference and onnxruntime take the
         # greatest of the four weighted terms where the interpolation would add them; no executor does otherwise.
         values = functools.reduce(numpy.add if mode == "avg" else numpy.maximum, terms)
-        bins = values.reshape(-1, shape[0], samples[0], shape[1], samples[1])
-        result[number] = bins.mean(axis=(2, 4)) if mode == "avg" else bins.max(axis=(2, 4))
-    return result.astype(data.dtype)
+        bins = values.reshape(shape[0], samples[0], shape[1], samples[1], -1)
+        result[number] = bins.mean(axis=(1, 3)) if mode == "avg" else bins.max(axis=(1, 3))
+    return numpy.ascontiguousarray(result.transpose(0, 3, 1, 2)).astype(data.dtype)
 
 
 def _places(start: Array, extent: Array, bins: int, samples: int) -> Array:
@@ -69,15 +70,18 @@ def _places(start: Array, extent: Array, bins: int, samples: int) -> Array:
 
 
 def _weighted_corners(image: Array, rows: Array, columns: Array) -> Iterator[Array]:
-    """The four terms of the bilinear interpolation of a [C, H, W] image at all rows and columns, each [C, row, column].
+    """The four terms of the bilinear interpolation of an [H, W, C] image, each [row, column, C].
 
     A point more than one pixel outside has no value, its terms are 0; up to there it has the edge's.
     """
-    for row, row_weights in _ends(rows, image.shape[1]):
-        lines = image.take(row, axis=1)
-        for column, column_weights in _ends(columns, image.shape[2]):
+    for row, row_weights in _ends(rows, image.shape[0]):
+        for column, column_weights in _ends(columns, image.shape[1]):
             weights = row_weights[:, None] * column_weights
-            yield numpy.where(weights == 0, 0, lines.take(column, axis=2) * weights)
+            term = image[row[:, None], column]
+            term *= weights[..., None]
+            # 0, not NaN, where a pixel without weight is infinite.
+            term[weights == 0] = 0
+            yield term
 
 
 def _ends(places: Array, size: int) -> Iterator[tuple[Array, Array]]:

@@ -151,7 +151,7 @@ def resize(
     if mode == "nearest":
         rounding = _ROUNDINGS[_one_of(call, "nearest_mode", tuple(_ROUNDINGS))]
         result = data
-        for resized_axis in resized:
+        for resized_axis in reversed(resized):
             result = _nearest(result, resized_axis, rounding)
     else:
         result = _interpolate(call, data, resized)

@@ -51,7 +51,9 @@ def sample(
         for tap, (axis_indices, axis_weights) in zip(corner, neighbours, strict=True):
             indices.append(axis_indices[tap])
             total = total * axis_weights[tap]
-        result += _read(flat, indices, spatial, confine) * total[:, None].astype(data.dtype)
+        values = _read(flat, indices, spatial, confine)
+        values *= total[:, None].astype(data.dtype)
+        result += values
     return result
 
 
@@ -76,7 +78,9 @@ def _read(flat: Array, indices: Sequence[Array], spatial: Sequence[int], confine
         confined = confine(axis_indices, size)
         inside &= (confined >= 0) & (confined < size)
         position = position * size + confined.clip(0, size - 1)
-    values = numpy.take_along_axis(flat, position[:, None], axis=2)
+    values = numpy.empty((*flat.shape[:2], position.shape[1]), flat.dtype)
+    for image, places, found in zip(flat, position, values, strict=True):
+        image.take(places, axis=1, out=found, mode="clip")
     return values if inside.all() else numpy.where(inside[:, None], values, zero(flat.dtype))
 
 

@@ -11,6 +11,9 @@ import numpy
 from converter.evaluator.kernels.axes import Array, lenient_int_list, nonnegative_axis
 from converter.evaluator.kernels.registry import Call, kernel
 
+_MOST_PACKED = 2**31
+"""How many indices fit into an int64 beside a 32-bit key."""
+
 
 def _sortable(values: Array) -> Array:
     """An array of a dtype that numpy sorts, in the order of `values`: float32 for bfloat16, ranks for strings."""
@@ -100,13 +103,37 @@ def _top_k(call: Call, data: Array, count: int) -> tuple[Array, Array]:
     size = data.shape[axis]
     if not 0 <= count <= size:
         call.fail(f"k is {count}; axis {axis} has {size} elements")
-    keys = _sortable(data)
-    # The text does not place NaN: the greatest here, as numpy sorts. With sorted=0 any order is right, also this one.
-    if call.attributes.get("largest", 1):
-        # A stable sort of the mirrored axis, read backwards, puts the lower index first among equals.
-        mirrored = numpy.argsort(numpy.flip(keys, axis), axis, kind="stable")
-        indices = size - 1 - numpy.flip(mirrored, axis)
+    keys = numpy.moveaxis(_sortable(data), axis, -1)
+    # With sorted=0 any order is right, also the sorted one.
+    if keys.dtype.itemsize <= 4 and size <= _MOST_PACKED:
+        best = _first_packed(keys, count, bool(call.attributes.get("largest", 1)))
     else:
-        indices = numpy.argsort(keys, axis, kind="stable")
-    indices = indices[(slice(None),) * axis + (slice(count),)].astype(numpy.int64)
+        best = _first_sorted(keys, count, bool(call.attributes.get("largest", 1)))
+    indices = numpy.moveaxis(best, -1, axis)
     return numpy.take_along_axis(data, indices, axis), indices
+
+
+# The text does not place NaN: it is the greatest in both functions, as numpy sorts.
+
+
+def _first_sorted(keys: Array, count: int, largest: bool) -> Array:
+    if not largest:
+        return numpy.argsort(keys, axis=-1, kind="stable")[..., :count]
+    # A stable sort of the mirrored axis, read backwards, puts the lower index first among equals.
+    mirrored = numpy.argsort(keys[..., ::-1], axis=-1, kind="stable")
+    return numpy.asarray(keys.shape[-1] - 1 - mirrored[..., ::-1][..., :count])
+
+
+def _first_packed(keys: Array, count: int, largest: bool) -> Array:
+    """The same for keys of at most 32 bits, which leave room for the index: nothing beyond `count` is sorted."""
+    if keys.dtype.kind == "f":
+        # Adding 0 makes -0.0 the 0.0 that it equals; every NaN becomes the same one, above infinity.
+        values = numpy.where(numpy.isnan(keys), numpy.float32(numpy.nan), keys.astype(numpy.float32) + 0)
+        bits = abs(values).view(numpy.int32).astype(numpy.int64)
+        ranks = numpy.where(numpy.signbit(values), -bits, bits)
+    else:
+        ranks = keys.astype(numpy.int64)
+    packed = ((-ranks if largest else ranks) << 31) + numpy.arange(keys.shape[-1])
+    if count < keys.shape[-1]:
+        packed = numpy.partition(packed, count, axis=-1)[..., :count]
+    return numpy.sort(packed, axis=-1) & (_MOST_PACKED - 1)

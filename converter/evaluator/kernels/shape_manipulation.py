@@ -96,7 +96,9 @@ def unsqueeze_by_attribute(call: Call, data: Array) -> Array:
 @kernel("Unsqueeze", since=(13, 21, 23, 24, 25))
 def unsqueeze_by_input(call: Call, data: Array, axes: Array) -> Array:
     """Unsqueeze from 13 on."""
-    # "List of integers" is all that the text says of axes; node tests of Loop give a scalar.
+    if call.since_version >= 23:
+        return _unsqueeze(call, data, lenient_int_list(call, axes, "axes"))
+    # "List of integers" is all that the text says of axes before; node tests of Loop give a scalar.
     return _unsqueeze(call, data, int_list(call, numpy.atleast_1d(axes), "axes"))
 
 
