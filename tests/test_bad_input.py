@@ -260,6 +260,13 @@ def attribute_without_a_type() -> ModelProto:
     return model
 
 
+@bad_model("attribute 'value' of Constant 'y' in graph has no value")
+def attribute_without_a_value() -> ModelProto:
+    node = helper.make_node("Constant", [], ["y"])
+    node.attribute.add(name="value", type=AttributeProto.TENSOR)
+    return model_of([node])
+
+
 @bad_model("an attribute without a name")
 def attribute_without_a_name() -> ModelProto:
     model = minimum_model()
@@ -412,6 +419,13 @@ def constant_attribute_with_too_few_elements() -> ModelProto:
 def name_that_is_not_text(folder: Path) -> None:
     data = minimum_model().SerializeToString().replace(b"smallest", b"small\xffst")
     (folder / "in.onnx").write_bytes(data)
+
+
+@bad_file("text in a producer_name that is not UTF-8")
+def producer_that_is_not_text(folder: Path) -> None:
+    model = minimum_model()
+    model.producer_name = "producer"
+    (folder / "in.onnx").write_bytes(model.SerializeToString().replace(b"producer", b"\xffroducer"))
 
 
 def _external(folder: Path, **entries: str | None) -> None:

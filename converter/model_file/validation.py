@@ -24,6 +24,12 @@ DEEPEST_NESTING = 30
 OLDEST_IR_VERSION = 3
 """The first IR version with opset imports; nothing is known of the operators of older models."""
 
+_MESSAGE_OF_KIND: dict[int, str] = {
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
 _GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
@@ -249,6 +255,8 @@ class _Scope:
             if kind == AttributeProto.UNDEFINED:
                 raise ModelFileError(f"{where} has no type")
             seen.add(name)
+            if (field := _MESSAGE_OF_KIND.get(kind)) and not attribute.ref_attr_name and not attribute.HasField(field):
+                raise ModelFileError(f"{where} has no value")
             if reference := attribute.ref_attr_name:
                 self._check_reference(where, reference)
             elif kind in _GRAPH_KINDS:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from google.protobuf.message import Message
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+from converter.model_file.errors import ModelFileError
+
 CopyTensor = Callable[[TensorProto, TensorProto], None]
 """Fills the second tensor, an empty one, with what shall stand for the first."""
 
@@ -39,12 +41,15 @@ def _copy_fields(source: Message, target: Message, *, except_for: Iterable[str])
     for field, value in source.ListFields():
         if field.name in except_for:
             continue
-        if field.is_repeated:
-            getattr(target, field.name).extend(value)
-        elif field.message_type is not None:
-            getattr(target, field.name).CopyFrom(value)
-        else:
-            setattr(target, field.name, value)
+        try:
+            if field.is_repeated:
+                getattr(target, field.name).extend(value)
+            elif field.message_type is not None:
+                getattr(target, field.name).CopyFrom(value)
+            else:
+                setattr(target, field.name, value)
+        except UnicodeDecodeError as error:
+            raise ModelFileError(f"the model has text in a {field.name} that is not UTF-8") from error
 
 
 def _copy_graph(graph: GraphProto, target: GraphProto, copy_tensor: CopyTensor) -> None:
