@@ -1,0 +1,152 @@
+"""Helpers for the axes of reductions: counted from the front, moved between attribute and input, found at run time.
+
+No operator's steps stand here; rule modules import it.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from converter.dtypes import numpy_dtype
+from converter.refusal import Why
+from converter.site import Operators, Site
+from rules.axes import counted_from_front
+from rules.broadcasting import FLOATING
+
+# Per reduced dimension, each block of numbers is summed (and a mean divided) once more; each of these may round the
+# other way. Measured against the largest magnitude this stays within a few units per dimension.
+_PARTIAL_REDUCTION_ULPS = 8
+
+_KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
+"""What reduces one value to itself, so that dimensions can be reduced one by one."""
+
+
+def axes_become_input(site: Site) -> None:
+    """Absent and empty axes both mean every axis, on either side."""
+    axes = site.pop_attribute("axes")
+    if axes:
+        site.append_input(site.constant_int64(axes))
+
+
+def axes_become_attribute(site: Site) -> None:
+    """The inverse; `noop_with_empty_axes` disappears.
+
+    Without axes it leaves what the operator does to a single value: nothing, or what one more dimension of size 1
+    gives (ReduceL1 the magnitude, ReduceLogSum the logarithm).
+    """
+    is_noop_if_empty = bool(site.pop_attribute("noop_with_empty_axes", 0))
+    axes_name = site.input(1)
+    axes = site.constant_value(axes_name)
+    if axes_name and axes is None:
+        _reduce_axes_of_the_run(site, axes_name, is_noop_if_empty)
+        return
+    site.remove_input(1)
+    if axes is not None and axes.size:
+        site.set_attribute("axes", axes.reshape(-1).tolist())
+    elif is_noop_if_empty and site.node.op_type in _KEEPS_SINGLE_VALUES:
+        site.replace(site.op.Identity(site.input(0)))
+    elif is_noop_if_empty:
+        single = site.op_at(13).Unsqueeze(site.input(0), site.constant_int64([0]))
+        site.replace(site.copy(single, axes=[0], keepdims=0))
+
+
+def axes_count_from_front(site: Site) -> None:
+    """Below 11 axes are not negative."""
+    axes = site.attribute("axes")
+    if not axes or min(axes) >= 0:
+        return
+    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    counted = counted_from_front(site, axes, rank)
+    if len(set(counted)) < len(counted):
+        site.refuse(Why.INVALID_MODEL, f"axes {axes} name a dimension of {site.input(0)!r} twice")
+    site.set_attribute("axes", counted)
+
+
+def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
+    rank = site.rank(0, because="the axes are computed at run time")
+    dims = site.known_shape(0)
+    # Reshape can be told to mean 0 by 0 from 14 on; from 11 on the branches of If may give different shapes.
+    reshapes = site.target >= 14 or site.target < 11 or (dims is not None and 0 not in dims)
+    if reshapes or site.node.op_type not in _KEEPS_SINGLE_VALUES:
+        _reduce_reshaped(site, axes, rank, is_noop_if_empty)
+    else:
+        _reduce_conditionally(site, axes, rank, is_noop_if_empty)
+
+
+def _reduce_reshaped(site: Site, axes: str, rank: int, is_noop_if_empty: bool) -> None:
+    """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
+    op = site.op_at(14)
+    is_reduced = _named_dimensions(site, op, axes, rank)
+    if not is_noop_if_empty and _may_be_empty(site, axes):
+        is_reduced = op.Or(is_reduced, op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")))
+    sizes, one = op.Shape(site.input(0)), site.scalar(1, "int64", "one")
+    pairs = [op.Where(is_reduced, one, sizes), op.Where(is_reduced, sizes, one)]
+    second = site.constant_int64([1])
+    shape = op.Concat(*(op.Unsqueeze(sizes, second) for sizes in pairs), axis=1)
+    shape = op.Reshape(shape, site.constant_int64([-1], "flat"))
+    keepdims = site.pop_attribute("keepdims", 1)
+    if 0 in (site.known_shape(0) or []):
+        # Below 14 Reshape cannot make every empty shape, and of no elements all are alike.
+        doubled = op.ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
+    else:
+        doubled = op.Reshape(site.input(0), shape, allowzero=1)
+    reduced = site.copy(doubled, axes=[2 * position + 1 for position in range(rank)], keepdims=0)
+    if not keepdims:
+        kept = op.Compress(sizes, op.Not(is_reduced), axis=0)
+        reduced = op.Reshape(reduced, kept, allowzero=1)
+    site.replace(reduced)
+
+
+def _named_dimensions(site: Site, op: Operators, axes: str, rank: int) -> str:
+    """For each dimension whether the axes name it. A sum over the axes: over none it is 0 (a maximum is not)."""
+    column = op.Unsqueeze(axes, site.constant_int64([1]))
+    numbers = [site.constant_int64(range(first, first + rank), "dimensions") for first in (0, -rank)]
+    named = op.Or(*(op.Equal(column, one) for one in numbers))
+    counts = op.ReduceSum(op.Cast(named, to="int64"), site.constant_int64([0]), keepdims=0)
+    return str(op.Cast(counts, to="bool"))
+
+
+def _may_be_empty(site: Site, axes: str) -> bool:
+    shape = site.shape(axes)
+    return not shape or not isinstance(shape[0], int) or shape[0] == 0
+
+
+def _reduce_conditionally(site: Site, axes: str, rank: int, is_noop_if_empty: bool) -> None:
+    """One reduction per dimension, done if the axes name it.
+
+    From the last dimension to the first, so that without keepdims a dimension keeps its number until its turn comes.
+    """
+    operator, keepdims = site.node.op_type, site.attribute("keepdims", 1)
+    if operator == "ReduceMean" and site.dtype(0) not in FLOATING:
+        site.refuse(
+            Why.NO_EQUIVALENT, "a mean of integer means is another number, and the axes are computed at run time"
+        )
+    if operator not in ("ReduceMin", "ReduceMax") and site.dtype(0) in FLOATING:
+        site.rounds(_PARTIAL_REDUCTION_ULPS, "the dimensions are reduced one after the other, each with its rounding")
+    op = site.op
+    reduces_all = None
+    if not is_noop_if_empty and _may_be_empty(site, axes):
+        reduces_all = op.Equal(op.Size(axes), site.scalar(0, "int64"))
+    value = site.input(0)
+    for dimension in reversed(range(rank)):
+        names_it = _contains(site, op, axes, (dimension, dimension - rank))
+        if reduces_all is not None:
+            names_it = op.Or(names_it, reduces_all)
+
+        def reduced(inner: Operators, value: str = value, dimension: int = dimension) -> list[str]:
+            return [getattr(inner, operator)(value, axes=[dimension], keepdims=keepdims)]
+
+        def kept(inner: Operators, value: str = value) -> list[str]:
+            return [inner.Identity(value)]
+
+        value = op.If(names_it, then_branch=site.subgraph(reduced), else_branch=site.subgraph(kept))
+    site.replace(value)
+
+
+def _contains(site: Site, op: Operators, axes: str, numbers: tuple[int, ...]) -> str:
+    """Whether a vector of axes holds one of the numbers. A sum, since over no elements it is 0 (a maximum is not)."""
+    counts = [
+        op.ReduceSum(op.Cast(op.Equal(axes, site.constant_int64([number])), to="int64"), keepdims=0)
+        for number in numbers
+    ]
+    return str(op.Cast(op.Add(*counts), to="bool"))
