@@ -164,7 +164,7 @@ class ScopeWalk:
             return
         try:
             leg.rule.apply(site)
-        except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
             site.refuse(Why.INVALID_MODEL, f"the rule {leg.rule.name!r} could not read the node: {error}")
 
     def target(self, domain: str) -> int:
