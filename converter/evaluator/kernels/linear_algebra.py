@@ -66,7 +66,11 @@ def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
     if c is not None:
         _check_bias(call, c, (left.shape[0], right.shape[1]))
         result = numpy.asarray(result + _scaled(widened(c), call.attributes["beta"]))
-    return float_to_integer(result, a.dtype) if is_integer(a.dtype) else narrowed_as(result, a.dtype)
+    return (
+        float_to_integer(result, a.dtype)
+        if is_integer(a.dtype) and not is_integer(result.dtype)
+        else narrowed_as(result, a.dtype)
+    )
 
 
 def _scaled(values: Array, factor: float) -> Array:

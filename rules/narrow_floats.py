@@ -1,0 +1,21 @@
+"""Helpers for narrow floats, which many operators take later than float.
+
+No operator's steps stand here; rule modules import it.
+"""
+
+from __future__ import annotations
+
+from converter.rule import Step, exact_cast, rounding, unchanged
+
+_ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
+
+bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float"), ulps=1, because=_ROUNDED_ONCE)
+"""For functions whose results a bfloat16 does not hold."""
+
+bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
+"""For operators whose results are bfloat16 where their inputs are."""
+
+
+def computed_bfloat16_step(operator: str, older: int, newer: int) -> Step:
+    """The step of a function that adds bfloat16 and nothing else."""
+    return Step(operator, older, newer, up=unchanged, down=bfloat16_is_computed_in_float, because="bfloat16 is added")
