@@ -60,7 +60,8 @@ def converted(call: Call, values: Array, dtype: numpy.dtype[Any]) -> Array:
     if dtype.kind == "b":
         return numpy.asarray(values != 0)
     if dtype in _FLOAT8:
-        return to_float8(values, dtype, bool(call.attributes["saturate"]), call.since_version)
+        # Where there is no such attribute there is no float8 either: the gate rejects the result by its type.
+        return to_float8(values, dtype, bool(call.attributes.get("saturate", 1)), call.since_version)
     if dtype == _FLOAT8E8M0:
         return _to_float8e8m0(call, values)
     if is_float(dtype):
@@ -104,7 +105,7 @@ def to_float8(values: Array, dtype: numpy.dtype[Any], saturate: bool, since_vers
 
 def _to_float8e8m0(call: Call, values: Array) -> Array:
     """A power of two, 2**-127 to 2**127. Negative numbers, left open, count as below the least, as in onnxruntime."""
-    mode, saturate = call.attributes["round_mode"], bool(call.attributes["saturate"])
+    mode, saturate = call.attributes.get("round_mode", "up"), bool(call.attributes.get("saturate", 1))
     if mode not in ("up", "down", "nearest"):
         call.fail(f"round_mode must be up, down or nearest, not {mode!r}")
     wide = widened(values).astype(numpy.float64)
