@@ -287,8 +287,9 @@ class ScopeFacts:
         if node is None:
             return None
         index = next(index for index, candidate in enumerate(self.container.node) if output in candidate.output)
-        graph = next(graph for name, graph in subgraphs(node) if name == attribute)
-        return self.child(index, node, attribute, graph)
+        # An emitted node may have taken the output over from one of another kind.
+        graph = next((graph for name, graph in subgraphs(node) if name == attribute), None)
+        return None if graph is None else self.child(index, node, attribute, graph)
 
     def register(self, node: NodeProto, opset: int, domain: str) -> None:
         """Take note of an emitted node: it may be asked for the facts of its outputs. Known names keep their facts."""

@@ -45,12 +45,25 @@ def constant_axes_become_attribute(site: Site) -> bool:
     return True
 
 
-def names_each(site: Site, op: Operators, axes: str, rank: int) -> str:
-    """For each dimension, 1 where an int64 vector of distinct axes names it, be it from the back, and 0 elsewhere.
+class NamedAxes:
+    """Which dimensions an int64 vector of distinct axes names, be it from the back, when it is computed at run time.
 
-    A sum over the axes, since over none it is 0 (a maximum is not). `op` writes for opset 13 or later.
+    `op` writes for opset 13 or later; numbers are of `dtype`.
     """
-    column = op.Unsqueeze(axes, site.constant_int64([1]))
-    numbers = numpy.arange(rank, dtype=numpy.int64)
-    named = [op.Equal(column, site.constant(one, "dimensions")) for one in (numbers, numbers - rank)]
-    return str(op.ReduceSum(op.Cast(op.Or(*named), to="int64"), site.constant_int64([0]), keepdims=0))
+
+    def __init__(self, site: Site, op: Operators, axes: str, rank: int, dtype: str = "int64") -> None:
+        self._site = site
+        self._op = op
+        numbers = numpy.arange(rank, dtype=numpy.int64)
+        column = op.Unsqueeze(axes, site.constant_int64([1]))
+        named = [op.Equal(column, site.constant(one, "dimensions")) for one in (numbers, numbers - rank)]
+        self._matrix = op.Cast(op.Or(*named), to=dtype)
+
+    def are_named(self) -> str:
+        """For each dimension 1 or 0. A sum over the axes, since over none it is 0 (a maximum is not)."""
+        return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
+
+    def spread(self, values: str) -> str:
+        """For each dimension the value that stands where its axis does, or 0."""
+        column = self._op.Unsqueeze(values, self._site.constant_int64([1]))
+        return str(self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant_int64([0]), keepdims=0))

@@ -3,7 +3,6 @@
 Cast      6: `to` as text -> number · 9: +string · 13: +bfloat16 · 19: +float8, saturate · 21: +int4 uint4 ·
           23: +float4 · 24: +float8e8m0, round_mode; FNUZ saturates infinities · 25: +int2 uint2 · 28: +float6
 CastLike  15: born · 19 to 25: as Cast
-BitCast   26: born
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from converter.dtypes import dtype_name, element_type
-from converter.refusal import Why
 from converter.rule import Birth, Step, in_turn, unchanged
 from converter.site import Operators, Site
 
@@ -85,24 +83,6 @@ def target_type_becomes_attribute(site: Site) -> None:
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
 
-def equal_widths_are_cast(site: Site) -> None:
-    """Between integers of one width, Cast keeps the bits. No operator reads those of a float."""
-    source, to = site.dtype(0), dtype_name(site.attribute("to"))
-    if source == to:
-        site.replace(site.op.Identity(site.input(0)))
-        return
-    if not (_is_integer(source) and _is_integer(to)):
-        site.refuse(
-            Why.NO_EQUIVALENT,
-            f"the bits of {source} are to be read as {to}, and below opset 26 no operator reads the bits of a float",
-        )
-    site.replace(site.op.Cast(site.input(0), to=to))
-
-
-def _is_integer(dtype: str) -> bool:
-    return dtype == "bool" or dtype.startswith(("int", "uint"))
-
-
 _RANGES = (
     "13 spells out what 9 leaves open of values out of range: integers lose their higher bits, floats become infinite; "
     "in range both say the same"
@@ -122,5 +102,4 @@ STEPS = [
 
 BIRTHS = [
     Birth("CastLike", 15, down=target_type_becomes_attribute),
-    Birth("BitCast", 26, down=equal_widths_are_cast),
 ]

@@ -106,9 +106,9 @@ def diagonal_is_compared(site: Site) -> None:
     """A constant where the shape is known; else ones where the column's number is the row's plus k."""
     dtype = dtype_name(site.attribute("dtype")) if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
-    shape = site.shape(0)
-    if shape is not None and len(shape) == 2 and all(isinstance(dim, int) for dim in shape):
-        rows, columns = (int(dim or 0) for dim in shape)
+    shape = site.known_shape(0)
+    if shape is not None and len(shape) == 2:
+        rows, columns = shape
         diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
         site.replace(site.constant(diagonal, "diagonal"))
         return

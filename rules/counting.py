@@ -5,6 +5,8 @@ Range  11: born · 27: +float16 +bfloat16, stash_type
 
 from __future__ import annotations
 
+import numpy
+
 from converter.dtypes import dtype_name
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
@@ -16,6 +18,13 @@ _FLOATS = ("float", "double", "float16", "bfloat16")
 def iota(site: Site, op: Operators, count: str) -> str:
     """The numbers 0, 1, ... up to `count`, an int64 scalar, exclusive. `op` writes for opset 11 or later."""
     return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))
+
+
+def counted(site: Site, op: Operators, size: int | str) -> str:
+    """The numbers 0, 1, ... as doubles: a constant for a known `size`, else up to an int64 scalar."""
+    if isinstance(size, int):
+        return site.constant(numpy.arange(size, dtype=numpy.float64), "numbers")
+    return str(op.Cast(iota(site, op, size), to="double"))
 
 
 def narrow_floats_count_in_stash_type(site: Site) -> None:
@@ -40,11 +49,12 @@ def numbers_are_counted_by_a_loop(site: Site) -> None:
     op = site.op_at(13)
     trips = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
 
-    def body(inner: Operators, number: str, going: str) -> list[str]:
-        return [inner.Identity(going), inner.Identity(number)]
+    def body(inner: Operators, number: str, going: str, carried: str) -> list[str]:
+        return [inner.Identity(going), inner.Identity(carried), inner.Identity(number)]
 
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", [])])
-    numbers = site.op.Loop(trips, "", body=graph)
+    # Below 11 a Loop carries at least one value, whatever it is.
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
+    _, numbers = site.op.Loop(trips, "", site.scalar(0, "int64", "zero"), body=graph, outputs=2)
     if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
         site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
         return

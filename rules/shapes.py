@@ -17,7 +17,7 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Step, in_turn, unchanged, values_travel
 from converter.site import Dims, Operators, Site
-from rules.axes import axes_become_input, constant_axes_become_attribute, counted_from_front, names_each
+from rules.axes import NamedAxes, axes_become_input, constant_axes_become_attribute, counted_from_front
 
 _FLOATS = ("float", "double", "float16")
 
@@ -67,11 +67,9 @@ def _with_one_inferred(dims: Dims) -> list[int] | None:
 
 def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
     """Unsqueeze and Squeeze take all dtypes from the first version on."""
-    shape = site.shape(0)
-    if shape is None or any(not isinstance(dim, int) for dim in shape):
-        return False
-    resolved = _resolved(target, [int(dim or 0) for dim in shape])
-    if resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
+    shape = site.known_shape(0)
+    resolved = None if shape is None else _resolved(target, shape)
+    if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
         return False
     op = site.op_at(13)
     value = site.input(0)
@@ -107,11 +105,14 @@ def zeros_are_no_dimensions_to_copy(site: Site) -> None:
             return
         site.replace(_empty(site, site.op, site.input(1)))
         return
-    dims = site.shape(0)
-    if dims is not None and all(isinstance(dim, int) and dim for dim in dims):
+    if any(dims is not None and all(dims) for dims in (site.known_shape(0), site.known_shape(site.output(0)))):
         return
     op = site.op
     has_elements = op.Cast(op.ReduceProd(site.input(1), keepdims=0), to="bool")
+    if site.target < 11:
+        # There the branches of an If would have to give one shape.
+        site.replace(_reshaped_and_repeated(site, op, has_elements))
+        return
     data, wanted = site.inputs
 
     def reshaped(inner: Operators) -> list[str]:
@@ -121,6 +122,21 @@ def zeros_are_no_dimensions_to_copy(site: Site) -> None:
         return [_empty(site, inner, wanted)]
 
     site.replace(op.If(has_elements, then_branch=site.subgraph(reshaped), else_branch=site.subgraph(empty)))
+
+
+def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
+    """To the wanted shape, once; or, where it has a 0, to dimensions of 1, as often as wanted: not at all.
+
+    For that the empty data gets an element.
+    """
+    data, wanted = site.inputs
+    one = site.constant_int64([1], "one")
+    is_empty = op.Sub(one, op.Cast(has_elements, to="int64"))
+    row = op.Reshape(data, site.constant_int64([-1], "row"))
+    filler = op.Tile(op.Reshape(site.zero(site.dtype(0)), one), is_empty)
+    shape = op.Add(wanted, op.Mul(is_empty, op.Sub(one, wanted)))
+    repeats = op.Add(one, op.Mul(is_empty, op.Sub(wanted, one)))
+    return str(op.Tile(op.Reshape(op.Concat(row, filler, axis=0), shape), repeats))
 
 
 def _copies_give_zeros(dims: Dims | None, target: list[int]) -> bool:
@@ -159,7 +175,7 @@ def squeezed_axes_become_attribute(site: Site) -> None:
         return
     rank = site.rank(0, because="the axes are computed at run time")
     op = site.op_at(14)
-    is_kept = op.Not(op.Cast(names_each(site, op, site.input(1), rank), to="bool"))
+    is_kept = op.Not(op.Cast(NamedAxes(site, op, site.input(1), rank).are_named(), to="bool"))
     shape = op.Compress(op.Shape(site.input(0)), is_kept, axis=0)
     site.replace(reshape_exactly(op, site.input(0), shape))
 
@@ -173,7 +189,7 @@ def unsqueezed_axes_become_attribute(site: Site) -> None:
     rank = site.rank(0, because=because) + count
     op = site.op_at(14)
     one = site.constant_int64([1])
-    is_old = op.Sub(one, names_each(site, op, site.input(1), rank))
+    is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
     # Each old dimension's number, from 1 on; a new one has 0, where the 1 stands.
     up_to = site.constant(numpy.tri(rank, dtype=numpy.int64), "up_to_here")
     numbers = op.Mul(is_old, op.ReduceSum(op.Mul(up_to, is_old), site.constant_int64([1]), keepdims=0))
@@ -186,9 +202,8 @@ def _reshape_to_known(site: Site) -> bool:
     dims = site.shape(site.output(0))
     if dims is None:
         return False
-    if all(isinstance(dim, int) for dim in dims):
-        shape = site.constant_int64([int(dim or 0) for dim in dims], "shape")
-        site.replace(reshape_exactly(site.op_at(14), site.input(0), shape))
+    if (shape := site.known_shape(site.output(0))) is not None:
+        site.replace(reshape_exactly(site.op_at(14), site.input(0), site.constant_int64(shape, "shape")))
         return True
     known = _with_one_inferred(dims)
     if known is None:
@@ -213,10 +228,9 @@ def other_dtypes_are_reshaped(site: Site) -> None:
     if site.dtype(0) in _FLOATS:
         return
     axis = site.attribute("axis", 1)
-    dims = site.shape(0)
+    sizes = site.known_shape(0)
     op = site.op_at(14)
-    if dims is not None and all(isinstance(dim, int) for dim in dims):
-        sizes = [int(dim or 0) for dim in dims]
+    if sizes is not None:
         matrix = [math.prod(sizes[:axis]), math.prod(sizes[axis:])]
         site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))
         return
