@@ -214,6 +214,11 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
         node("Resize", 18, floats(1), None, floats(1), coordinate_transformation_mode="half_pixel_symmetric"),
         "this version has half_pixel",
     ),
+    "scales that are no list": (node("Resize", 10, floats(1), numpy.float32(2).reshape(())), "one value for each axis"),
+    "a region without end": (
+        node("RoiAlign", 16, IMAGE, floats([0, 0, numpy.inf, 1]), ints(0)),
+        "infinite coordinates",
+    ),
     "a crop without a roi": (
         node("Resize", 13, floats(1), None, floats(1), coordinate_transformation_mode="tf_crop_and_resize"),
         "needs roi",

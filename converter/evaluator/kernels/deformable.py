@@ -53,11 +53,11 @@ def deform_conv(
         tap_place = _along(numpy.arange(kernel_shape[axis]) * dilations[axis] - pads[axis], axis, 2 * rank)
         output_place = _along(numpy.arange(output[axis]) * strides[axis], rank + axis, 2 * rank)
         place = (tap_place + output_place).astype(precision)
-        points.append((shifts.take(axis, rank + 1) + place).reshape(batch * offset_groups, -1))
+        points.append((shifts.take(axis, rank + 1) + place).reshape(batch * offset_groups, taps * math.prod(output)))
     images = data.astype(precision).reshape(batch * offset_groups, channels // offset_groups, *image)
     columns = sample(images, points, 1, linear_weight, leave_outside)
     if mask is not None:
-        columns *= mask.astype(precision).reshape(batch * offset_groups, 1, -1)
+        columns *= mask.astype(precision).reshape(batch * offset_groups, 1, taps * math.prod(output))
 
     columns = columns.reshape(batch, groups, group_channels * taps, math.prod(output))
     weights = weight.astype(precision).reshape(groups, out_channels // groups, group_channels * taps)

@@ -41,6 +41,8 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
     images = numpy.ascontiguousarray(data.transpose(0, 2, 3, 1)).astype(precision, copy=False)
     half_pixel = transformation == "half_pixel"
     corners = rois.astype(precision) * precision.type(attributes["spatial_scale"])
+    if not numpy.isfinite(corners).all():
+        call.fail("rois has infinite coordinates, or NaN")
     corners = corners - precision.type(0.5) if half_pixel else corners
     # Columns are x1, y1, x2, y2; the axes of the image are (y, x).
     starts, extents = corners[:, 1::-1], corners[:, :1:-1] - corners[:, 1::-1]

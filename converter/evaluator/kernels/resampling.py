@@ -71,13 +71,13 @@ def upsample_by_attribute(call: Call, data: Array) -> Array:
 @kernel("Upsample", since=(9, 10))
 def upsample_by_input(call: Call, data: Array, scales: Array) -> Array:
     """Upsample from 9 on."""
-    return _resize_from_origin(call, data, scales.tolist(), least=1)
+    return _resize_from_origin(call, data, _float_list(call, scales), least=1)
 
 
 @kernel("Resize", since=(10,))
 def resize_by_scales(call: Call, data: Array, scales: Array) -> Array:
     """Resize-10."""
-    return _resize_from_origin(call, data, scales.tolist(), least=0)
+    return _resize_from_origin(call, data, _float_list(call, scales), least=0)
 
 
 def _resize_from_origin(
@@ -100,6 +100,12 @@ def _resize_from_origin(
     for resized_axis in resized:
         data = _nearest(data, resized_axis, numpy.ceil if resized_axis.scale < 1 else numpy.floor)
     return data
+
+
+def _float_list(call: Call, scales: Array) -> list[float]:
+    if scales.ndim != 1:
+        call.fail(f"scales must have one value for each axis, its shape is {list(scales.shape)}")
+    return [float(scale) for scale in scales]
 
 
 def _check_scales(call: Call, scales: Sequence[float], expected: int) -> None:
@@ -128,7 +134,7 @@ def resize(
     if (scales is None) == (sizes is None):
         call.fail("one of scales and sizes must be specified, and only one")
     if scales is not None:
-        _check_scales(call, scales.tolist(), len(axes))
+        _check_scales(call, _float_list(call, scales), len(axes))
         factors = list(scales)
         lengths = [
             math.floor(numpy.float32(size) * (end - start) * factor)
@@ -178,6 +184,8 @@ def _regions(call: Call, roi: Array | None, count: int) -> list[tuple[numpy.floa
     if roi is None or roi.shape != (2 * count,):
         call.fail(f"tf_crop_and_resize needs roi with the starts and the ends of {count} axes")
     bounds = roi.astype(numpy.float32)
+    if not numpy.isfinite(bounds).all():
+        call.fail(f"roi is {bounds.tolist()}; a region has finite bounds")
     return list(zip(bounds[:count], bounds[count:], strict=True))
 
 

@@ -97,7 +97,7 @@ def grid_sample(call: Call, data: Array, grid: Array) -> Array:
     align_corners = bool(call.attributes["align_corners"])
     precision = float_precision(data, grid)
     # The grid lists the coordinates from the innermost axis to the outermost.
-    normalized = grid.astype(precision).reshape(grid.shape[0], -1, rank)[..., ::-1]
+    normalized = grid.astype(precision).reshape(grid.shape[0], math.prod(grid.shape[1:-1]), rank)[..., ::-1]
     points = []
     for axis, size in enumerate(data.shape[2:]):
         place = normalized[..., axis] + 1
@@ -109,7 +109,8 @@ def grid_sample(call: Call, data: Array, grid: Array) -> Array:
     if mode == "nearest":
         # Rounded first, then padded, as in ONNX's reference and onnxruntime; only ties outside depend on the order.
         rounded = [as_indices(numpy.rint(point)) for point in points]
-        result = _read(data.reshape(*data.shape[:2], -1), rounded, data.shape[2:], confine)
+        flat = data.reshape(*data.shape[:2], math.prod(data.shape[2:]))
+        result = _read(flat, rounded, data.shape[2:], confine)
     elif mode == linear:
         result = cast_back(sample(working_copy(call, data), points, 1, linear_weight, confine), data.dtype)
     elif mode == cubic:
