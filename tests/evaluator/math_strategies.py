@@ -292,7 +292,7 @@ def determinant(draw: Draw, opset: int) -> OneNode:
 
 def _scale(draw: Draw, shape: list[int], dtype: str = "float32") -> Any:
     return numpy.array(
-        [draw(st.sampled_from([0.25, 0.5, 1.0, 2.0])) for _ in range(int(numpy.prod(shape)))], dtype
+        [draw(st.sampled_from([0.1, 0.25, 0.5, 1.0, 2.0])) for _ in range(int(numpy.prod(shape)))], dtype
     ).reshape(shape)
 
 
@@ -300,9 +300,10 @@ def _scale(draw: Draw, shape: list[int], dtype: str = "float32") -> Any:
 def quantize(draw: Draw, opset: int) -> OneNode:
     dtype = draw(st.sampled_from(["uint8", "int8", "uint16", "int16"] if opset >= 21 else ["uint8", "int8"]))
     shape = shapes(draw, least_rank=1, least=1)
-    data = values(draw, shape, "float32", special=False) * numpy.float32(9)
+    real = draw(st.sampled_from(["float32", "float16"] if opset >= 19 else ["float32"]))
+    data = (values(draw, shape, real, special=False) * numpy.float32(9)).astype(real)
     attributes, parameter = _granularity(draw, opset, shape)
-    inputs = [data, _scale(draw, parameter)]
+    inputs = [data, _scale(draw, parameter, real)]
     if draw(st.booleans()):
         inputs.append(values(draw, parameter, dtype))
     return OneNode("QuantizeLinear", opset, inputs, attributes)
@@ -313,7 +314,8 @@ def dequantize(draw: Draw, opset: int) -> OneNode:
     dtype = draw(st.sampled_from(["uint8", "int8", "int32", *(["uint16", "int16"] if opset >= 21 else [])]))
     shape = shapes(draw, least_rank=1, least=1)
     attributes, parameter = _granularity(draw, opset, shape)
-    inputs = [values(draw, shape, dtype), _scale(draw, parameter)]
+    real = draw(st.sampled_from(["float32", "float16"] if opset >= 19 else ["float32"]))
+    inputs = [values(draw, shape, dtype), _scale(draw, parameter, real)]
     if dtype != "int32" and draw(st.booleans()):
         inputs.append(values(draw, parameter, dtype))
     return OneNode("DequantizeLinear", opset, inputs, attributes)

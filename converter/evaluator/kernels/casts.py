@@ -70,7 +70,8 @@ def converted(call: Call, values: Array, dtype: numpy.dtype[Any]) -> Array:
 
 
 def _to_float(values: Array, dtype: numpy.dtype[Any]) -> Array:
-    values = widened(values)
+    # ml_dtypes does not convert between all of its own dtypes.
+    values = values.astype(numpy.float32) if values.dtype in _SMALL_INTEGERS else widened(values)
     if dtype.kind == "f":
         return values.astype(dtype)
     result = narrowed(values, dtype)
