@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnx import ModelProto
+from onnx import ModelProto, OperatorSetIdProto
 
 from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
@@ -81,10 +81,9 @@ def convert(
     imports = imported_opsets(source.opset_import)
     targets = _targets(to, imports)
     model, trace = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
-    if any(imports[domain] != opset for domain, opset in targets.items()):
-        _stamp(model, targets)
+    _stamp(model, targets)
     if check:
-        check_model(model, base_dir)
+        check_model(model, base_dir, original=source)
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.
@@ -146,8 +145,10 @@ def _walk(
     after = set(map(function_path, start.functions))
     walk.trace.added_functions = after - before
     walk.trace.dropped_functions = before - after
+    kept = {GRAPH_PATH, *(before & after)}
+    walk.trace.scopes = {path: one for path, one in walk.trace.scopes.items() if path.split("/")[0] in kept}
     for path, index in calls:
-        if path.split("/")[0] in {GRAPH_PATH, *(before & after)}:
+        if path.split("/")[0] in kept:
             walk.trace.add_site(path, index)
     return model, walk.trace
 
@@ -158,14 +159,18 @@ def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[Functi
 
 
 def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
+    """Write the opsets that the model and its functions have arrived at, and the IR version that goes with them."""
+    stamped = False
     for container in (model, *model.functions):
         imported = imported_opsets(container.opset_import)
-        spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
-        if len(spelt) == len(container.opset_import):
-            for entry in container.opset_import:
-                entry.version = targets.get(canonical_domain(entry.domain), entry.version)
-            continue
-        del container.opset_import[:]
-        for domain, opset in imported.items():
-            container.opset_import.add(domain=spelt[domain], version=targets.get(domain, opset))
-    model.ir_version = natural_ir_version(model)
+        arrived = {domain: targets.get(domain, opset) for domain, opset in imported.items()}
+        if len(imported) < len(container.opset_import):
+            spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
+            del container.opset_import[:]
+            container.opset_import.extend(OperatorSetIdProto(domain=spelt[domain]) for domain in arrived)
+        for entry in container.opset_import:
+            opset = arrived[canonical_domain(entry.domain)]
+            stamped |= entry.version != opset
+            entry.version = opset
+    if stamped:
+        model.ir_version = natural_ir_version(model)

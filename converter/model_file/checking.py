@@ -12,6 +12,7 @@ import onnx.shape_inference
 from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
 
+from converter.dtypes import dtype_name
 from converter.model_file.errors import ModelFileError, one_line
 from converter.model_file.external_data import ExternalData
 from converter.model_file.tensors import is_external, stored_bytes
@@ -24,11 +25,24 @@ _NOWHERE = "#weight"
 """onnx.checker does not look for external data at a location that begins with "#"."""
 
 
-def check_model(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> None:
+def check_model(
+    model: ModelProto, base_dir: str | os.PathLike[str] = "", *, original: ModelProto | None = None
+) -> None:
     """Raises ModelFileError where onnx.checker, shape inference included, does not accept a model of any size.
 
-    External data is looked for in `base_dir`; without it, the values in it stay unknown.
+    External data is looked for in `base_dir`; without it, the values in it stay unknown. `original` is what the model
+    was made from: where that is not accepted either, the sentence is about it.
     """
+    try:
+        _check(model, base_dir)
+    except ModelFileError as error:
+        if original is None:
+            raise
+        _check(original, base_dir)
+        raise ModelFileError(f"the conversion went wrong, please report it: {error}") from error
+
+
+def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
     copied = without_weights(model, base_dir)
     incomplete = _complete_interface(copied)
     try:
@@ -81,11 +95,17 @@ def _sentence(error: Exception) -> str:
     text = str(error)
     message, *_ = re.split(r"\n\n?==> Context|\n\n", text, maxsplit=1)
     nodes = re.findall(r"Bad node spec for node\. Name: (.*?) OpType: (\w+)", text)
-    message = re.sub(r"\[(\w+(Error)|ShapeInferenceError)\]\s*:?\s*", "", message)
-    message = one_line(re.sub(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\):?", r"\1 \2:", message))
+    message = re.sub(r"\[\w+Error\]\s*:?\s*|Inference error\(s\): ", "", message)
+    message = re.sub(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\):?", r"\1 \2:", message)
+    message = one_line(re.sub(r"(?<=elem type: )\((\d+)\) vs \((\d+)\)", _dtype_names, message))
     for name, operator in nodes[-1:]:
         if operator not in message:
             return f"{operator} {name!r}: {message}"
         if name and name not in message:
             return f"{message} (node {name!r})"
     return message
+
+
+def _dtype_names(numbers: re.Match[str]) -> str:
+    known = TensorProto.DataType.values()
+    return " vs ".join(dtype_name(int(one)) if int(one) in known and int(one) else one for one in numbers.groups())
