@@ -5,7 +5,10 @@ No operator's steps stand here; rule modules import it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from converter.rule import Step, exact_cast, rounding, unchanged
+from converter.site import Operators, Site
 
 _ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
@@ -14,6 +17,17 @@ bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float")
 
 bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
 """For operators whose results are bfloat16 where their inputs are."""
+
+
+def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str], str]]:
+    """A dtype to compute in, the inputs in it, and what brings a result back: float for narrower floats.
+
+    For formulas of several steps, which would round each of them to few digits.
+    """
+    dtype = site.dtype(0)
+    if dtype not in ("float16", "bfloat16"):
+        return dtype, site.inputs, lambda value: value
+    return "float", [op.Cast(name, to="float") for name in site.inputs], lambda value: str(op.Cast(value, to=dtype))
 
 
 def computed_bfloat16_step(operator: str, older: int, newer: int) -> Step:
