@@ -51,7 +51,7 @@ def _looked_up(site: Site, op: Operators, to: str) -> str:
 
 
 def _put_together(site: Site, op: Operators, to: str) -> str:
-    """sign * significand * 2 ** exponent, in double: the significand and the power are exact, and so is their product."""
+    """sign * significand * 2 ** exponent, in double, where each of them is exact, and so is their product."""
     stored = _STORED_BITS[to]
     bits = 8 * numpy_dtype(to).itemsize
     exponents = 2 ** (bits - 1 - stored)

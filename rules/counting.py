@@ -20,13 +20,6 @@ def iota(site: Site, op: Operators, count: str) -> str:
     return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))
 
 
-def counted(site: Site, op: Operators, size: int | str) -> str:
-    """The numbers 0, 1, ... as doubles: a constant for a known `size`, else up to an int64 scalar."""
-    if isinstance(size, int):
-        return site.constant(numpy.arange(size, dtype=numpy.float64), "numbers")
-    return str(op.Cast(iota(site, op, size), to="double"))
-
-
 def narrow_floats_count_in_stash_type(site: Site) -> None:
     """What `stash_type` says: the arguments are cast to it, and the result back."""
     stash_type = dtype_name(site.pop_attribute("stash_type", 1))
@@ -38,8 +31,8 @@ def narrow_floats_count_in_stash_type(site: Site) -> None:
     site.carry(stash_type)
 
 
-def numbers_are_counted_by_a_loop(site: Site) -> None:
-    """A constant where all three are constant; else start + i * delta for each iteration i of a Loop."""
+def numbers_are_counted(site: Site) -> None:
+    """A constant where all three are constant; else start + i * delta for each i up to their number."""
     known = site.constant_value(site.output(0))
     if known is not None:
         site.replace(site.constant(known, "range"))
@@ -47,24 +40,34 @@ def numbers_are_counted_by_a_loop(site: Site) -> None:
     start, _, delta = site.inputs
     dtype = site.dtype(0)
     op = site.op_at(13)
-    trips = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
+    count = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
+    numbers = _up_to(site, op, count)
+    if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
+        site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
+        return
+    if dtype in ("int16", "int32"):
+        # Wide enough for every product.
+        start, delta = (op.Cast(value, to="int64") for value in (start, delta))
+        site.replace(op.Cast(op.Add(start, op.Mul(numbers, delta)), to=dtype))
+    else:
+        numbers = numbers if dtype == "int64" else op.Cast(numbers, to=dtype)
+        site.replace(op.Add(start, op.Mul(numbers, delta)))
+
+
+def _up_to(site: Site, op: Operators, count: str) -> str:
+    """0, 1, ... up to an int64 scalar: the places of as many ones, or below 9 the iterations of a Loop."""
+    if site.target >= 9:
+        length = op.Unsqueeze(count, site.constant_int64([0]))
+        ones = op.ConstantOfShape(length, value=numpy.array([True]))
+        return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))
 
     def body(inner: Operators, number: str, going: str, carried: str) -> list[str]:
         return [inner.Identity(going), inner.Identity(carried), inner.Identity(number)]
 
     # Below 11 a Loop carries at least one value, whatever it is.
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
-    _, numbers = site.op.Loop(trips, "", site.scalar(0, "int64", "zero"), body=graph, outputs=2)
-    if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
-        site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
-        return
-    if dtype == "int16":
-        # Wide enough for every product; the higher bits are those that int16 would have lost.
-        start, delta = (op.Cast(value, to="int64") for value in (start, delta))
-        site.replace(op.Cast(op.Add(start, op.Mul(numbers, delta)), to=dtype))
-    else:
-        numbers = numbers if dtype == "int64" else op.Cast(numbers, to=dtype)
-        site.replace(op.Add(start, op.Mul(numbers, delta)))
+    _, numbers = site.op.Loop(count, "", site.scalar(0, "int64", "zero"), body=graph, outputs=2)
+    return str(numbers)
 
 
 def _floats_between(site: Site, op: Operators, dtype: str) -> str:
@@ -107,5 +110,5 @@ STEPS = [
 ]
 
 BIRTHS = [
-    Birth("Range", 11, down=numbers_are_counted_by_a_loop),
+    Birth("Range", 11, down=numbers_are_counted),
 ]

@@ -83,15 +83,14 @@ def lengths_become_input(site: Site) -> None:
 
 
 def lengths_become_attribute(site: Site) -> None:
-    """The inverse. Lengths computed at run time: known by the outputs' shapes, or each part is a slice of its own."""
+    """The inverse. Where the lengths are computed at run time, each part is a slice of its own."""
     if not site.input(1):
         site.remove_input(1)
         return
-    constant = site.constant_value(1)
-    lengths = _lengths_of_outputs(site) if constant is None else constant.reshape(-1).tolist()
+    lengths = site.constant_value(1)
     if lengths is not None:
         site.remove_input(1)
-        site.set_attribute("split", lengths)
+        site.set_attribute("split", lengths.reshape(-1).tolist())
         return
     op = site.op_at(13)
     data, split = site.inputs
@@ -99,18 +98,6 @@ def lengths_become_attribute(site: Site) -> None:
     sums = [op.ReduceSum(op.Slice(split, bounds[0], bound), keepdims=1) for bound in bounds]
     axis = site.constant_int64([site.attribute("axis", 0)])
     site.replace(*(op.Slice(data, start, end, axis) for start, end in pairwise(sums)))
-
-
-def _lengths_of_outputs(site: Site) -> list[int] | None:
-    axis = site.attribute("axis", 0)
-    lengths = []
-    for output in site.node.output:
-        dims = site.shape(output) if output else None
-        dim = dims[axis] if dims is not None and -len(dims) <= axis < len(dims) else None
-        if not isinstance(dim, int):
-            return None
-        lengths.append(dim)
-    return lengths
 
 
 def count_is_written(site: Site) -> None:

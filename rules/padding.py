@@ -18,7 +18,7 @@ from converter.facts import Array
 from converter.rule import Birth, Step, unchanged
 from converter.site import Dims, Operators, Site
 from rules.axes import NamedAxes, counted_from_front
-from rules.counting import counted
+from rules.counting import iota
 
 _FLOATS = ("float", "double", "float16")
 _LAST = 2**31 - 1
@@ -128,25 +128,24 @@ def padded_by_gathering(site: Site) -> str:
     value = site.input(0)
     mode = site.attribute("mode", "constant")
     dims = site.shape(0)
-    out = site.shape(site.output(0))
     for axis, begin, end in _pads_by_axis(site, op):
         if begin == end == 0:
             continue
         size = dims[axis] if dims is not None else None
-        wanted = out[axis] if out is not None else None
         if isinstance(begin, int) and isinstance(end, int) and isinstance(size, int):
             chosen = _indices(mode, begin, end, size)
             needs_row = mode == "constant" and max(begin, end) > 0
             indices = site.constant(chosen, "indices")
-            wanted = len(chosen)
+            size = len(chosen)
         else:
             needs_row = mode == "constant"
-            indices = _indices_at_run_time(site, op, mode, axis, (begin, end), (value, wanted))
+            indices = _indices_at_run_time(site, op, mode, value, axis, (begin, end))
+            size = None
         if needs_row:
             value = op.Concat(value, _row(site, op, value, dims, axis), axis=axis)
         value = op.Gather(value, indices, axis=axis)
         if dims is not None:
-            dims[axis] = wanted
+            dims[axis] = size
     return value
 
 
@@ -188,15 +187,9 @@ def _indices(mode: str, begin: int, end: int, size: int) -> Array:
 
 
 def _indices_at_run_time(
-    site: Site,
-    op: Operators,
-    mode: str,
-    axis: int,
-    pads: tuple[int | str, int | str],
-    value_and_wanted: tuple[str, int | str | None],
+    site: Site, op: Operators, mode: str, value: str, axis: int, pads: tuple[int | str, int | str]
 ) -> str:
     """The same, computed in double, which holds every size and number and has the functions from the first opset on."""
-    value, wanted = value_and_wanted
     begin, end = (
         site.constant(numpy.array([pad], numpy.float64), "pad") if isinstance(pad, int) else pad for pad in pads
     )
@@ -205,10 +198,8 @@ def _indices_at_run_time(
     cut = op.Relu(op.Neg(begin))
     added = op.Relu(begin)
     kept = op.Sub(op.Sub(size, cut), op.Relu(op.Neg(end)))
-    if not isinstance(wanted, int):
-        total = op.Add(op.Add(added, kept), op.Relu(end))
-        wanted = op.Cast(op.Squeeze(total, site.constant_int64([0])), to="int64")
-    numbers = op.Sub(counted(site, op, wanted), added)
+    total = op.Squeeze(op.Add(op.Add(added, kept), op.Relu(end)), site.constant_int64([0]))
+    numbers = op.Sub(op.Cast(iota(site, op, op.Cast(total, to="int64")), to="double"), added)
     if mode == "constant":
         zero = site.constant(numpy.zeros(1), "zero")
         is_kept = op.Cast(op.And(op.Not(op.Less(numbers, zero)), op.Less(numbers, kept)), to="double")

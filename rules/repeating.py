@@ -24,7 +24,7 @@ _RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its
 def dimensions_are_repeated(site: Site) -> None:
     """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
     op = site.op_at(13)
-    target = site.shape(site.output(0))
+    target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
     tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
     site.replace(tiled or _repeated_at_run_time(site, op))
 

@@ -105,7 +105,8 @@ def zeros_are_no_dimensions_to_copy(site: Site) -> None:
             return
         site.replace(_empty(site, site.op, site.input(1)))
         return
-    if any(dims is not None and all(dims) for dims in (site.known_shape(0), site.known_shape(site.output(0)))):
+    dims = site.known_shape(0)
+    if dims is not None and all(dims):
         return
     op = site.op
     has_elements = op.Cast(op.ReduceProd(site.input(1), keepdims=0), to="bool")
@@ -171,45 +172,40 @@ def axes_count_from_front(site: Site) -> None:
 
 def squeezed_axes_become_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, what is left of the shape is, too."""
-    if constant_axes_become_attribute(site) or _reshape_to_known(site):
+    if constant_axes_become_attribute(site):
         return
-    rank = site.rank(0, because="the axes are computed at run time")
+    because = "the axes are computed at run time"
+    (count,) = site.static_shape(1, because=because)
+    rank = site.rank(0, because=because)
     op = site.op_at(14)
-    is_kept = op.Not(op.Cast(NamedAxes(site, op, site.input(1), rank).are_named(), to="bool"))
-    shape = op.Compress(op.Shape(site.input(0)), is_kept, axis=0)
+    is_kept = op.Sub(site.constant_int64([1], "one"), NamedAxes(site, op, site.input(1), rank).are_named())
+    # For each dimension that is left, the size of the one whose number among those that are kept is the same.
+    places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], "places")
+    is_here = op.Cast(op.Equal(_numbered(site, op, is_kept, rank), places), to="int64")
+    shape = op.ReduceSum(op.Mul(is_here, op.Shape(site.input(0))), site.constant_int64([1]), keepdims=0)
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
 def unsqueezed_axes_become_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
-    if constant_axes_become_attribute(site) or _reshape_to_known(site):
+    if constant_axes_become_attribute(site):
         return
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because) + count
     op = site.op_at(14)
-    one = site.constant_int64([1])
+    one = site.constant_int64([1], "one")
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
-    # Each old dimension's number, from 1 on; a new one has 0, where the 1 stands.
-    up_to = site.constant(numpy.tri(rank, dtype=numpy.int64), "up_to_here")
-    numbers = op.Mul(is_old, op.ReduceSum(op.Mul(up_to, is_old), site.constant_int64([1]), keepdims=0))
-    shape = op.Gather(op.Concat(one, op.Shape(site.input(0)), axis=0), numbers)
+    # New dimensions have the number 0, where the 1 stands.
+    sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
+    shape = op.Gather(sizes, _numbered(site, op, is_old, rank))
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
-def _reshape_to_known(site: Site) -> bool:
-    """Reshape where the output's shape is known but for one dimension at most."""
-    dims = site.shape(site.output(0))
-    if dims is None:
-        return False
-    if (shape := site.known_shape(site.output(0))) is not None:
-        site.replace(reshape_exactly(site.op_at(14), site.input(0), site.constant_int64(shape, "shape")))
-        return True
-    known = _with_one_inferred(dims)
-    if known is None:
-        return False
-    site.replace(site.op.Reshape(site.input(0), site.constant_int64(known, "shape")))
-    return True
+def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
+    """The dimensions that are counted, by 1 or 0 for each, numbered from 1 on; 0 for the others."""
+    up_to_here = op.Mul(site.constant(numpy.tri(rank, dtype=numpy.int64), "up_to_here"), is_counted)
+    return str(op.Mul(is_counted, op.ReduceSum(up_to_here, site.constant_int64([1]), keepdims=0)))
 
 
 # Flatten

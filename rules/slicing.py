@@ -13,7 +13,7 @@ from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Operators, Site
 from rules.axes import NamedAxes, counted_from_front
-from rules.counting import counted
+from rules.counting import iota
 
 
 def attributes_become_inputs(site: Site) -> None:
@@ -119,12 +119,10 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     first, stop = bounds
     counts = op.Relu(op.Ceil(op.Div(op.Sub(stop, first), steps)))
     value = site.input(0)
-    out = site.shape(site.output(0))
     for axis in named if axes is None else counted_from_front(site, axes, rank):
-        known = out[axis] if out is not None and axis < len(out) else None
         number = site.scalar(axis, "int64", "axis")
-        size = known if isinstance(known, int) else op.Cast(op.Gather(counts, number), to="int64")
-        numbers = op.Mul(counted(site, op, size), op.Gather(steps, number))
+        count = op.Cast(op.Gather(counts, number), to="int64")
+        numbers = op.Mul(op.Cast(iota(site, op, count), to="double"), op.Gather(steps, number))
         value = op.Gather(value, op.Cast(op.Add(numbers, op.Gather(first, number)), to="int64"), axis=axis)
     site.replace(value)
 

@@ -12,6 +12,7 @@ from onnx import ModelProto
 from converter.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
 from converter.prove.battery import Battery, Case, Enough
 from converter.prove.compare import compare
+from converter.prove.shapes import Dims
 
 ITERATIONS = 1000
 """How long loops of the original may run on inputs that were drawn."""
@@ -50,6 +51,8 @@ class Sides:
     result: ModelProto
     outputs: Sequence[tuple[str, str]]
     ulps: int = 0
+    declared: Mapping[str, Dims | None] = field(default_factory=dict)
+    """What the original model says of the shapes of outputs. A rule may take it at its word."""
     base_dir: str = ""
     result_base_dir: str | None = None
     """Where the result's external data lies, if not where the original's does."""
@@ -106,7 +109,12 @@ class _Runner:
                 trial.blocked = isinstance(error, NotExecutable)
                 raise Enough from error
             return None
-        self._judge(case, expected)
+        try:
+            self._judge(case, expected)
+        except _Undeclared as error:
+            trial.rejected += 1
+            trial.obstacle = f"output {error} has not the shape that the model declares"
+            return None
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
         if self._sides.limit is not None and trial.cases >= self._sides.limit:
@@ -125,10 +133,24 @@ class _Runner:
             raise Enough from error
         for name, other in self._sides.outputs:
             verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
+            if not verdict.equal and _contradicts(expected[name], self._sides.declared.get(name)):
+                raise _Undeclared(name)
             trial.worst_ulps = max(trial.worst_ulps, verdict.worst_ulps)
             if not verdict.equal:
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
                 raise Enough
+
+
+class _Undeclared(Exception):
+    """The sides differ where the original breaks what the model says of its outputs: such an input is not meant."""
+
+
+def _contradicts(value: Any, dims: Dims | None) -> bool:
+    if dims is None or not isinstance(value, numpy.ndarray):
+        return False
+    return len(dims) != value.ndim or any(
+        isinstance(dim, int) and dim != size for dim, size in zip(dims, value.shape, strict=True)
+    )
 
 
 @dataclass
