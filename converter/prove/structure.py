@@ -28,7 +28,7 @@ from converter.prove.scopes import (
     original_paths,
     paired_scopes,
 )
-from converter.trace import ConversionTrace, subgraphs
+from converter.trace import ConversionTrace, function_path, subgraphs
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -42,7 +42,7 @@ def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrac
     for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
         yield f"model: {field} differs"
     yield from _opset_differences("model", opsets_of(original), opsets_of(result))
-    yield from _function_differences(original, result)
+    yield from _function_differences(original, result, trace)
     functions = {key_of_function(function) for function in original.functions}
     for unknown in sorted(set(trace.scopes) - original_paths(original)):
         yield f"{unknown}: the trace names this scope, and the original does not have it"
@@ -100,7 +100,7 @@ def _opset_differences(path: str, source: Mapping[str, int], target: Mapping[str
             )
 
 
-def _function_differences(original: ModelProto, result: ModelProto) -> Iterator[str]:
+def _function_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
     before = {key_of_function(function): function for function in original.functions}
     after = {key_of_function(function): function for function in result.functions}
     called = {key_of_call(node) for container in (result.graph, *result.functions) for node in _all_nodes(container)}
@@ -110,6 +110,8 @@ def _function_differences(original: ModelProto, result: ModelProto) -> Iterator[
             if key in called:
                 yield f"function:{name}: the function is gone, and something still calls it"
         elif key not in before:
+            if function_path(after[key]) in trace.added_functions:
+                continue  # each of its calls is a site
             yield f"function:{name}: the function has been added"
         else:
             ignored = {"node", "opset_import", "value_info"}
@@ -196,7 +198,8 @@ def _value_info_differences(pair: ScopePair) -> Iterator[str]:
     """Of values that no site defines, what is said stays."""
     if isinstance(pair.original, FunctionProto) and not hasattr(pair.original, "value_info"):
         return
-    touched: set[str] = set(pair.trace.added_initializers | pair.trace.dropped_initializers)
+    trace = pair.trace
+    touched: set[str] = trace.added_initializers | trace.dropped_initializers | trace.declared_values
     for aligned in pair.aligned:
         if aligned.site is not None:
             for node in (aligned.node, *aligned.after):

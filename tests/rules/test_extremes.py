@@ -71,11 +71,20 @@ def test_dynamic_shapes_are_broadcast_by_subtracting_zeros_at_7():
     )
 
 
-def test_dynamic_shapes_below_7_are_refused_with_the_shapes_that_are_missing():
-    check_refusal(
+def test_dynamic_shapes_of_known_rank_are_tiled_at_6():
+    check_converts(
         '<ir_version: 3, opset_import: ["": 8]> g (float[A, B] a, float[C] b) => (float[D, E] y) { y = Min (a, b) }',
         6,
-        Why.SHAPE_UNKNOWN,
+        exact=True,
+    )
+
+
+def test_unknown_ranks_below_7_are_refused_with_the_value_whose_rank_is_missing():
+    check_refusal(
+        '<ir_version: 3, opset_import: ["": 8]> g (float[] a, float[C] b) => (float[] y) { y = Min (a, b) }',
+        6,
+        Why.RANK_UNKNOWN,
+        "'a'",
     )
 
 
