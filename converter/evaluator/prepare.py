@@ -12,7 +12,6 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from converter import dtypes
 from converter.evaluator import values
-from converter.evaluator.delegate import find_delegate
 from converter.evaluator.errors import NotExecutable, Place, Rejected
 from converter.evaluator.execute import Body, Description, ExpandedStep, Formal, FunctionStep, KernelStep, Step
 from converter.evaluator.gate import Gate, Illegal, gate_of
@@ -214,9 +213,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
                 if attribute.HasField("g")
             }
         foldable = not definition.is_random and node.op_type not in _RANDOM
-        kernel = find_kernel(domain, node.op_type, definition.since_version) or find_delegate(
-            domain, node.op_type, definition.since_version
-        )
+        kernel = find_kernel(domain, node.op_type, definition.since_version)
         if kernel is None:
             return _prepare_expansion(node, place, scope, gate, foldable)
         try:
