@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from converter.evaluator.kernels.numeric import as_dtype, widened
+from converter.evaluator.kernels.numeric import as_dtype, is_narrow_float, widened
 from converter.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
@@ -67,10 +67,10 @@ def _all_but_channels(x: Array) -> tuple[int, ...]:
     return tuple(axis for axis in range(x.ndim) if axis != 1)
 
 
-def _check_parameters(call: Call, shape: tuple[int, ...], *parameters: Array) -> None:
-    for name, values in zip(("scale", "B", "mean", "var"), parameters, strict=True):
-        if values.shape != shape:
-            call.fail(f"{name} must have the shape {list(shape)}, not {list(values.shape)}")
+def _check_parameters(call: Call, shape: tuple[int, ...], scale: Array, b: Array, mean: Array, variance: Array) -> None:
+    if not scale.shape == b.shape == mean.shape == variance.shape == shape:
+        shapes = ", ".join(str(list(values.shape)) for values in (scale, b, mean, variance))
+        call.fail(f"scale, B, mean and var must have the shape {list(shape)}, not {shapes}")
 
 
 def _check_no_statistics(call: Call, mode: str) -> None:
@@ -84,20 +84,21 @@ def _per_channel(x: Array, values: Array) -> Array:
 
 
 def _inference(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:
-    # The dtypes of X, the parameters and the statistics may differ since 14; the widest holds them all.
-    dtype = reduce(numpy.promote_types, [widened(values).dtype for values in (x, scale, b, mean, variance)])
-    scale, b, mean, variance = (
-        _per_channel(x, values.astype(dtype, copy=False)) for values in (scale, b, mean, variance)
-    )
-    return as_dtype(_normalized(call, x.astype(dtype, copy=False), scale, b, mean, variance), x.dtype)
+    dtype = x.dtype
+    if not scale.dtype == b.dtype == mean.dtype == variance.dtype == dtype or is_narrow_float(dtype):
+        # The dtypes of X, the parameters and the statistics may differ since 14; the widest holds them all.
+        values = [widened(value) for value in (x, scale, b, mean, variance)]
+        widest = reduce(numpy.promote_types, [value.dtype for value in values])
+        x, scale, b, mean, variance = (value.astype(widest, copy=False) for value in values)
+    return as_dtype(_normalized(call, x, scale, b, mean, variance), dtype)
 
 
 def _normalized(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:
     """(X - mean) / sqrt(var + epsilon) * scale + B"""
     factor = scale / numpy.sqrt(variance + variance.dtype.type(call.attributes["epsilon"]))
-    y = numpy.asarray(x - mean)
-    y *= factor
-    y += b
+    y = numpy.asarray(x - _per_channel(x, mean))
+    y *= _per_channel(x, factor)
+    y += _per_channel(x, b)
     return y
 
 
@@ -112,8 +113,7 @@ def _training(
     current_mean = wide.mean(axis=axes)
     centred = wide - _per_channel(x, current_mean)
     current_variance = numpy.square(centred).mean(axis=axes)
-    factors = (_per_channel(x, widened(values)) for values in (scale, b, current_mean, current_variance))
-    y = _normalized(call, wide, *factors)
+    y = _normalized(call, wide, widened(scale), widened(b), current_mean, current_variance)
     momentum = wide.dtype.type(call.attributes["momentum"])
     running = (
         as_dtype(widened(old) * momentum + new.reshape(old.shape) * (1 - momentum), old.dtype)
