@@ -40,6 +40,11 @@ _IR_VERSION_OF_DTYPE: dict[int, int] = {
 }
 
 
+_VERSIONS_OF_THE_INSIDE = frozenset({4, 6, 9, 10, 11, 12, 13, 14})
+"""What nodes, initializers and inner values may need. Optional and sparse types (8) are not among it: inside a graph they
+come with operators, whose opset asks for as much."""
+
+
 class Need(NamedTuple):
     """An IR version and what in a model does not go without it."""
 
@@ -75,16 +80,18 @@ def natural_ir_version(model: ModelProto) -> int:
     they add to models older than IR version 4).
     """
     opsets = minimum_for_opsets(imported_opsets(model.opset_import))
-    if opsets >= max(model.ir_version, 4):
+    possible = range(opsets + 1, max(model.ir_version, 4) + 1)
+    if not possible:
         return opsets
-    return max(opsets, needed_by_content(model).ir_version)
+    is_deep = not _VERSIONS_OF_THE_INSIDE.isdisjoint(possible)
+    return max(opsets, *(need.ir_version for need in _needs(model, is_deep=is_deep)))
 
 
-def _needs(model: ModelProto) -> Iterator[Need]:
+def _needs(model: ModelProto, *, is_deep: bool = True) -> Iterator[Need]:
     yield Need(OLDEST_IR_VERSION, "opset imports")
-    yield from _needs_of_graph(model.graph)
+    yield from _needs_of_graph(model.graph, is_deep=is_deep)
     for function in model.functions:
-        yield from _needs_of_function(function)
+        yield from _needs_of_function(function, is_deep=is_deep)
     if model.training_info:
         yield Need(7, "training info")
         for training in model.training_info:
@@ -94,7 +101,7 @@ def _needs(model: ModelProto) -> Iterator[Need]:
         yield Need(11, "device configurations")
 
 
-def _needs_of_function(function: FunctionProto) -> Iterator[Need]:
+def _needs_of_function(function: FunctionProto, *, is_deep: bool) -> Iterator[Need]:
     yield Need(8, f"function {function.name!r}")
     if function.attribute_proto:
         yield Need(9, f"the attribute defaults of function {function.name!r}")
@@ -105,14 +112,13 @@ def _needs_of_function(function: FunctionProto) -> Iterator[Need]:
         yield Need(10, f"the value info of function {function.name!r}")
     if function.metadata_props:
         yield Need(10, f"the metadata of function {function.name!r}")
-    for value in function.value_info:
-        yield from _needs_of_value(value)
-    yield from _needs_of_nodes(function.node)
+    if is_deep:
+        for value in function.value_info:
+            yield from _needs_of_value(value)
+        yield from _needs_of_nodes(function.node)
 
 
-def _needs_of_graph(graph: GraphProto) -> Iterator[Need]:
-    if graph.initializer:
-        yield from _needs_of_initializers(graph)
+def _needs_of_graph(graph: GraphProto, *, is_deep: bool = True) -> Iterator[Need]:
     if graph.sparse_initializer:
         yield Need(6, "sparse initializers")
         for sparse in graph.sparse_initializer:
@@ -121,10 +127,13 @@ def _needs_of_graph(graph: GraphProto) -> Iterator[Need]:
         yield Need(5, "quantization annotations")
     if graph.metadata_props:
         yield Need(10, "the metadata of a graph")
-    for values in (graph.input, graph.output, graph.value_info):
-        for value in values:
+    for value in (*graph.input, *graph.output):
+        yield from _needs_of_value(value)
+    if is_deep:
+        for value in graph.value_info:
             yield from _needs_of_value(value)
-    yield from _needs_of_nodes(graph.node)
+        yield from _needs_of_initializers(graph)
+        yield from _needs_of_nodes(graph.node)
 
 
 def _needs_of_initializers(graph: GraphProto) -> Iterator[Need]:

@@ -181,3 +181,18 @@ def test_initializers_added_to_an_old_model_raise_its_version() -> None:
     model = model_of([], opset=7, ir_version=3)
     initializer(model)
     assert natural_ir_version(model) == 4
+
+
+def test_what_needs_more_than_the_opsets_is_found_wherever_it_is() -> None:
+    model = minimum_model(opset=13)
+    model.ir_version = 10
+    assert natural_ir_version(model) == 7
+    metadata_in_a_subgraph(model)
+    assert natural_ir_version(model) == 10
+
+
+def test_functions_need_more_than_an_old_opset() -> None:
+    model = minimum_model(opset=13)
+    model.ir_version = 8
+    function(model)
+    assert natural_ir_version(model) == 8
