@@ -41,8 +41,8 @@ _IR_VERSION_OF_DTYPE: dict[int, int] = {
 
 
 _VERSIONS_OF_THE_INSIDE = frozenset({4, 6, 9, 10, 11, 12, 13, 14})
-"""What nodes, initializers and inner values may need. Optional and sparse types (8) are not among it: inside a graph they
-come with operators, whose opset asks for as much."""
+"""What nodes, initializers and inner values may need. Optional and sparse types (8) are not among it: inside a graph
+they come with operators, whose opset asks for as much."""
 
 
 class Need(NamedTuple):
