@@ -10,7 +10,7 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Rule, RuleLike, Step
 from converter.site import Dims, Operators, Site
-from rules.broadcasting import common_shape, have_one_shape, tile_onto
+from rules.broadcasting import FLOATING, common_shape, have_one_shape, tile_onto
 
 _RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be named"
 
@@ -39,13 +39,16 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
 
     def broadcast_becomes_attributes(site: Site) -> None:
         shapes = [site.shape(0), site.shape(1)]
-        if have_one_shape(shapes):
+        if site.input(0) == site.input(1) or have_one_shape(shapes):
             return
         if shapes[1] == []:
             site.set_attribute("broadcast", 1)
             return
         if shapes[0] == [] and mirrored:
             site.replace(getattr(site.op, mirrored)(site.input(1), site.input(0), broadcast=1))
+            return
+        if shapes[0] == [] and site.known_shape(1) is None and site.dtype(0) in FLOATING:
+            site.set_input(0, _filled_like(site, site.input(1), site.input(0)))
             return
         first, second = _known(site, 0), _known(site, 1)
         if _is_repeated_onto(second, first):
@@ -57,6 +60,13 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
             _tile(site, first, second)
 
     return Rule("broadcast becomes attributes", broadcast_becomes_attributes)
+
+
+def _filled_like(site: Site, like: str, number: str) -> str:
+    """A float tensor of the run-time shape of `like`, full of `number`, which -0 leaves as it is, whatever it is."""
+    op = site.op
+    zeros = site.op_at(13).Cast(op.Less(like, like), to=site.dtype(number))
+    return str(op.Add(op.Neg(zeros), number, broadcast=1))
 
 
 def _known(site: Site, value: str | int) -> Dims:
