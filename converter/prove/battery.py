@@ -8,7 +8,7 @@ Everything follows from the seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -24,6 +24,9 @@ Array = NDArray[Any]
 PATIENCE = 250
 """How many inputs the original may reject before the first that it takes."""
 
+GUESSES = 80
+"""How many random layouts are tried where the original takes none of the usual ones."""
+
 LATER_PATIENCE = 6
 """How many inputs of a further layout the original may reject."""
 
@@ -31,6 +34,9 @@ ENUMERATED = 64
 """Up to so many combinations of values are tried one by one."""
 
 EXAMPLE = "example"
+
+MIXED = "a mixture"
+"""Each steering input is drawn in a manner of its own."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +85,29 @@ class _Settled:
 
     data: str = GENTLE[0]
     directing: str = DIRECTING[0]
-    layouts: list[Layout] = field(default_factory=list)
+    found: bool = False
+    """Whether it took any."""
 
 
 class Battery:
-    """The cases for some inputs. `rounding`: the comparison is one within a bound."""
+    """The cases for some inputs.
 
-    def __init__(self, inputs: Sequence[Input], seed: Sequence[int], *, rounding: bool = False) -> None:
+    `rounding`: the comparison is one within a bound. `hints`: numbers that sizes may have to do with.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Input], seed: Sequence[int], *, rounding: bool = False, hints: Sequence[int] = ()
+    ) -> None:
         self._inputs = inputs
         self._rng = numpy.random.default_rng(list(seed))
-        self._layouts = Layouts({one.name: dims_of(one.type) for one in inputs}, self._rng)
+        self._steering: set[str] = {one.name for one in inputs if one.directs}
+        dims = {one.name: dims_of(one.type) for one in inputs}
+        self._layouts = Layouts(dims, self._rng, lists=set(self._steering), hints=hints)
         self._rounding = rounding
         self._settled = _Settled()
-        self._steering: set[str] = {one.name for one in inputs if one.directs}
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
-        self._directing = (EXAMPLE, *DIRECTING) if any(one.example is not None for one in inputs) else DIRECTING
+        first = [EXAMPLE] if any(one.example is not None for one in inputs) else []
+        self._directing = (*first, *DIRECTING, *[MIXED] * (8 if len(self._steering) > 1 else 0))
 
     def run(self, attempt: Attempt) -> None:
         """Try the cases one by one."""
@@ -107,28 +121,33 @@ class Battery:
 
     def _run(self, attempt: Attempt) -> None:
         patience = PATIENCE
-        explored: set[int] = set()
-        for base in self._layouts.bases():
-            rejected, shapes = self._settle(base, attempt, patience)
-            patience = LATER_PATIENCE if self._settled.layouts else patience - rejected
-            if shapes is None:
-                if patience <= 0:
-                    return
+        ranks: list[Mapping[str, int]] = []
+        for layout in self._layouts.bases():
+            first = not self._settled.found
+            if not first and layout.ranks in ranks:
                 continue
-            first = not self._settled.layouts
-            self._settled.layouts.append(base)
-            if first:
-                self._find_steering(base, shapes, attempt)
-                patience = LATER_PATIENCE
-            self._fill(base, attempt, thoroughly=first)
-            if base.rank not in explored:
-                explored.add(base.rank)
-                self._vary(base, attempt)
+            rejected, shapes = self._settle(layout, attempt, patience if first else LATER_PATIENCE)
+            patience -= rejected
+            if shapes is not None:
+                ranks.append(layout.ranks)
+                self._explore(layout, shapes, attempt, first=first)
+            elif patience <= 0:
+                break
+        if not self._settled.found and not self._layouts.are_fixed:
+            for layout in self._layouts.guesses(GUESSES):
+                shapes = self._settle(layout, attempt, 2)[1]
+                if shapes is not None:
+                    self._explore(layout, shapes, attempt, first=True)
+                    return
 
-    def _vary(self, base: Layout, attempt: Attempt) -> None:
-        for case in self._exhaustive(base):
-            attempt(case)
-        for variant in self._layouts.variants(base):
+    def _explore(self, layout: Layout, shapes: Sequence[Any], attempt: Attempt, *, first: bool) -> None:
+        if first:
+            self._find_steering(layout, shapes, attempt)
+        self._fill(layout, attempt, thoroughly=first)
+        if first:
+            for case in self._exhaustive(layout):
+                attempt(case)
+        for variant in self._layouts.variants(layout, few=not first):
             if self._settle(variant, attempt, LATER_PATIENCE)[1] is not None:
                 self._fill(variant, attempt, thoroughly=False)
 
@@ -142,17 +161,23 @@ class Battery:
                     return rejected, None
                 shapes = attempt(self._case(layout, data, directing))
                 if shapes is not None:
-                    settled.data, settled.directing = data, directing
+                    settled.data, settled.directing, settled.found = data, directing or settled.directing, True
                     return rejected, shapes
                 rejected += 1
         return rejected, None
 
     def _find_steering(self, layout: Layout, shapes: Sequence[Any], attempt: Attempt) -> None:
-        """Where other values make outputs of other sizes, single numbers stay small: they might be sizes themselves."""
+        """Where other values make outputs of other sizes, single numbers stay small: they might be sizes themselves.
+
+        So they do where single numbers are all there is and make lists.
+        """
+        single = {name for name, shape in layout.shapes.items() if elements(shape) <= 1}
+        varies = len(single) == len(layout.shapes) and any(shapes)
         for data in ("positive", "integral", "ones"):
-            again = attempt(self._case(layout, data, self._settled.directing))
-            if again is not None and again != shapes:
-                self._steering.update(name for name, shape in layout.shapes.items() if elements(shape) <= 1)
+            again = attempt(self._case(layout, data, self._settled.directing)) if single else None
+            varies |= again is not None and again != shapes
+        if varies:
+            self._steering |= single
 
     def _fill(self, layout: Layout, attempt: Attempt, *, thoroughly: bool) -> None:
         manners: Sequence[str] = ROUNDING if self._rounding else BROAD
@@ -208,7 +233,7 @@ class Battery:
         filled = {}
         for number, (name, table) in enumerate(tables.items()):
             shape = layout.shapes[name]
-            axis = self._layouts.axis_of(symbol, name, layout.rank)
+            axis = self._layouts.axis_of(symbol, name, layout)
             if axis is None:
                 continue
             indices = numpy.indices(shape, sparse=True)
@@ -225,14 +250,18 @@ class Battery:
         for one in self._inputs:
             if one.name not in values:
                 values[one.name] = self._value(one, layout.shapes[one.name], sizes, data, directing)
-        manners = ", ".join(filter(None, [label or data, directing and f"steered by {directing!r}"]))
+        steered = f"steered by {directing!r}" if self._steering else ""
+        manners = ", ".join(filter(None, [label or data, steered]))
         return Case(f"{layout.label}: {manners}", values)
 
     def _value(self, one: Input, shape: Shape, sizes: Shape, data: str, directing: str) -> Any:
         if directing == EXAMPLE and one.example is not None and one.example.shape == shape:
             return one.example
-        manner = (directing if directing != EXAMPLE else DIRECTING[0]) if one.name in self._steering else ""
-        return self._value_of_type(one.type, shape, sizes, data, manner)
+        steered = ""
+        if one.name in self._steering:
+            is_own = directing in (MIXED, EXAMPLE)
+            steered = DIRECTING[int(self._rng.integers(len(DIRECTING)))] if is_own else directing
+        return self._value_of_type(one.type, shape, sizes, data, steered)
 
     def _value_of_type(self, kind: TypeProto, shape: Shape, sizes: Shape, data: str, steered: str) -> Any:
         rng = self._rng
@@ -255,4 +284,7 @@ class Battery:
 
 
 def _beginning_with(first: str, manners: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([first, *manners])) if first in manners else list(manners)
+    if first not in manners:
+        return list(manners)
+    position = manners.index(first)
+    return [first, *manners[:position], *manners[position + 1 :]]

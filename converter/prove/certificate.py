@@ -134,7 +134,7 @@ class Certificate:
         """The certificate as JSON text."""
         content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace")}
         content["sites"] = [{**asdict(site), "outcome": site.outcome.name} for site in self.sites]
-        content["trace"] = {path: _scope_as_json(scope) for path, scope in self.trace.scopes.items()}
+        content["trace"] = _trace_as_json(self.trace)
         return json.dumps(content, indent=1, ensure_ascii=False)
 
     @classmethod
@@ -148,8 +148,7 @@ class Certificate:
             content["sites"] = [
                 SiteRecord(**{**site, "outcome": Outcome[site["outcome"]]}) for site in content["sites"]
             ]
-            scopes = {path: _scope_from_json(scope) for path, scope in content["trace"].items()}
-            content["trace"] = ConversionTrace(scopes)
+            content["trace"] = _trace_from_json(content["trace"])
             return cls(**content)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no certificate: {error}") from error
@@ -167,31 +166,46 @@ def _named(site: SiteRecord) -> str:
     return f"{site.operator} {site.node!r} in {site.path}"
 
 
-def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
+def _trace_as_json(trace: ConversionTrace) -> dict[str, Any]:
     return {
-        "sites": [
-            {
-                "index": site.index,
-                "start": site.start,
-                "stop": site.stop,
-                "crossings": [
-                    {"cell": asdict(cell), "rule": rule.name, "ulps": rule.ulps} for cell, rule in site.crossings
-                ],
-            }
-            for site in scope.sites
-        ],
-        "added_initializers": sorted(scope.added_initializers),
-        "dropped_initializers": sorted(scope.dropped_initializers),
+        "scopes": {path: _scope_as_json(scope) for path, scope in trace.scopes.items()},
+        **_sets_as_lists(trace),
     }
 
 
-def _scope_from_json(scope: dict[str, Any]) -> ScopeTrace:
+def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
+    sites = [
+        {
+            "index": site.index,
+            "start": site.start,
+            "stop": site.stop,
+            "crossings": [
+                {"cell": asdict(cell), "rule": rule.name, "ulps": rule.ulps} for cell, rule in site.crossings
+            ],
+        }
+        for site in scope.sites
+    ]
+    return {"sites": sites, **_sets_as_lists(scope)}
+
+
+def _sets_as_lists(trace: ScopeTrace | ConversionTrace) -> dict[str, list[str]]:
+    return {name: sorted(value) for name, value in vars(trace).items() if isinstance(value, set)}
+
+
+def _trace_from_json(content: dict[str, Any]) -> ConversionTrace:
+    scopes = {path: _scope_from_json(scope) for path, scope in content.pop("scopes").items()}
+    return ConversionTrace(scopes, **{name: set(value) for name, value in content.items()})
+
+
+def _scope_from_json(content: dict[str, Any]) -> ScopeTrace:
     def crossings(site: dict[str, Any]) -> Iterator[tuple[Cell, Rule]]:
         for one in site["crossings"]:
             yield Cell(**one["cell"]), Rule(one["rule"], None, ulps=one["ulps"])
 
-    sites = [SiteTrace(site["index"], site["start"], site["stop"], list(crossings(site))) for site in scope["sites"]]
-    return ScopeTrace(sites, set(scope["added_initializers"]), set(scope["dropped_initializers"]))
+    sites = [
+        SiteTrace(site["index"], site["start"], site["stop"], list(crossings(site))) for site in content.pop("sites")
+    ]
+    return ScopeTrace(sites, **{name: set(value) for name, value in content.items()})
 
 
 def tool_versions() -> dict[str, str]:
@@ -204,18 +218,12 @@ def tool_versions() -> dict[str, str]:
 
 
 def model_sha256(model: ModelProto) -> str:
-    """The SHA-256 of a model as protobuf writes it; of one too large for that, piece by piece: initializers, then all
-    else. External data is no part of it."""
+    """The SHA-256 of a model as protobuf writes it; of one too large for that, of its initializers, nodes, functions and
+    opsets one after the other. External data is no part of it."""
     try:
         return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
-    except Exception:  # protobuf's implementations raise different errors above 2 GiB
+    except Exception:  # above 2 GiB each of protobuf's implementations raises an error of its own
         sha = hashlib.sha256()
-        shell = ModelProto()
-        for tensor in model.graph.initializer:
-            sha.update(tensor.SerializeToString(deterministic=True))
-        for node in model.graph.node:
-            sha.update(node.SerializeToString(deterministic=True))
-        shell.functions.extend(model.functions)
-        shell.opset_import.extend(model.opset_import)
-        sha.update(shell.SerializeToString(deterministic=True))
+        for part in (*model.graph.initializer, *model.graph.node, *model.functions, *model.opset_import):
+            sha.update(part.SerializeToString(deterministic=True))
         return sha.hexdigest()

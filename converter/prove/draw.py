@@ -199,6 +199,10 @@ def direct(manner: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: num
             values = numpy.arange(count)
         case "sizes":
             values = [*sizes, *[1] * count][:count] if len(sizes) <= count else [*sizes[: count - 1], -1][:count]
+        case "parts of the last size" | "parts of the first size":
+            whole = next(iter(sizes[::-1] if "last" in manner else sizes), 0)
+            values = numpy.diff(numpy.sort(rng.integers(whole + 1, size=max(count - 1, 0))), prepend=0, append=whole)
+            values = values[:count]
         case "small":
             values = rng.integers(1, 4, size=shape)
         case _:

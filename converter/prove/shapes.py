@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -22,7 +22,14 @@ LIGHT = 1 << 11
 BEARABLE = 1 << 15
 """Inputs of so few elements in all are tried at the model's own shapes, besides the shrunk ones."""
 
+LONG = 1 << 18
+"""The most elements of inputs that hold every pair of values."""
+
 _UNKNOWN = "?"
+_LENGTH = "the length of a list"
+
+_SIZES = (2, 3, 4, 5, 2, 3)
+_LARGER = (7, 11, 5, 3)
 
 
 def dims_of(type_proto: TypeProto) -> Dims | None:
@@ -78,8 +85,8 @@ class Layout:
     """A shape for each input."""
 
     label: str
-    rank: int
-    """The rank taken for the inputs whose rank is not known."""
+    ranks: Mapping[str, int]
+    """The ranks of the inputs whose rank is not known."""
     sizes: Mapping[str, int]
     """What the open dimensions stand for, by symbol."""
     shapes: Mapping[str, Shape]
@@ -93,38 +100,77 @@ class Layouts:
     """The layouts for inputs of the given dimensions.
 
     Symbols are bound alike in all inputs. Dimensions of which nothing is known are equal where they stand at equal
-    distance from the last, as broadcasting wants it.
+    distance from the last, as broadcasting wants it; but a list that steers the operator (`lists`) has a length of its
+    own. `hints` are numbers that sizes may have to be equal to or divisible by.
     """
 
-    def __init__(self, dims: Mapping[str, Dims | None], rng: numpy.random.Generator) -> None:
+    def __init__(
+        self,
+        dims: Mapping[str, Dims | None],
+        rng: numpy.random.Generator,
+        *,
+        lists: Collection[str] = (),
+        hints: Sequence[int] = (),
+    ) -> None:
         self._dims = dims
         self._rng = rng
+        self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
-        self.has_unknown_rank = any(sizes is None for sizes in dims.values())
+        self._pool = list(dict.fromkeys([1, 2, 3, 4, 6, 8, *(hint for hint in hints if 0 < hint <= 16)]))
+        self._unranked = [name for name, sizes in dims.items() if sizes is None]
+        self._limit = max(LIGHT * 4, _fixed_elements(dims))
+
+    @property
+    def are_fixed(self) -> bool:
+        """Whether nothing is open."""
+        return not self._unranked and not self._symbols({})
 
     def bases(self) -> Iterator[Layout]:
         """Layouts to begin with; where the original takes one of them, its `variants` come next."""
-        for rank in (2, 1, 3, 4, 0, 5) if self.has_unknown_rank else (0,):
-            suffix = f", rank {rank}" if self.has_unknown_rank else ""
-            symbols = self._symbols(rank)
+        for ranks in self._rankings():
+            symbols = self._symbols(ranks)
+            suffix = f", rank {max(ranks.values())}" if ranks else ""
             if not symbols:
-                yield self._layout(f"the model's shapes{suffix}", rank, {})
-                continue
-            yield self._layout(f"small sizes{suffix}", rank, {symbol: 2 + n for n, symbol in enumerate(symbols)})
-            for size in dict.fromkeys([2, *self._fixed[:1], 1]):
-                yield self._layout(f"every open size {size}{suffix}", rank, dict.fromkeys(symbols, size))
+                yield self._layout(f"the model's shapes{suffix}", ranks, {})
+            elif _LENGTH in symbols:
+                data = [name for name in self._dims if name not in self._lists]
+                rank = len(self._tokens(data[0], ranks)) if data else 1
+                for length in dict.fromkeys([rank, 1, 2 * rank, len(self._lists)]):
+                    for label, sizes in self._small(symbols):
+                        yield from self._bearable(label + suffix, ranks, {**sizes, _LENGTH: length})
+            else:
+                for label, sizes in self._small(symbols):
+                    yield from self._bearable(label + suffix, ranks, sizes)
 
-    def variants(self, base: Layout) -> Iterator[Layout]:
+    def _small(self, symbols: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
+        yield "small sizes", {symbol: _SIZES[n % len(_SIZES)] for n, symbol in enumerate(symbols)}
+        for size in dict.fromkeys([2, *self._fixed[:1], 1, 16]):
+            yield f"every open size {size}", dict.fromkeys(symbols, size)
+
+    def guesses(self, count: int) -> Iterator[Layout]:
+        """Random layouts, for where the original takes none of the bases."""
+        for _ in range(count):
+            ranks = {name: int(self._rng.integers(0 if name in self._lists else 1, 5)) for name in self._unranked}
+            symbols = self._symbols(ranks)
+            chosen = self._rng.integers(len(self._pool), size=len(symbols))
+            sizes = {symbol: self._pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
+            yield from self._bearable("guessed sizes", ranks, sizes)
+
+    def variants(self, base: Layout, *, few: bool) -> Iterator[Layout]:
         """Other sizes around a layout that the original takes: none, more, one, random ones, broadcasting."""
-        symbols = list(base.sizes)
+        symbols, sizes, ranks = list(base.sizes), base.sizes, base.ranks
+        if not symbols:
+            return
+        yield from self._bearable("every open size 0", ranks, dict.fromkeys(symbols, 0))
+        chosen = self._rng.integers(1, 6, size=len(symbols)).tolist()
+        yield from self._bearable("random sizes", ranks, dict(zip(symbols, chosen, strict=True)))
+        if few:
+            return
         for symbol in symbols[:4]:
-            yield self._layout(f"size 0 for {symbol}", base.rank, {**base.sizes, symbol: 0})
-        if symbols:
-            yield self._layout("every open size 0", base.rank, dict.fromkeys(symbols, 0))
-            yield self._layout("larger sizes", base.rank, {symbol: 7 + 4 * n for n, symbol in enumerate(symbols)})
-            yield self._layout("every open size 5", base.rank, dict.fromkeys(symbols, 5))
-            random = self._rng.integers(1, 6, size=len(symbols)).tolist()
-            yield self._layout("random sizes", base.rank, dict(zip(symbols, random, strict=True)))
+            yield from self._bearable(f"size 0 for {symbol}", ranks, {**sizes, symbol: 0})
+        larger = {symbol: _LARGER[n] if n < len(_LARGER) else 2 for n, symbol in enumerate(symbols)}
+        yield from self._bearable("larger sizes", ranks, larger)
+        yield from self._bearable("every open size 5", ranks, dict.fromkeys(symbols, 5))
         if any(symbol.startswith(_UNKNOWN) for symbol in symbols) and len(self._dims) > 1:
             for name in list(self._dims)[:2]:
                 yield self._broadcasting(base, name)
@@ -137,41 +183,64 @@ class Layouts:
         for symbol in base.sizes:
             places = {
                 index - len(tokens)
-                for tokens in (self._tokens(name, base.rank) for name in self._dims)
+                for tokens in (self._tokens(name, base.ranks) for name in self._dims)
                 for index, token in enumerate(tokens)
                 if token == symbol
             }
-            if len(places) == 1:
+            if len(places) == 1 and symbol != _LENGTH:
                 sizes = {**dict.fromkeys(base.sizes, others), symbol: size}
-                yield self._layout("every value and pair", base.rank, sizes), symbol
+                layout = self._layout("every value and pair", base.ranks, sizes)
+                if layout.elements <= LONG:
+                    yield layout, symbol
 
-    def axis_of(self, symbol: str, name: str, rank: int) -> int | None:
+    def axis_of(self, symbol: str, name: str, layout: Layout) -> int | None:
         """Which dimension of an input a symbol stands for."""
-        tokens = self._tokens(name, rank)
+        tokens = self._tokens(name, layout.ranks)
         return tokens.index(symbol) if symbol in tokens else None
 
+    def _rankings(self) -> Iterator[dict[str, int]]:
+        """Ranks for the inputs whose rank is not known: the same for all, but lists may be lists or single numbers."""
+        if not self._unranked:
+            yield {}
+            return
+        lists = [name for name in self._unranked if name in self._lists]
+        for rank in (2, 1, 3, 4, 0, 5):
+            ranks = dict.fromkeys(self._unranked, rank)
+            for list_rank in dict.fromkeys([1, 0, rank]) if lists else ():
+                yield {**ranks, **dict.fromkeys(lists, list_rank)}
+            if not lists:
+                yield ranks
+
     def _broadcasting(self, base: Layout, name: str) -> Layout:
+        tokens = self._tokens(name, base.ranks)
         shape = tuple(
             1 if isinstance(token, str) and token.startswith(_UNKNOWN) else size
-            for token, size in zip(self._tokens(name, base.rank), base.shapes[name], strict=True)
+            for token, size in zip(tokens, base.shapes[name], strict=True)
         )
         if self._dims[name] is None:
             shape = shape[1:]
-        return Layout("one input broadcast", base.rank, base.sizes, {**base.shapes, name: shape})
+        return Layout("one input broadcast", base.ranks, base.sizes, {**base.shapes, name: shape})
 
-    def _tokens(self, name: str, rank: int) -> list[int | str]:
+    def _tokens(self, name: str, ranks: Mapping[str, int]) -> list[int | str]:
         dims = self._dims[name]
         if dims is None:
-            dims = (None,) * rank
+            dims = (None,) * ranks[name]
+        if name in self._lists and dims == (None,):
+            return [_LENGTH]
         return [f"{_UNKNOWN}{len(dims) - index}" if dim is None else dim for index, dim in enumerate(dims)]
 
-    def _symbols(self, rank: int) -> list[str]:
-        tokens = (token for name in self._dims for token in self._tokens(name, rank))
+    def _symbols(self, ranks: Mapping[str, int]) -> list[str]:
+        tokens = (token for name in self._dims for token in self._tokens(name, ranks))
         return list(dict.fromkeys(token for token in tokens if isinstance(token, str)))
 
-    def _layout(self, label: str, rank: int, sizes: Mapping[str, int]) -> Layout:
+    def _bearable(self, label: str, ranks: Mapping[str, int], sizes: Mapping[str, int]) -> Iterator[Layout]:
+        layout = self._layout(label, ranks, sizes)
+        if layout.elements <= self._limit:
+            yield layout
+
+    def _layout(self, label: str, ranks: Mapping[str, int], sizes: Mapping[str, int]) -> Layout:
         shapes = {
-            name: tuple(token if isinstance(token, int) else sizes[token] for token in self._tokens(name, rank))
+            name: tuple(token if isinstance(token, int) else sizes[token] for token in self._tokens(name, ranks))
             for name in self._dims
         }
-        return Layout(label, rank, sizes, shapes)
+        return Layout(label, ranks, sizes, shapes)

@@ -94,23 +94,33 @@ class SiteProofs:
             return key, verdict
         constants = _large_constants(site)
         numbered = tuple((list(site.types).index(name), array_key(value)) for name, value in constants.items())
-        own_key = (*key, types_key(site.types, own), numbered)
+        own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         verdict = self._verdicts.get(own_key)
         if verdict is None:
-            verdict = self._verdicts[own_key] = self._try(site, [own], constants, own_key)
+            verdict = self._verdicts[own_key] = self._try(site, [own], constants, own_key, declared=site.declared)
         return own_key, verdict
 
     def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
         """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
 
-        None where that fails: it need not be the fault of the rule, which may have used the sizes and the constants.
+        None where that fails: it need not be the fault of the rule, which may have used the sizes, the constants and
+        what the model declares of the outputs.
         """
         verdict = self._try(site, [small, own] if small != own and is_bearable(own) else [small], {}, key)
-        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (small != own or _large_constants(site)):
+        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (
+            small != own or _large_constants(site) or site.declared
+        ):
             return None
         return verdict
 
-    def _try(self, site: Site, ways: Sequence[Open], constants: Mapping[str, Array], key: Key) -> Verdict:
+    def _try(
+        self,
+        site: Site,
+        ways: Sequence[Open],
+        constants: Mapping[str, Array],
+        key: Key,
+        declared: Open | None = None,
+    ) -> Verdict:
         if not site.outputs:
             return Verdict(Outcome.UNUSED)
         try:
@@ -121,12 +131,12 @@ class SiteProofs:
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
             outputs = [(name, name) for name in site.outputs]
-            sides = Sides(before, after, outputs, ulps=site.ulps, base_dir=site.facts.base_dir)
+            sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared or {}, base_dir=site.facts.base_dir)
             left = {name: kind for name, kind in types.items() if name not in constants}
             for dims in ways:
                 inputs = drawn_inputs(site, left, dims)
                 seed = seed_of(self._seed, key)
-                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0))
+                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0, hints=site.numbers))
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome is not Outcome.EQUAL:
                     break

@@ -101,6 +101,13 @@ class Site:
         """Their dimensions."""
         return {name: dims_of(kind) if kind is not None else None for name, kind in self.types.items()}
 
+    @cached_property
+    def declared(self) -> Mapping[str, Dims | None]:
+        """The dimensions of its outputs, as far as the model tells any size."""
+        types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
+        dims = {name: dims_of(kind) for name, kind in types.items() if kind is not None}
+        return {name: sizes for name, sizes in dims.items() if sizes and any(isinstance(size, int) for size in sizes)}
+
     def constant(self, name: str) -> Array | None:
         """The value of a constant, however large. What a caller may override is none, whoever says so."""
         return None if name in self.overridable else self.facts.constant(self.path, name)
@@ -138,6 +145,14 @@ class Site:
         """The operator's since-versions at both ends; 0 where it has none there."""
         target = _definition(self.node, self.pair.target)
         return (self.definition.since_version if self.definition else 0, target.since_version if target else 0)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The integers in its attributes, and how many outputs it has: sizes may depend on them."""
+        found = [len(self.node.output)]
+        for attribute in self.node.attribute:
+            found += [attribute.i, *attribute.ints]
+        return found
 
     @cached_property
     def key(self) -> Key:
