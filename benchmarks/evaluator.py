@@ -7,9 +7,9 @@ generated) and the models in the given folders (examples/models without any): fo
 Each executor runs in a process of its own, on one thread, onnxruntime with its optimisations off. Times are CPU times,
 the best of several runs; memory is the whole process's peak; "nan" stands for an executor that cannot run the model.
 
-The bars, for convolutional networks: at most 2.5 times as long and 1.5 times as much memory as onnxruntime, and at least
-20 times faster than onnx.reference. Where onnx.reference takes less than 20 times what onnxruntime takes (VGG-19,
-ResNet-50: large kernels on large images, which it multiplies as matrices too), the last would mean to beat onnxruntime.
+The bars, for convolutional networks: at most 2.5 times as long and 1.5 times as much memory as onnxruntime, and at
+least 20 times faster than onnx.reference. Where onnx.reference takes less than 20 times what onnxruntime takes (VGG-19,
+ResNet-50: few large kernels, which it multiplies as matrices too), the last would mean to beat onnxruntime.
 """
 
 from __future__ import annotations

@@ -26,12 +26,18 @@ class OneNode:
     inputs: Sequence[Any]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     output_count: int = 1
+    domain: str = ""
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """What the node's model imports: `opset` is that of the node's domain."""
+        return {"": 17, self.domain: self.opset}
 
     @property
     def node(self) -> onnx.NodeProto:
         names = [f"input{index}" if value is not None else "" for index, value in enumerate(self.inputs)]
         outputs = [f"output{index}" for index in range(self.output_count)]
-        node = helper.make_node(self.operator, names, outputs)
+        node = helper.make_node(self.operator, names, outputs, domain=self.domain)
         # make_node drops empty lists; an attribute that is present and empty has a meaning of its own.
         for name, value in self.attributes.items():
             empty = isinstance(value, list) and not value
@@ -48,7 +54,8 @@ class OneNode:
         ]
         outputs = [onnx.ValueInfoProto(name=name) for name in self.node.output]
         graph = helper.make_graph([self.node], "one_node", inputs, outputs)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        imports = [helper.make_opsetid(*entry) for entry in self.opsets.items()]
+        return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
 class NotThere(Exception):
@@ -63,7 +70,7 @@ def _element_type(value: Any) -> int:
 
 def evaluate(case: OneNode, strict: bool = True) -> list[Any]:
     """The outputs of our evaluator. Raises EvaluationError."""
-    return run_node(case.node, list(case.inputs), {"": case.opset}, strict=strict)
+    return run_node(case.node, list(case.inputs), case.opsets, strict=strict)
 
 
 def evaluate_or_none(case: OneNode) -> list[Any] | None:
