@@ -397,14 +397,14 @@ class Site:
         outputs = build(Operators(self, written_for, self.cell.domain, sink), *(info.name for info in inputs))
         return self.scope.finish_subgraph(self, sink, inputs, outputs)
 
-    def initializer(self, tensor: TensorProto, hint: str = "constant") -> str:
-        """The name of an initializer with a tensor's content, which is not looked at. Refuses in a function."""
-        if not self.scope.takes_initializers:
-            self.refuse(Why.NO_EQUIVALENT, f"a function has no initializers, and {self._name_of_node()} needs one")
-        return self.scope.initializer(self, tensor, hint)
+    @property
+    def takes_initializers(self) -> bool:
+        """Whether the scope is a graph; functions have no initializers."""
+        return self.scope.takes_initializers
 
-    def _name_of_node(self) -> str:
-        return f"{self.node.op_type} {next(filter(None, self.node.output), self.node.name)!r}"
+    def initializer(self, tensor: TensorProto, hint: str = "constant") -> str:
+        """The name of a new initializer with a tensor's content, which is not looked at."""
+        return self.scope.initializer(self, tensor, hint)
 
     def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
         """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""

@@ -13,9 +13,10 @@ import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from converter.carriers import cast_back_attributes, exact_carrier
+from converter.carriers import cast_back_attributes, exact_carrier, holds
 from converter.dtypes import dtype_name, numpy_dtype, tensor_type
 from converter.facts import Array
+from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Site
 from rules.counting import iota
@@ -61,10 +62,33 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
 
 
 def other_dtypes_become_initializers(site: Site) -> None:
-    """Below 9 a Constant is a float; an initializer always was of any dtype."""
+    """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
     tensor = site.attribute("value")
-    if dtype_name(tensor.data_type) not in _FLOATS:
+    dtype = dtype_name(tensor.data_type)
+    if dtype in _FLOATS:
+        return
+    if site.takes_initializers:
         site.replace(site.initializer(tensor))
+    elif dtype == "bool" or dtype.startswith(("int", "uint")):
+        site.replace(_cast_from_doubles(site, numpy_helper.to_array(tensor), dtype))
+    else:
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"a Constant in a function is {dtype}; below opset 9 it is a float, from which Cast makes numbers only",
+        )
+
+
+def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
+    """One double where that holds every value, else one for the higher and one for the lower bits."""
+    op = site.op
+
+    def made(numbers: Array) -> str:
+        return str(op.Cast(op.Constant(value=numbers.astype(numpy.float64)), to=dtype))
+
+    if holds("double", dtype) or all(int(float(value)) == value for value in values.reshape(-1).tolist()):
+        return made(values)
+    unit = values.dtype.type(2**32)
+    return str(op.Add(op.Mul(made(values // unit), made(numpy.full_like(values, unit))), made(values % unit)))
 
 
 def constant_is_expanded(site: Site) -> None:

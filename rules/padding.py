@@ -1,7 +1,7 @@
 """Padding.
 
 Pad            2: paddings renamed pads, which may be negative · 11: pads and value attributes -> inputs, +integers ·
-               13: +bool +string +complex +bfloat16 · 18: +axes · 19: +wrap mode
+               13: +bool +string +complex +bfloat16 · 18: +axes · 19: +wrap mode · 21: +float8 +int4
 CenterCropPad  18: born
 """
 
@@ -15,7 +15,7 @@ import numpy
 from converter.carriers import exact_carrier
 from converter.dtypes import tensor_type
 from converter.facts import Array
-from converter.rule import Birth, Step, unchanged
+from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Dims, Operators, Site
 from rules.axes import NamedAxes, counted_from_front
 from rules.counting import iota
@@ -286,6 +286,7 @@ STEPS = [
     Step("Pad", 11, 13, up=unchanged, down=other_dtypes_travel_or_are_gathered, because=_EXAMPLES),
     Step("Pad", 13, 18, up=unchanged, down=axes_go, because=_ALL_AXES),
     Step("Pad", 18, 19, up=unchanged, down=wrapped_elements_are_gathered, because="19 adds a mode"),
+    Step("Pad", 19, 21, up=unchanged, down=values_travel()),
 ]
 
 BIRTHS = [

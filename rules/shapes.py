@@ -1,10 +1,10 @@
 """Operators that keep every element and change only the shape.
 
 Reshape    5: shape attribute -> input, +all dtypes · 13: +bfloat16 · 14: +allowzero
-Squeeze    11: axes may be negative · 13: axes attribute -> input
-Unsqueeze  11: axes may be negative · 13: axes attribute -> input
-Flatten    9: +all dtypes · 11: axis may be negative
-Transpose  21, 25: texts only
+Squeeze    11: axes may be negative · 13: axes attribute -> input · 21: +float8 +int4
+Unsqueeze  11: axes may be negative · 13: axes attribute -> input · 21: +float8 +int4
+Flatten    9: +all dtypes · 11: axis may be negative · 21: +float8 +int4
+Transpose  21: +float8 +int4 · 25: texts only
 """
 
 from __future__ import annotations
@@ -252,12 +252,15 @@ STEPS = [
     ),
     Step("Squeeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
     Step("Squeeze", 11, 13, up=axes_become_input, down=squeezed_axes_become_attribute),
+    Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
     Step("Squeeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
     Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
     Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
+    Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
     Step("Unsqueeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
     Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
     Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
-    Step("Transpose", 13, 21, up=unchanged, down=unchanged, because="21 says that perm has the rank's length"),
+    Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
+    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
