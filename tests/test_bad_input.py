@@ -331,7 +331,14 @@ def input_without_a_type() -> ModelProto:
     return model
 
 
-@bad_model("graph input 'x' has a dtype that onnx does not know")
+@bad_model("value 'm' in graph has a dtype that onnx does not know")
+def inner_value_of_an_unknown_dtype() -> ModelProto:
+    model = weighted_model()
+    model.graph.value_info.append(helper.make_tensor_value_info("m", 99, [2, 3]))
+    return model
+
+
+@bad_model("value 'x' in graph has a dtype that onnx does not know")
 def input_of_an_unknown_dtype() -> ModelProto:
     model = minimum_model()
     model.graph.input[0].type.tensor_type.elem_type = 99

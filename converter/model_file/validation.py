@@ -139,12 +139,16 @@ def _check_depth(depth: int, path: str) -> None:
 def _check_typed_interface(graph: onnx.GraphProto) -> None:
     for kind, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
-            try:
-                found = type_string(value.type) or value.type.WhichOneof("value") == "opaque_type"
-            except ValueError as error:
-                raise ModelFileError(f"graph {kind} {value.name!r} has a dtype that onnx does not know") from error
-            if not found:
+            if _has_no_type(value, GRAPH_PATH):
                 raise ModelFileError(f"graph {kind} {value.name!r} has no type")
+
+
+def _has_no_type(value: onnx.ValueInfoProto, path: str) -> bool:
+    """Raises ModelFileError for a dtype that does not exist."""
+    try:
+        return type_string(value.type) is None and value.type.WhichOneof("value") != "opaque_type"
+    except ValueError as error:
+        raise ModelFileError(f"value {value.name!r} in {path} has a dtype that onnx does not know") from error
 
 
 def _interface_notes(graph: onnx.GraphProto) -> list[str]:
@@ -188,6 +192,8 @@ class _Scope:
         self._define_initializers(graph)
         self.validate_nodes(graph.node)
         self.check_outputs(value.name for value in graph.output)
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            _has_no_type(value, self.path)
 
     def define(self, names: Iterable[str], kind: str) -> None:
         for name in names:
