@@ -76,7 +76,7 @@ def convert(
         source = model_or_path
     else:
         source = load_model(Path(model_or_path))
-        base_dir = base_dir or str(Path(model_or_path).resolve().parent)
+        base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     notes = validate_model(source) if check else []
     imports = imported_opsets(source.opset_import)
     targets = _targets(to, imports)

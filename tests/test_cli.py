@@ -112,6 +112,14 @@ class TestConvert:
         weight = onnx.load("folder/out.onnx").graph.initializer[0]
         assert numpy_helper.to_array(weight).ravel().tolist() == [0, 1, 2, 3, 4, 5]
 
+    def test_looks_for_external_data_beside_a_link_to_the_model(self, workplace: Path) -> None:
+        """As onnx.load does: beside the path that was given, not beside what it leads to."""
+        Path("store").mkdir()
+        onnx.save(externalise(weighted_model(), workplace), "store/model.onnx")
+        Path("linked.onnx").symlink_to("store/model.onnx")
+        assert main(["convert", "linked.onnx", "out.onnx", "--to", "18"]) == 0
+        assert main(["prove", "linked.onnx", "out.onnx"]) == 0
+
     def test_takes_a_path_with_folders(self, workplace: Path) -> None:
         Path("a").mkdir()
         onnx.save(externalise(weighted_model(), workplace / "a"), "a/external.onnx")

@@ -84,7 +84,7 @@ def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:
     if isinstance(model, ModelProto):
         return model, base_dir
     path = Path(model)
-    return onnx.load(path, load_external_data=False), base_dir or str(path.resolve().parent)
+    return onnx.load(path, load_external_data=False), base_dir or str(path.absolute().parent)
 
 
 def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
