@@ -154,17 +154,16 @@ class Battery:
     def _settle(self, layout: Layout, attempt: Attempt, patience: int) -> tuple[int, Sequence[Any] | None]:
         """Look for manners that the original takes; gives how many it did not, and the shapes of its outputs."""
         settled = self._settled
-        rejected = 0
-        for directing in _beginning_with(settled.directing, self._directing) if self._steering else [""]:
-            for data in _beginning_with(settled.data, self._gentle):
-                if rejected >= patience:
-                    return rejected, None
-                shapes = attempt(self._case(layout, data, directing))
-                if shapes is not None:
-                    settled.data, settled.directing, settled.found = data, directing or settled.directing, True
-                    return rejected, shapes
-                rejected += 1
-        return rejected, None
+        data = _beginning_with(settled.data, self._gentle)
+        directing = _beginning_with(settled.directing, self._directing) if self._steering else [""]
+        pairs = [(data[0], steered) for steered in directing]
+        pairs += [(manner, steered) for steered in directing for manner in data[1:]]
+        for rejected, (manner, steered) in enumerate(pairs[:patience]):
+            shapes = attempt(self._case(layout, manner, steered))
+            if shapes is not None:
+                settled.data, settled.directing, settled.found = manner, steered or settled.directing, True
+                return rejected, shapes
+        return min(len(pairs), patience), None
 
     def _find_steering(self, layout: Layout, shapes: Sequence[Any], attempt: Attempt) -> None:
         """Where other values make outputs of other sizes, single numbers stay small: they might be sizes themselves.

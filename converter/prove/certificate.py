@@ -218,8 +218,8 @@ def tool_versions() -> dict[str, str]:
 
 
 def model_sha256(model: ModelProto) -> str:
-    """The SHA-256 of a model as protobuf writes it; of one too large for that, of its initializers, nodes, functions and
-    opsets one after the other. External data is no part of it."""
+    """The SHA-256 of a model as protobuf writes it; of one too large for that, of its initializers, nodes, functions
+    and opsets one after the other. External data is no part of it."""
     try:
         return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
     except Exception:  # above 2 GiB each of protobuf's implementations raises an error of its own

@@ -39,6 +39,8 @@ DIRECTING = (
     "sizes",
     "ascending",
     "small",
+    "parts of the last size",
+    "parts of the first size",
     "minus one",
 )
 """For inputs that steer an operator."""
