@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 import onnx
+import onnx.backend.test
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.loader import load_model_tests
@@ -37,7 +38,8 @@ class Case:
         return next((entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx")), 0)
 
     def inputs(self, data_set: int = 0) -> dict[str, Any]:
-        names = [info.name for info in self.model.graph.input]
+        initialized = {tensor.name for tensor in self.model.graph.initializer}
+        names = [info.name for info in self.model.graph.input if info.name not in initialized]
         return dict(zip(names, map(_decoded, self.data_sets[data_set][0]), strict=False))
 
     def expected(self, data_set: int = 0) -> list[Any]:
@@ -65,6 +67,23 @@ def folder_cases() -> tuple[Case, ...]:
     """The suites of model files."""
     found = [test for folder in FOLDERS for test in load_model_tests(kind=folder)]
     return tuple(_read_case(test.name, Path(test.model_dir), test.rtol, test.atol) for test in found)
+
+
+def light_cases() -> dict[str, Path]:
+    """The networks that onnx carries with weights computed by their graphs: name -> model file."""
+    folder = Path(onnx.backend.test.__file__).parent / "data" / "light"
+    return {file.stem: file for file in sorted(folder.glob("*.onnx"))}
+
+
+def read_light_case(file: Path) -> Case:
+    """A network with the input that onnx's test runner makes for it, a ramp."""
+    model = onnx.load(file)
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in initialized]
+    shapes = [[size.dim_value for size in info.type.tensor_type.shape.dim] for info in inputs]
+    ramps = [(numpy.arange(numpy.prod(shape)).reshape(shape) / numpy.prod(shape)) for shape in shapes]
+    expected = onnx.load_tensor(file.with_name(f"{file.stem}_output_0.pb"))
+    return Case(file.stem, model, [([ramp.astype(numpy.float32) for ramp in ramps], [expected])])
 
 
 def _read_case(name: str, folder: Path, rtol: float, atol: float) -> Case:

@@ -13,7 +13,7 @@ import pytest
 from onnx import ModelProto
 
 from converter.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
-from tests.evaluator.cases import Case, folder_cases, node_cases
+from tests.evaluator.cases import Case, folder_cases, light_cases, node_cases, read_light_case
 from tests.evaluator.comparison import mismatch
 from tests.evaluator.restamped import Restamped, restamped
 
@@ -72,6 +72,11 @@ def is_excepted(case: Case) -> bool:
 def test_onnx_s_expected_outputs_are_reproduced(operator: str) -> None:
     cases = [case for case in ALL_CASES[operator] if not is_excepted(case)]
     assert {case.name: wrong for case in cases if (wrong := failure(case))} == {}
+
+
+@pytest.mark.parametrize("name", light_cases())
+def test_the_outputs_of_networks_are_reproduced(name: str) -> None:
+    assert failure(read_light_case(light_cases()[name])) is None
 
 
 def test_at_most_ten_cases_are_not_reproduced() -> None:
