@@ -384,7 +384,7 @@ class Site:
         build: Callable[..., Sequence[str]],
         *,
         opset: int | None = None,
-        takes: Sequence[tuple[str, Sequence[int]]] = (),
+        takes: Sequence[tuple[str, Sequence[int | str | None]]] = (),
     ) -> GraphProto:
         """A subgraph for an emitted node: `build(op, *inputs)` emits its nodes and returns the output names.
 

@@ -277,7 +277,7 @@ class ScopeWalk:
         self.walk.trace.scope(self.path).added_initializers.add(name)
         return name
 
-    def subgraph_input(self, site: Site, dtype: str, shape: Sequence[int]) -> ValueInfoProto:
+    def subgraph_input(self, site: Site, dtype: str, shape: Sequence[int | str | None]) -> ValueInfoProto:
         """An input for a subgraph of emitted nodes."""
         info = make_tensor_value_info(site.fresh_name("input"), element_type(dtype), shape)
         self.facts.register_type(info.name, info.type)
