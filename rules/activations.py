@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from converter.rule import Step, unchanged
 from converter.site import Site
-from rules.broadcasting import FLOATING, have_one_shape
+from rules.broadcasting import FLOATING, have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_step
-from rules.legacy_broadcast import repeated_like
 from rules.narrow_floats import computed_bfloat16_step
 
 _SELU_DEFAULTS = {
@@ -71,7 +70,7 @@ def slopes_come_to_one_of_the_old_shapes(site: Site) -> None:
         if ones:
             site.set_input(1, op.Squeeze(site.input(1), site.constant_int64(ones)))
         return
-    site.set_input(1, repeated_like(site, op, site.input(1), site.input(0)))
+    site.set_input(1, repeated(site, op, site.input(1), [site.input(0)]))
 
 
 def _dimensions_beside_channels(site: Site, rank: int) -> list[int] | None:

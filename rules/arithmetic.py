@@ -9,9 +9,9 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING, have_one_shape
+from rules.broadcasting import FLOATING, have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_go
-from rules.legacy_broadcast import broadcast_step, repeated_like
+from rules.legacy_broadcast import broadcast_step
 
 _NARROW = ("int8", "uint8", "int16", "uint16")
 _MIRRORED = {"Add": "Add", "Mul": "Mul"}
@@ -42,7 +42,7 @@ def integers_are_reduced_from_a_stack(site: Site) -> None:
         return
     if operator == "Sub":
         minus_one = -1 if dtype.startswith("int") else 2 ** int(dtype.removeprefix("uint")) - 1
-        factor = repeated_like(site, op, site.scalar(minus_one, dtype, "minus_one"), second)
+        factor = repeated(site, op, site.scalar(minus_one, dtype, "minus_one"), [second])
         second = _reduced(site, op, "ReduceProd", second, factor)
     site.replace(_reduced(site, op, "ReduceProd" if operator == "Mul" else "ReduceSum", first, second))
 
@@ -57,7 +57,7 @@ def _repeated_by_attributes(site: Site, op: Operators) -> str:
     behind = rank - part - site.attribute("axis", rank - part)
     if behind > 0 and site.shape(1) != [1] * part:
         second = op.Unsqueeze(second, site.constant_int64(range(part, part + behind)))
-    return repeated_like(site, op, second, site.input(0))
+    return repeated(site, op, second, [site.input(0)])
 
 
 def _reduced(site: Site, op: Operators, reduction: str, first: str, second: str) -> str:

@@ -70,6 +70,36 @@ def zeros_like(op: Operators, value: str, dtype: str) -> str:
     return str(op.Sub(value, value))
 
 
+def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> str:
+    """A tensor of any dtype and known rank, brought by Tile to the shape that it and the others broadcast to.
+
+    Where the shapes do not tell how often a dimension is repeated, the run does: as often as another tensor is long,
+    where the own length is 1.
+    """
+    shapes = [_known_rank(site, name) for name in (value, *others)]
+    target = common_shape(shapes)
+    if target is not None and (tiled := tile_onto(site, op, value, target)) is not None:
+        return tiled
+    rank = max(map(len, shapes))
+    names = [
+        op.Unsqueeze(name, site.constant_int64(range(rank - len(shape)))) if len(shape) < rank else name
+        for name, shape in zip((value, *others), shapes, strict=True)
+    ]
+    one = site.scalar(1, "int64", "one")
+    own, *lengths = (op.Shape(name) for name in names)
+    common = own
+    for length in lengths:
+        is_one = op.Cast(op.Equal(common, one), to="int64")
+        common = op.Add(common, op.Mul(is_one, op.Sub(length, one)))
+    is_one = op.Cast(op.Equal(own, one), to="int64")
+    return str(op.Tile(names[0], op.Add(one, op.Mul(is_one, op.Sub(common, one)))))
+
+
+def _known_rank(site: Site, value: str) -> Dims:
+    site.rank(value, because="below opset 7 the dimensions that are repeated have to be numbered")
+    return site.shape(value) or []
+
+
 def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str) -> list[str]:
     """Bring numeric `values` to their common shape: by Tile where the shapes tell how, else at run time.
 
@@ -83,6 +113,11 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
         tiled = [tile_onto(site, op, value, target) for value in values]
         if all(value is not None for value in tiled):
             return [value for value in tiled if value is not None]
+    if site.target < 7:
+        return [
+            repeated(site, op, value, [*values[:position], *values[position + 1 :]])
+            for position, value in enumerate(values)
+        ]
     zeros = zeros_like(op, values[0], dtype)
     for value in values[1:]:
         zeros = op.Add(zeros, zeros_like(op, value, dtype))

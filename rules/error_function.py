@@ -56,7 +56,7 @@ def error_function_is_summed_up(site: Site) -> None:
 
 
 def _coefficient(term: int) -> float:
-    return 2**term / math.prod(range(1, 2 * term + 2, 2))
+    return float(2**term / math.prod(range(1, 2 * term + 2, 2)))
 
 
 def _of_integers(site: Site, dtype: str) -> str:

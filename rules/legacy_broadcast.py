@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from converter.refusal import Why
 from converter.rule import Rule, RuleLike, Step
-from converter.site import Dims, Operators, Site
-from rules.broadcasting import FLOATING, common_shape, have_one_shape, tile_onto
+from converter.site import Dims, Site
+from rules.broadcasting import FLOATING, common_shape, have_one_shape, repeated
 
-_RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be named"
+_RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
 
 
 def broadcast_attributes_go(site: Site) -> None:
@@ -130,35 +130,11 @@ def _tile(site: Site, first: Dims, second: Dims) -> None:
     op = site.op_at(13)
     names = site.inputs
     target = common_shape([first, second])
-    site.set_input(0, repeated_like(site, op, names[0], names[1]))
+    site.set_input(0, repeated(site, op, names[0], names[1:]))
     if target is not None and _is_repeated_onto(second, target):
         _attach(site, second, target)
     else:
-        site.set_input(1, repeated_like(site, op, names[1], names[0]))
-
-
-def repeated_like(site: Site, op: Operators, name: str, other: str) -> str:
-    """A tensor of any dtype and known rank, brought by Tile to the shape that it and the other one broadcast to.
-
-    Where the shapes do not tell how often a dimension is repeated, the run does: as often as the other tensor is long,
-    where the own length is 1.
-    """
-    shape, other_shape = _known(site, name), _known(site, other)
-    target = common_shape([shape, other_shape])
-    if target is not None and (tiled := tile_onto(site, op, name, target)) is not None:
-        return tiled
-    rank = max(len(shape), len(other_shape))
-    own_length = op.Shape(_of_rank(site, op, name, shape, rank))
-    other_length = op.Shape(_of_rank(site, op, other, other_shape, rank))
-    one = site.scalar(1, "int64", "one")
-    is_repeated = op.Cast(op.Equal(own_length, one), to="int64")
-    repeats = op.Add(op.Mul(is_repeated, op.Sub(other_length, one)), one)
-    return str(op.Tile(_of_rank(site, op, name, shape, rank), repeats))
-
-
-def _of_rank(site: Site, op: Operators, name: str, shape: Dims, rank: int) -> str:
-    missing = rank - len(shape)
-    return str(op.Unsqueeze(name, site.constant_int64(range(missing)))) if missing else name
+        site.set_input(1, repeated(site, op, names[1], names[:1]))
 
 
 def broadcast_step(operator: str, older: int, *, mirrored: str = "", up: RuleLike = broadcast_attributes_go) -> Step:
