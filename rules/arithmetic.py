@@ -71,9 +71,16 @@ def _reduced(site: Site, op: Operators, reduction: str, first: str, second: str)
 def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
     """Of 32-bit integers a quotient in double is never rounded up to the next integer, so that truncating it is exact.
 
-    What opset 6 leaves open stays as in most runtimes: the one quotient that overflows wraps around in the cast.
+    What the texts leave open stays as elsewhere: the one quotient that overflows wraps around, and by zero it is 0.
     """
-    quotient = op.Div(op.Cast(first, to="double"), op.Cast(second, to="double"))
+    dividend, divisor = op.Cast(first, to="double"), op.Cast(second, to="double")
+    value = site.constant_value(1)
+    if value is not None and value.all():
+        quotient = op.Div(dividend, divisor)
+    else:
+        is_not_zero = op.Cast(op.Cast(second, to="bool"), to="double")
+        is_zero = op.Sub(site.scalar(1.0, "double", "one"), is_not_zero)
+        quotient = op.Mul(op.Div(dividend, op.Add(divisor, is_zero)), is_not_zero)
     return str(op.Cast(op.Cast(quotient, to="int64"), to=dtype))
 
 
