@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,9 @@ from hypothesis.strategies import SearchStrategy
 
 from converter.history import histories
 from tests.evaluator.onnxruntime_judge import NotThere, OneNode, evaluate_or_none, onnxruntime_outputs, same
+
+Tolerance = float | Mapping[str, float]
+"""Absolute and relative, for all dtypes or by the dtype's name (0 where it is not named)."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,12 @@ def _runs(case: OneNode) -> bool:
         return False
 
 
-def judged_opsets(operator: str) -> list[int]:
-    """One opset for each definition from opset 7 on; below it onnxruntime promises nothing."""
-    definitions = histories()["", operator].definitions
-    versions = {max(version, 7) for version, definition in definitions.items() if not definition.schema.deprecated}
-    return [opset for opset in sorted(versions) if opset <= newest_judged_opset()]
+def judged_opsets(operator: str, domain: str = "") -> list[int]:
+    """One opset for each definition, of onnx's own domain from opset 7 on: below it onnxruntime promises nothing."""
+    definitions = histories()[domain, operator].definitions
+    oldest = 1 if domain else 7
+    versions = {max(version, oldest) for version, known in definitions.items() if not known.schema.deprecated}
+    return [opset for opset in sorted(versions) if domain or opset <= newest_judged_opset()]
 
 
 def compared_examples(
@@ -51,7 +56,7 @@ def compared_examples(
     disagreements: Sequence[Disagreement],
     *,
     examples: int,
-    tolerance: float = 0.0,
+    tolerance: Tolerance = 0.0,
 ) -> int:
     """Draw nodes and compare both sides, but for listed disagreements; gives how many nodes both executed."""
     compared = 0
@@ -70,15 +75,21 @@ def compared_examples(
             return
         ours = evaluate_or_none(case)
         assert ours is not None, "the strategies draw legal nodes, this one was rejected"
-        assert same(ours, theirs, tolerance, tolerance)
+        assert _same_within(ours, theirs, tolerance)
         compared += 1
 
     check()
     return compared
 
 
-def is_real(entry: Disagreement, *, tolerance: float = 0.0) -> bool:
+def is_real(entry: Disagreement, *, tolerance: Tolerance = 0.0) -> bool:
     """Whether the two still differ on the entry's example."""
     theirs = onnxruntime_outputs(entry.example)
-    differ = not same(evaluate_or_none(entry.example), theirs, tolerance, tolerance)
+    differ = not _same_within(evaluate_or_none(entry.example), theirs, tolerance)
     return differ and entry.applies(entry.example)
+
+
+def _same_within(ours: list[Any] | None, theirs: list[Any] | None, tolerance: Tolerance) -> bool:
+    if isinstance(tolerance, Mapping):
+        tolerance = max((tolerance.get(value.dtype.name, 0.0) for value in theirs or ()), default=0.0)
+    return same(ours, theirs, tolerance, tolerance)
