@@ -39,7 +39,9 @@ class Step(ABC):
         """`execute` on given inputs; `environment` is what subgraphs see."""
         try:
             return self._compute(inputs, environment)
-        except EvaluationError:
+        except EvaluationError as error:
+            if error.place == Place():  # a kernel said so, which does not know where it is
+                raise type(error)(error.clause, self.place) from error
             raise
         except Illegal as error:
             raise Rejected(str(error), self.place) from error
