@@ -228,6 +228,12 @@ class ModelFacts:
         """Types by scope path and name as onnx's own whole-model inference (with its data propagation) sees them."""
         light = ModelProto()
         light.CopyFrom(self.model)
+        # The inference would take the default of an initializer that callers may override for its value.
+        inputs = {info.name for info in light.graph.input}
+        fixed = [tensor for tensor in light.graph.initializer if tensor.name not in inputs]
+        if len(fixed) < len(light.graph.initializer):
+            del light.graph.initializer[:]
+            light.graph.initializer.extend(fixed)
         for tensor in light.graph.initializer:
             if tensor.HasField("raw_data") and len(tensor.raw_data) > 8 * HINT_LIMIT:
                 # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.

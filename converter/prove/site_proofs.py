@@ -20,6 +20,7 @@ from converter.prove.trial import Sides, Trial, try_sides
 Open = Mapping[str, Dims | None]
 """The dimensions of the inputs, as far as they are known."""
 
+EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
 LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
 
 
@@ -97,7 +98,11 @@ class SiteProofs:
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         verdict = self._verdicts.get(own_key)
         if verdict is None:
-            verdict = self._verdicts[own_key] = self._try(site, [own], constants, own_key, declared=site.declared)
+            verdict = self._try(site, [own], constants, own_key, declared=site.declared)
+            if verdict.outcome is Outcome.UNPROVEN and site.declared:
+                # What the model declares may be wrong; it must not hide that the sides differ.
+                verdict = self._try(site, [own], constants, own_key)
+            self._verdicts[own_key] = verdict
         return own_key, verdict
 
     def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
@@ -159,7 +164,9 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
     if trial.is_random or (trial.blocked and draws):
         return _judged_by_structure(site)
     numbers = (trial.cases, trial.rejected, trial.worst_ulps)
-    notes = (LENIENT,) if trial.is_lenient else ()
+    notes = tuple(
+        note for note, holds in ((LENIENT, trial.is_lenient), (f"{EMPTY}: {trial.relaxed}", trial.relaxed)) if holds
+    )
     if trial.counterexample:
         return Verdict(Outcome.DIFFERENT, *numbers, trial.counterexample, notes)
     if not trial.cases or trial.blocked:

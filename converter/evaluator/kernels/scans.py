@@ -29,7 +29,7 @@ def _arg(call: Call, data: Array, find: Callable[..., Any]) -> Array:
     """The first extreme; which one it is of several, versions 1 and 11 leave open. A NaN counts as the extreme."""
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim)
     if data.size == 0 and call.since_version == 11:
-        call.fail("the input tensor must not be empty")
+        call.fail_if_strict("the input tensor must not be empty")
     if data.shape[axis] == 0:
         call.fail(f"axis {axis} has no elements, hence no extreme")
     keepdims = bool(call.attributes["keepdims"])
