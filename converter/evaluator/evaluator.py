@@ -18,9 +18,9 @@ from converter.evaluator.values import Value
 class Evaluator:
     """A model prepared once, to be run many times.
 
-    `strict=False` lets pass what only the text forbids and old exporters commonly did; types, counts and attributes are
-    checked all the same. `base_dir` is the folder of the model's external data. A node that runs its subgraph more
-    often than `iteration_limit` ends in NotExecutable.
+    `strict=False` lets pass what exporters commonly did against the text: negative axes before they existed, nodes out
+    of order, deprecated operators. Types, counts and attributes are checked all the same. `base_dir` is the folder of
+    the model's external data. A node that runs its subgraph more often than `iteration_limit` ends in NotExecutable.
 
     Raises Rejected for an illegal model and NotExecutable for one that needs what this evaluator lacks.
     """

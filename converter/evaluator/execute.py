@@ -211,7 +211,7 @@ class Body:
         self._output_types = {formal.name: formal.type_string for formal in outputs if formal.type_string}
         self.captured = tuple(captured)
         self.foldable: bool = all(step.foldable for step in steps)
-        self._steps = tuple(steps)
+        self.steps = tuple(steps)
         self._initializers = initializers
         self._input_names = frozenset(formal.name for formal in inputs)
         self._plans: dict[tuple[str, ...] | None, Plan] = {}
@@ -222,7 +222,7 @@ class Body:
         """Every name that the body itself gives a value."""
         yield from self._input_names
         yield from self._initializers
-        for step in self._steps:
+        for step in self.steps:
             yield from filter(None, step.outputs)
 
     def plan(self, outputs: Sequence[str] | None = None) -> Plan:
@@ -234,7 +234,7 @@ class Body:
 
     def _make_plan(self, outputs: tuple[str, ...] | None) -> Plan:
         wanted = self.outputs if outputs is None else outputs
-        steps = self._steps if outputs is None else _needed(self._steps, outputs)
+        steps = self.steps if outputs is None else _needed(self.steps, outputs)
         known: Environment = {}
         left = []
         for step in steps:

@@ -130,10 +130,19 @@ def _reject_dangling(steps: Sequence[Step], outputs: Sequence[Formal], undefined
     for step in steps:
         for name in step.uses:
             if name in undefined:
-                raise Rejected(f"nothing in the graph gives {name!r} a value", step.place)
+                raise Rejected(f"nothing in the graph gives {name!r} a value", _user_of(step, name))
     for output in outputs:
         if output.name in undefined:
             raise Rejected(f"nothing in the graph gives the output {output.name!r} a value", Place())
+
+
+def _user_of(step: Step, name: str) -> Place:
+    """The node that uses `name`: the step's own, or one in its subgraphs."""
+    for body in step.bodies.values():
+        for inner in body.steps:
+            if name in inner.uses and name in body.captured:
+                return _user_of(inner, name)
+    return step.place
 
 
 def _sorted_steps(steps: list[Step], name: str, scope: Scope, user: Step) -> list[Step]:

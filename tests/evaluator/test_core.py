@@ -410,6 +410,15 @@ def test_broken_graphs_are_rejected_with_the_reason(nodes: str, clause: str) -> 
         )
 
 
+def test_a_dangling_name_in_a_subgraph_is_reported_where_it_is_used() -> None:
+    text = """g (bool c, float[1] x) => (float[1] y) {
+        [outer] y = If (c) <then_branch = a () => (float[1] t) { t = Neg(x) },
+                    else_branch = b () => (float[1] e) { [inner] e = Neg(z) }>
+    }"""
+    with pytest.raises(Rejected, match=r"Neg-13 node 'inner' in If 'outer' else_branch: .*'z'"):
+        Evaluator(model(text))
+
+
 def test_nodes_out_of_order_are_sorted_where_not_strict() -> None:
     proto = model("g (float[1] x) => (float[1] y) { y = Neg(a) a = Exp(b) b = Abs(x) }")
     assert Evaluator(proto, strict=False).run({"x": numpy.zeros(1, numpy.float32)})["y"].tolist() == [-1]
