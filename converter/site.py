@@ -359,9 +359,8 @@ class Site:
         self.emitted.append((node, opset))
 
     def fresh_name(self, hint: str) -> str:
-        """A name that nothing in the model has, made from the node's own."""
-        base = next((name for name in self.node.output if name), "") or self.node.name or self.node.op_type
-        return self.scope.names.fresh(f"{base}_{hint}")
+        """A name that nothing in the model has, made from that of the model's node that is being converted."""
+        return self.scope.names.fresh(f"{self.scope.base_name}_{hint}")
 
     def constant(self, array: Array, hint: str = "constant") -> str:
         """The name of a constant value; equal ones share one initializer per scope."""

@@ -23,6 +23,9 @@ from converter.trace import ConversionTrace, SiteTrace, subgraphs
 
 Crossings = list[tuple[Cell, Rule]]
 
+_DEEPEST_RECURRENCE = 12
+"""How often a cell may be crossed by what its own rule emits, before its rules are taken to go in circles."""
+
 
 class ModelWalk:
     """Takes `model` to `targets` in place. `original` is an untouched copy, which the facts are read off."""
@@ -77,6 +80,10 @@ class ScopeWalk:
         self.imports = imports
         self.parent = parent
         self.names = walk.names
+        self.base_name = ""
+        """What new names begin with: the first output of the original node that is being converted."""
+        self._base_node_name = ""
+        self._under_way: list[Cell] = []
         self.dropped_uses: list[str] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._replacements: dict[int, list[NodeProto]] = {}
@@ -112,7 +119,9 @@ class ScopeWalk:
             self._descend(index, node)
         if not (route.legs or route.why) or (self.walk.functions and called_function_key(node) in self.walk.functions):
             return
-        name = node.name or next(iter(filter(None, node.output)), "")
+        self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
+        self._base_node_name = node.name
+        name = node.name or self.base_name
         operator = node.op_type
         crossings: Crossings = []
         try:
@@ -148,7 +157,7 @@ class ScopeWalk:
                 if site.touched:
                     assert leg.rule is not None
                     self._note_crossing(leg.cell, leg.rule, site, crossings)
-                    emitted += self._bring_home(site, crossings)
+                    emitted += self._bring_home_below(leg.cell, site, crossings)
                 if not site.is_replaced:
                     self._check_types(leg, node)
             except SiteRefused as reason:
@@ -181,6 +190,17 @@ class ScopeWalk:
             )
         crossings.append((cell, rule))
 
+    def _bring_home_below(self, cell: Cell, site: Site, crossings: Crossings) -> list[NodeProto]:
+        """`_bring_home`, with an end to rules that call for one another."""
+        if self._under_way.count(cell) >= _DEEPEST_RECURRENCE:
+            chain = ", ".join(dict.fromkeys(map(str, self._under_way)))
+            raise SiteRefused(Why.NOT_WRITTEN, f"the rules of these cells call for one another without end: {chain}")
+        self._under_way.append(cell)
+        try:
+            return self._bring_home(site, crossings)
+        finally:
+            self._under_way.pop()
+
     def _bring_home(self, site: Site, crossings: Crossings) -> list[NodeProto]:
         """Take what a rule emitted to the target, dressed with the original's name and metadata."""
         before = site.node
@@ -201,7 +221,7 @@ class ScopeWalk:
 
     def _dress(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
         if not node.name and before.name:
-            node.name = before.name if is_heir else self.names.fresh(f"{before.name}_{node.op_type}")
+            node.name = before.name if is_heir else self.names.fresh(f"{self._base_node_name}_{node.op_type}")
         node.doc_string = node.doc_string or before.doc_string
         if not node.metadata_props:
             node.metadata_props.extend(before.metadata_props)
