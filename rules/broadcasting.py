@@ -86,8 +86,7 @@ def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> st
         for name, shape in zip((value, *others), shapes, strict=True)
     ]
     one = site.scalar(1, "int64", "one")
-    own, *lengths = (op.Shape(name) for name in names)
-    common = own
+    own, common, *lengths = (op.Shape(name) for name in names)
     for length in lengths:
         is_one = op.Cast(op.Equal(common, one), to="int64")
         common = op.Add(common, op.Mul(is_one, op.Sub(length, one)))
