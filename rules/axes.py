@@ -45,8 +45,13 @@ def constant_axes_become_attribute(site: Site) -> bool:
     return True
 
 
+def gather_within(site: Site, value: str, indices: str, *, axis: int = 0) -> str:
+    """Gather by indices that are known not to be negative: written for a version that has no others."""
+    return str(site.op_at(13 if site.dtype(value) == "bfloat16" else 10).Gather(value, indices, axis=axis))
+
+
 class NamedAxes:
-    """Which dimensions an int64 vector of distinct axes names, be it from the back, when it is computed at run time.
+    """Which dimensions an int64 vector of axes names, be it from the back, when it is computed at run time.
 
     `op` writes for opset 13 or later; numbers are of `dtype`.
     """
@@ -60,7 +65,7 @@ class NamedAxes:
         self._matrix = op.Cast(op.Or(*named), to=dtype)
 
     def are_named(self) -> str:
-        """For each dimension 1 or 0. A sum over the axes, since over none it is 0 (a maximum is not)."""
+        """How often each dimension is named. A sum over the axes, since over none it is 0 (a maximum is not)."""
         return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
 
     def spread(self, values: str) -> str:

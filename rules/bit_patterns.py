@@ -12,6 +12,7 @@ from converter.dtypes import dtype_name, numpy_dtype
 from converter.refusal import Why
 from converter.rule import Birth
 from converter.site import Operators, Site
+from rules.axes import gather_within
 
 _STORED_BITS = {"float16": 10, "bfloat16": 7, "float": 23, "double": 52}
 _SIGNED = {8: "int8", 16: "int16", 32: "int32", 64: "int64"}
@@ -46,7 +47,7 @@ def _looked_up(site: Site, op: Operators, to: str) -> str:
     bits = 4 if to == "float4e2m1" else 8
     table = numpy.arange(2**bits, dtype=numpy.uint8).view(numpy_dtype(to)).astype(numpy.float32)
     unsigned = op.Cast(site.input(0), to=f"uint{bits}")
-    value = op.Gather(site.constant(table, "values"), op.Cast(unsigned, to="int64"))
+    value = gather_within(site, site.constant(table, "values"), op.Cast(unsigned, to="int64"))
     return str(op.Cast(value, to=to, **cast_back_attributes(to)))
 
 
@@ -68,8 +69,8 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
     # The exponent 0 is that of 1 without the leading bit; the last one is that of infinities and NaN.
     leading = numpy.where(numbers > 0, 2.0**stored, 0.0)
     power = numpy.ldexp(1.0, numpy.minimum(numpy.maximum(numbers, 1), exponents - 2) - bias - stored)
-    significand = op.Add(fraction, op.Gather(site.constant(leading, "leading"), exponent))
-    finite = op.Mul(significand, op.Gather(site.constant(power, "power"), exponent))
+    significand = op.Add(fraction, gather_within(site, site.constant(leading, "leading"), exponent))
+    finite = op.Mul(significand, gather_within(site, site.constant(power, "power"), exponent))
     is_finite = op.Less(exponent, site.scalar(exponents - 1, "int64", "last"))
     zero, infinity = site.scalar(0.0, "double", "zero"), site.scalar(numpy.inf, "double", "infinity")
     no_number = op.Where(op.Greater(fraction, zero), site.scalar(numpy.nan, "double", "nan"), infinity)

@@ -17,7 +17,7 @@ from converter.dtypes import tensor_type
 from converter.facts import Array
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Dims, Operators, Site
-from rules.axes import NamedAxes, counted_from_front
+from rules.axes import NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
 
 _FLOATS = ("float", "double", "float16")
@@ -143,7 +143,7 @@ def padded_by_gathering(site: Site) -> str:
             size = None
         if needs_row:
             value = op.Concat(value, _row(site, op, value, dims, axis), axis=axis)
-        value = op.Gather(value, indices, axis=axis)
+        value = gather_within(site, value, indices, axis=axis)
         if dims is not None:
             dims[axis] = size
     return value
@@ -250,7 +250,8 @@ def centre_is_sliced_and_padded(site: Site) -> None:
             for axis, more in zip(axes, excess, strict=True)
             if more > 0
         ]
-        where, starts, ends = (site.constant_int64(column) for column in zip(*cut, strict=True))
+        columns = zip(("axes", "starts", "ends"), zip(*cut, strict=True), strict=True)
+        where, starts, ends = (site.constant_int64(column, name) for name, column in columns)
         value = op.Slice(value, starts, ends, where)
     if min(excess, default=0) < 0:
         begins = [max(-more, 0) // 2 for more in excess]

@@ -13,6 +13,7 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
+from rules.axes import gather_within
 from rules.counting import iota
 from rules.shapes import reshape_exactly
 
@@ -90,7 +91,7 @@ def sequences_are_gathered(site: Site) -> None:
     rest = op.Slice(shape, site.constant_int64([2], "bound"), site.constant_int64([2**31 - 1], "bound"))
     product = op.Unsqueeze(op.Mul(steps, batch), site.constant_int64([0]))
     rows = reshape_exactly(op, data, op.Concat(product, rest, axis=0))
-    site.replace(op.Gather(rows, indices, axis=0))
+    site.replace(gather_within(site, rows, indices))
 
 
 def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> str:

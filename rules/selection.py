@@ -11,6 +11,7 @@ import numpy
 
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
+from rules.axes import gather_within
 from rules.broadcasting import FLOATING, common_shape, tile_onto
 from rules.counting import iota
 from rules.shapes import reshape_exactly
@@ -70,9 +71,10 @@ def _gather(site: Site) -> None:
     indices = op.Sub(numbers, op.Mul(op.Cast(condition, to=number), size))
     if number != "int64":
         indices = op.Cast(indices, to="int64")
-    row = site.constant_int64([-1], "row")
-    rows = [op.Reshape(value, row) if target is None or len(target) != 1 else value for value in (first, second)]
-    site.replace(op.Gather(op.Concat(*rows, axis=0), indices, axis=0))
+    rows = [first, second]
+    if target is None or len(target) != 1:
+        rows = [op.Reshape(value, site.constant_int64([-1], "row")) for value in rows]
+    site.replace(gather_within(site, op.Concat(*rows, axis=0), indices))
 
 
 _NUMPY = {"int64": numpy.int64, "double": numpy.float64}

@@ -17,7 +17,7 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Step, in_turn, unchanged, values_travel
 from converter.site import Dims, Operators, Site
-from rules.axes import NamedAxes, axes_become_input, constant_axes_become_attribute, counted_from_front
+from rules.axes import NamedAxes, axes_become_input, constant_axes_become_attribute, counted_from_front, gather_within
 
 _FLOATS = ("float", "double", "float16")
 
@@ -178,11 +178,17 @@ def squeezed_axes_become_attribute(site: Site) -> None:
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because)
     op = site.op_at(14)
-    is_kept = op.Sub(site.constant_int64([1], "one"), NamedAxes(site, op, site.input(1), rank).are_named())
-    # For each dimension that is left, the size of the one whose number among those that are kept is the same.
-    places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], "places")
-    is_here = op.Cast(op.Equal(_numbered(site, op, is_kept, rank), places), to="int64")
-    shape = op.ReduceSum(op.Mul(is_here, op.Shape(site.input(0))), site.constant_int64([1]), keepdims=0)
+    named = NamedAxes(site, op, site.input(1), rank).are_named()
+    sizes = op.Shape(site.input(0))
+    if count > 1:
+        # An axis may be named twice, so that how many dimensions are left shows at run time, too.
+        shape = op.Compress(sizes, op.Not(op.Cast(named, to="bool")), axis=0)
+    else:
+        # For each dimension that is left, the size of the one whose number among those that are kept is the same.
+        is_kept = op.Sub(site.constant_int64([1], "one"), named)
+        places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], "places")
+        is_here = op.Cast(op.Equal(_numbered(site, op, is_kept, rank), places), to="int64")
+        shape = op.ReduceSum(op.Mul(is_here, sizes), site.constant_int64([1]), keepdims=0)
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
@@ -198,7 +204,7 @@ def unsqueezed_axes_become_attribute(site: Site) -> None:
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
     # New dimensions have the number 0, where the 1 stands.
     sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
-    shape = op.Gather(sizes, _numbered(site, op, is_old, rank))
+    shape = gather_within(site, sizes, _numbered(site, op, is_old, rank))
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 

@@ -12,7 +12,7 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Operators, Site
-from rules.axes import NamedAxes, counted_from_front
+from rules.axes import NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
 
 
@@ -123,7 +123,8 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
         number = site.scalar(axis, "int64", "axis")
         count = op.Cast(op.Gather(counts, number), to="int64")
         numbers = op.Mul(op.Cast(iota(site, op, count), to="double"), op.Gather(steps, number))
-        value = op.Gather(value, op.Cast(op.Add(numbers, op.Gather(first, number)), to="int64"), axis=axis)
+        indices = op.Cast(op.Add(numbers, op.Gather(first, number)), to="int64")
+        value = gather_within(site, value, indices, axis=axis)
     site.replace(value)
 
 

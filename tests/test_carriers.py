@@ -1,0 +1,60 @@
+"""Carriers hold every value, and are only taken where Cast takes them."""
+
+import numpy
+import onnx
+import pytest
+
+from converter.carriers import cast_back_attributes, exact_carrier, holds
+from converter.dtypes import dtype_name, numpy_dtype, tensor_type
+from converter.evaluator import Evaluator
+from converter.prove.draw import every_value, special_values
+
+DTYPES = [dtype_name(number) for number in onnx.TensorProto.DataType.values() if number != onnx.TensorProto.UNDEFINED]
+PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier != dtype and holds(carrier, dtype)]
+
+
+@pytest.mark.parametrize(("dtype", "carrier"), PAIRS)
+def test_values_come_back_from_a_carrier_bit_by_bit(dtype, carrier):
+    values = every_value(dtype)
+    if values is None:
+        values = special_values(dtype)
+    back = onnx.helper.make_node(
+        "Cast", ["wide"], ["y"], to=onnx.TensorProto.DataType.Value(dtype.upper()), **cast_back_attributes(dtype)
+    )
+    there = onnx.helper.make_node("Cast", ["x"], ["wide"], to=onnx.TensorProto.DataType.Value(carrier.upper()))
+    graph = onnx.helper.make_graph(
+        [there, back],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.DataType.Value(dtype.upper()), [None])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.DataType.Value(dtype.upper()), [None])],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 28)])
+    result = Evaluator(model).run({"x": values})["y"]
+    is_nan = values != values
+    assert numpy.array_equal(is_nan, result != result)
+    kept = ~is_nan
+    if numpy_dtype(dtype).itemsize == 1:
+        assert numpy.array_equal(values[kept].view(numpy.uint8), result[kept].view(numpy.uint8))
+    else:
+        assert values[kept].tobytes() == result[kept].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["string", "complex64", "complex128", "int64", "uint64", "double"])
+def test_some_dtypes_fit_into_no_other(dtype):
+    assert exact_carrier(dtype, [tensor_type(one) for one in DTYPES], 28) is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "opset", "carrier"),
+    [
+        ("bfloat16", 13, "float"),
+        ("bfloat16", 12, None),
+        ("float8e5m2", 19, "float16"),
+        ("float8e5m2", 18, None),
+        ("int4", 21, "int8"),
+        ("int4", 20, None),
+        ("bool", 1, "uint8"),
+    ],
+)
+def test_a_carrier_is_none_where_cast_does_not_take_the_dtype(dtype, opset, carrier):
+    assert exact_carrier(dtype, [tensor_type(one) for one in DTYPES if one != dtype], opset) == carrier
