@@ -146,7 +146,8 @@ def test_a_sequence_passes_unchanged_where_identity_has_none(dtype):
     check_rewrite(
         f'<ir_version: 7, opset_import: ["": 14]> g (seq({dtype}[N]) x) => (seq({dtype}[N]) y) {{ y = Identity (x) }}',
         f'<ir_version: 7, opset_import: ["": 13]> g (seq({dtype}[N]) x) => (seq({dtype}[N]) y) '
-        f"<{_FILLERS[dtype]}> {{ y_SequenceInsert = SequenceInsert (x, y_filler) y = SequenceErase (y_SequenceInsert) }}",
+        f"<{_FILLERS[dtype]}> "
+        "{ y_SequenceInsert = SequenceInsert (x, y_filler) y = SequenceErase (y_SequenceInsert) }",
     )
 
 
