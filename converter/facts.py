@@ -30,6 +30,9 @@ FOLDING_LIMIT = 1 << 20
 HINT_LIMIT = 1 << 10
 """Shape inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
 
+_MOST_DIMENSIONS = 64
+"""A longer vector is hardly a shape."""
+
 FunctionKey = tuple[str, str, str]
 
 
@@ -95,6 +98,10 @@ def _merge(known: TypeProto, hint: TypeProto | None) -> TypeProto:
             if not dim.HasField("dim_value") and (hinted.HasField("dim_value") or not dim.dim_param):
                 dim.CopyFrom(hinted)
     return known
+
+
+def _has_rank(known: TypeProto) -> bool:
+    return not known.HasField("tensor_type") or known.tensor_type.HasField("shape")
 
 
 def _common(types: list[TypeProto | None]) -> TypeProto | None:
@@ -324,6 +331,9 @@ class ScopeFacts:
             found = self.type_of(name)
             return found and type_string(found)
         if self._is_known(name):
+            if "_types" in self.__dict__:
+                found = self._types.get(name)
+                return found and type_string(found)
             return self._type_strings.get(name)
         return self.parent.type_string(name) if self.parent else None
 
@@ -336,6 +346,9 @@ class ScopeFacts:
                 node, imports = self._emitted[name]
                 self._emitted_types[name] = None
                 self._emitted_types.update(self._infer(node, imports))
+                found = self._emitted_types[name]
+                if found is not None and not _has_rank(found):
+                    self._emitted_types.update(self._infer_ranks(node, imports))
             return self._emitted_types[name]
         if self._is_known(name):
             return self._types.get(name)
@@ -361,6 +374,9 @@ class ScopeFacts:
         if name in self._initializers:
             value = None if name in self._inputs else self._read(self._initializers[name])
         elif name in self._producers:
+            if self._producers[name].input:
+                # Types come first: their inference asks for constants, and should find none half folded.
+                assert self._types is not None
             return self._fold(name, self._producers[name], self.imports)
         elif name in self._inputs or self.parent is None:
             value = None
@@ -485,8 +501,6 @@ class ScopeFacts:
     @cached_property
     def _type_strings(self) -> Mapping[str, str]:
         """Types without shapes, in one pass over the nodes: most outputs have the type of an input."""
-        if "_types" in self.__dict__:
-            return {name: found for name, value in self._types.items() if (found := type_string(value))}
         known = {name: found for name, value in self._given_types.items() if (found := type_string(value))}
         sources_of: dict[tuple[str, str], tuple[int | str | None, ...] | None] = {}
         for node in self.container.node:
@@ -543,9 +557,44 @@ class ScopeFacts:
                     known[output] = _merge(found, hints.get(output))
                 elif output in hints:
                     known[output] = hints[output]
+            if any(name in known and not _has_rank(known[name]) for name in node.output):
+                for name, ranked in self._infer_ranks(node, self.imports).items():
+                    known[name] = _merge(known[name], ranked)
         return known
 
-    def _infer(self, node: NodeProto, imports: Mapping[str, int], lookup: Any = None) -> Mapping[str, TypeProto]:
+    def _infer_ranks(self, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
+        """Output types whose ranks follow from how many elements an input has, whatever their values are.
+
+        So it is with target shapes, axes, repeats and the like: inference is asked with stand-ins for the values, and
+        nothing but the ranks is taken from its answer.
+        """
+        lengths = {}
+        for name in filter(None, node.input):
+            shape = self.shape(name) if self.type_string(name) == "tensor(int64)" else None
+            if shape is None or len(shape) != 1 or self.constant(name) is not None:
+                continue
+            if isinstance(shape[0], int) and shape[0] <= _MOST_DIMENSIONS:
+                lengths[name] = shape[0]
+        answers: list[Mapping[str, TypeProto]] = []
+        for stand_in in (numpy.ones, numpy.arange) if lengths else ():
+            data = {name: stand_in(length, dtype=numpy.int64) for name, length in lengths.items()}
+            answers.append(self._infer(node, imports, stand_ins=data))
+        ranked = {}
+        for name in node.output:
+            found = [answer[name] for answer in answers if name in answer and _has_rank(answer[name])]
+            if found and len({len(one.tensor_type.shape.dim) for one in found}) == 1:
+                ranked[name] = found[0]
+                for dim in ranked[name].tensor_type.shape.dim:
+                    dim.Clear()
+        return ranked
+
+    def _infer(
+        self,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        lookup: Any = None,
+        stand_ins: Mapping[str, Array] | None = None,
+    ) -> Mapping[str, TypeProto]:
         lookup = lookup or self.type_of
         function = self.model.functions.get(called_function_key(node))
         try:
@@ -564,11 +613,11 @@ class ScopeFacts:
             for name in node.input:
                 if name and name not in types_by_name:
                     types_by_name[name] = TypeProto()
-            data = {}
+            data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
             if lookup == self.type_of:
                 for name in node.input:
                     value = self.constant(name) if name and self._is_small(types_by_name[name]) else None
-                    if value is not None:
+                    if value is not None and name not in data:
                         data[name] = tensor_of(value, name)
             opsets = [onnx.OperatorSetIdProto(domain=name, version=version) for name, version in imports.items()]
             return shape_inference.infer_node_outputs(
