@@ -40,32 +40,43 @@ def values_shrink_towards_zero(site: Site) -> None:
     dtype, limit, bias = site.dtype(0), site.attribute("lambd", 0.5), site.attribute("bias", 0.0)
     op, value = site.op_at(14), site.input(0)
     if dtype in ("int64", "uint64"):
-        site.replace(_shrunk(site, op, value, dtype, *_integral_bounds(site, dtype, limit, bias)))
-        return
-    carrier = dtype if dtype in ("float", "double") else "float" if dtype == "float16" else "double"
-    if carrier == dtype:
-        site.replace(_shrunk(site, op, value, dtype, -limit, limit, bias))
-        return
-    site.replace(op.Cast(_shrunk(site, op, op.Cast(value, to=carrier), carrier, -limit, limit, bias), to=dtype))
+        site.replace(_shrunk_numbers(site, op, value, dtype, *_integral_bounds(site, dtype, limit, bias)))
+    elif dtype in ("float", "double"):
+        site.replace(_shrunk(site, op, value, dtype, limit, bias))
+    elif dtype == "float16":
+        site.replace(op.Cast(_shrunk(site, op, op.Cast(value, to="float"), "float", limit, bias), to=dtype))
+    else:
+        wide = op.Cast(value, to="double")
+        site.replace(op.Cast(_shrunk_numbers(site, op, wide, "double", -limit, limit, bias), to=dtype))
 
 
 def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple[int, int, int]:
     """An integer is less than a number just where it is less than that number rounded up."""
     extremes = numpy.iinfo(numpy_dtype(dtype))
     low, high = math.ceil(-limit), math.floor(limit)
-    if not bias.is_integer() or low > extremes.max or high < extremes.min or (high < 0 and extremes.min == 0):
+    if not bias.is_integer() or low > extremes.max or high < extremes.min:
         site.refuse(Why.NO_EQUIVALENT, f"with lambd {limit} and bias {bias} {dtype} would be computed as real numbers")
-    width = int(dtype.removeprefix("u").removeprefix("int"))
-    wrapped = numpy.array(int(bias) % 2**width, numpy.uint64).astype(numpy_dtype(dtype))
-    return max(low, int(extremes.min)), min(high, int(extremes.max)), int(wrapped)
+    return max(low, int(extremes.min)), min(high, int(extremes.max)), int(bias) % 2**64
 
 
-def _shrunk(site: Site, op: Operators, value: str, dtype: str, low: float, high: float, bias: float) -> str:
+def _shrunk(site: Site, op: Operators, value: str, dtype: str, limit: float, bias: float) -> str:
     offset = site.scalar(bias, dtype, "bias")
-    is_below = op.Less(value, site.scalar(low, dtype, "low"))
-    is_above = op.Greater(value, site.scalar(high, dtype, "high"))
+    is_below = op.Less(value, site.scalar(-limit, dtype, "low"))
+    is_above = op.Greater(value, site.scalar(limit, dtype, "high"))
     lowered = op.Where(is_above, op.Sub(value, offset), site.scalar(0, dtype, "zero"))
     return str(op.Where(is_below, op.Add(value, offset), lowered))
+
+
+def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: float, high: float, bias: float) -> str:
+    """Of finite numbers, which times 0 are 0, one sum makes the choice."""
+    number = float(bias) if dtype == "double" else numpy.uint64(bias).astype(numpy_dtype(dtype))
+    offset = site.scalar(number, dtype, "bias")
+    is_below = op.Less(value, site.scalar(low, dtype, "low"))
+    is_above = op.Greater(value, site.scalar(high, dtype, "high"))
+    if low > high:
+        is_above = op.And(is_above, op.Not(is_below))
+    raised = op.Mul(op.Add(value, offset), op.Cast(is_below, to=dtype))
+    return str(op.Add(raised, op.Mul(op.Sub(value, offset), op.Cast(is_above, to=dtype))))
 
 
 def other_floats_are_computed_in_parts(site: Site) -> None:
@@ -95,8 +106,13 @@ def positive_part_and_scaled_elu(site: Site) -> None:
 
 
 def product_with_hard_sigmoid(site: Site) -> None:
-    op, value = site.op, site.input(0)
-    site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
+    """HardSigmoid's alpha is a float, which 1/6 is not to the last digit of a double."""
+    op, value = site.op_at(13), site.input(0)
+    if site.dtype(0) != "double":
+        site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
+        return
+    zero, half, one, sixth = (site.scalar(number, "double", "number") for number in (0, 0.5, 1, 1 / 6))
+    site.replace(op.Mul(value, op.Clip(op.Add(op.Mul(value, sixth), half), zero, one)))
 
 
 def product_with_tanh_of_softplus(site: Site) -> None:
