@@ -7,6 +7,7 @@ Everything follows from the seed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import TypeProto
 
 from converter import dtypes
-from converter.prove.draw import BROAD, DIRECTING, GENTLE, ROUNDING, direct, draw, every_value
+from converter.prove.draw import BROAD, DIRECTING, GENTLE, ROUNDING, SPECIAL, Deck, direct, draw, every_value
 from converter.prove.shapes import BEARABLE, Layout, Layouts, Shape, dims_of, elements
 
 Array = NDArray[Any]
@@ -32,6 +33,9 @@ LATER_PATIENCE = 6
 
 ENUMERATED = 64
 """Up to so many combinations of values are tried one by one."""
+
+MOST_TURNS = 24
+"""At most so many tensors of special values."""
 
 EXAMPLE = "example"
 
@@ -103,6 +107,9 @@ class Battery:
         self._steering: set[str] = {one.name for one in inputs if one.directs}
         dims = {one.name: dims_of(one.type) for one in inputs}
         self._layouts = Layouts(dims, self._rng, lists=set(self._steering), hints=hints)
+        self._decks = {
+            one.name: Deck(one.dtype, self._rng) for one in inputs if one.dtype is not None and not one.directs
+        }
         self._rounding = rounding
         self._settled = _Settled()
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
@@ -183,10 +190,17 @@ class Battery:
         if not thoroughly or layout.elements > BEARABLE:
             manners = manners[:2]
         for manner in manners:
-            attempt(self._case(layout, manner, self._settled.directing))
+            for _ in range(self._turns(layout) if manner == SPECIAL and thoroughly else 1):
+                attempt(self._case(layout, manner, self._settled.directing))
         if thoroughly and self._steering:
             for directing in self._directing:
                 attempt(self._case(layout, self._settled.data, directing))
+
+    def _turns(self, layout: Layout) -> int:
+        """How many tensors it takes until every special value has had its turn."""
+        counts = {name: elements(shape) for name, shape in layout.shapes.items() if name in self._decks}
+        turns = [math.ceil(len(self._decks[name].values) / count) for name, count in counts.items() if count]
+        return min(max([3, *turns]), MOST_TURNS)
 
     def _exhaustive(self, base: Layout) -> Iterator[Case]:
         """Every value of bool and 8-bit inputs: all combinations where they are few, all pairs where a size is open."""
@@ -260,6 +274,8 @@ class Battery:
         if one.name in self._steering:
             is_own = directing in (MIXED, EXAMPLE)
             steered = DIRECTING[int(self._rng.integers(len(DIRECTING)))] if is_own else directing
+        elif data == SPECIAL and one.type.HasField("tensor_type"):
+            return self._decks[one.name].take(shape)
         return self._value_of_type(one.type, shape, sizes, data, steered)
 
     def _value_of_type(self, kind: TypeProto, shape: Shape, sizes: Shape, data: str, steered: str) -> Any:

@@ -20,8 +20,11 @@ from converter.prove.limits import float_limits, integer_limits, is_floating
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
-BROAD = ("random", "special", "ties", "special", "zeros", "sprinkled", "largest", "smallest", "special")
-"""For sites that keep every bit; special values are drawn several times, for they meet by chance."""
+SPECIAL = "special"
+"""The only manner that needs several tensors: it goes on until all special values have had their turn."""
+
+BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", "largest", "smallest")
+"""For sites that keep every bit."""
 
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")
 """What the original may accept where it rejects broad values, in the order in which they are tried."""
@@ -95,14 +98,37 @@ def every_value(dtype: str) -> Array | None:
     return numpy.arange(low, high + 1).astype(numpy_dtype)
 
 
+class Deck:
+    """The special values of a dtype in random order, again and again, so that none is left out."""
+
+    def __init__(self, dtype: str, rng: numpy.random.Generator) -> None:
+        self.values = special_values(dtype)
+        self._rng = rng
+        self._left = self.values[:0]
+
+    def take(self, shape: Shape) -> Array:
+        """The next values, as a tensor."""
+        count = int(numpy.prod(shape))
+        if count > 4 * len(self.values):
+            rest = self._rng.integers(len(self.values), size=count - len(self.values))
+            taken = self._rng.permutation(numpy.concatenate([self.values, self.values[rest]]))
+            return taken.reshape(shape)
+        parts = [self._left]
+        while sum(map(len, parts)) < count:
+            parts.append(self._rng.permutation(self.values))
+        cards = numpy.concatenate(parts)
+        self._left = cards[count:]
+        return cards[:count].reshape(shape)
+
+
 def draw(manner: str, dtype: str, shape: Shape, rng: numpy.random.Generator) -> Array:
     """A tensor filled in a broad, gentle or rounding manner."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
-    if manner in ("special", "sprinkled"):
+    if manner == SPECIAL:
+        return Deck(dtype, rng).take(shape)
+    if manner == "sprinkled":
         special = special_values(dtype)
         chosen = special[rng.integers(len(special), size=shape)]
-        if manner == "special":
-            return _array(chosen, shape, numpy_dtype)
         ordinary = draw("integral", dtype, shape, rng)
         return _array(numpy.where(rng.random(shape) < 0.3, chosen, ordinary), shape, numpy_dtype)
     if dtype == "string":

@@ -161,7 +161,9 @@ class Layouts:
         symbols, sizes, ranks = list(base.sizes), base.sizes, base.ranks
         if not symbols:
             return
-        yield from self._bearable("every open size 0", ranks, dict.fromkeys(symbols, 0))
+        for size in (0, 1):
+            if any(found != size for found in sizes.values()):
+                yield from self._bearable(f"every open size {size}", ranks, dict.fromkeys(symbols, size))
         chosen = self._rng.integers(1, 6, size=len(symbols)).tolist()
         yield from self._bearable("random sizes", ranks, dict(zip(symbols, chosen, strict=True)))
         if few:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from onnx import ModelProto
@@ -145,7 +145,11 @@ class SiteProofs:
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome is not Outcome.EQUAL:
                     break
-        return verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
+        verdict = verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
+        definition = site.definition
+        if definition is not None and definition.is_random and not definition.takes_subgraphs:
+            return _judged_as_random(site, verdict)
+        return verdict
 
 
 def _large_constants(site: Site) -> dict[str, Array]:
@@ -159,10 +163,6 @@ def _is_fixed(dims: Open) -> bool:
 
 def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
     """The verdict on a site from one trial. Outputs without elements prove nothing, unless the model has no others."""
-    definition = site.definition
-    draws = definition is not None and definition.is_random and not definition.takes_subgraphs
-    if trial.is_random or (trial.blocked and draws):
-        return _judged_by_structure(site)
     numbers = (trial.cases, trial.rejected, trial.worst_ulps)
     notes = tuple(
         note for note, holds in ((LENIENT, trial.is_lenient), (f"{EMPTY}: {trial.relaxed}", trial.relaxed)) if holds
@@ -176,17 +176,23 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
     return Verdict(Outcome.EQUAL, *numbers, notes=notes)
 
 
-def _judged_by_structure(site: Site) -> Verdict:
-    """A random operator is kept if the same node, with all its attributes, stands in its place."""
+def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
+    """What draws random numbers is kept if the same node, with all its attributes, stands in its place.
+
+    Its results say little: the evaluator draws the same numbers on both sides, and no other runtime draws those.
+    """
+    if verdict.outcome is Outcome.DIFFERENT:
+        return verdict
+    reason = "it draws random numbers, and it is not the same node any more"
     if len(site.after) == 1:
         one, other = site.node, site.after[0]
         attributes = [{a.name: a.SerializeToString() for a in node.attribute} for node in (one, other)]
         connections = [(node.op_type, node.domain, list(node.input), list(node.output)) for node in (one, other)]
-        added = sorted(attributes[1].keys() - attributes[0].keys())
         if connections[0] == connections[1] and attributes[0].items() <= attributes[1].items():
-            notes = (f"attributes have been added: {', '.join(added)}",) if added else ()
-            return Verdict(Outcome.SAME_STRUCTURE, notes=notes)
-    return Verdict(Outcome.UNPROVEN, reason="it draws random numbers, and it is not the same node any more")
+            return replace(verdict, outcome=Outcome.SAME_STRUCTURE, reason="")
+    if verdict.outcome is Outcome.EQUAL:
+        return replace(verdict, notes=(*verdict.notes, f"{reason}; with the same numbers, it computes the same"))
+    return replace(verdict, reason=f"{reason}; {verdict.reason}")
 
 
 def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:

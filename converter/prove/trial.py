@@ -33,8 +33,6 @@ class Trial:
     """The first input on which the sides differ, and how."""
     obstacle: str = ""
     """What kept a side from running at all, or the last reason for which the original rejected an input."""
-    is_random: bool = False
-    """Two runs of the original on equal inputs gave different results."""
     is_lenient: bool = False
     """The original breaks the text of its version, and ran with the clauses relaxed that old exporters broke."""
     relaxed: str = ""
@@ -68,10 +66,10 @@ class Sides:
 def try_sides(sides: Sides, cases: Callable[[], Battery | Sequence[Case]]) -> Trial:
     """Run both sides on every case. Where the original strictly takes none, all is tried again leniently."""
     strict = _Runner(sides, lenient=False).run(cases())
-    if strict.cases or strict.counterexample or strict.is_random or strict.blocked:
+    if strict.cases or strict.counterexample or strict.blocked:
         return strict
     again = _Runner(sides, lenient=True).run(cases())
-    return again if again.cases or again.counterexample or again.is_random else strict
+    return again if again.cases or again.counterexample else strict
 
 
 class _Runner:
@@ -100,11 +98,6 @@ class _Runner:
         trial = self._trial
         try:
             expected = self._original.run(case.values)
-            if not trial.cases:
-                again = self._original.run(case.values)
-                if not all(compare(expected[name], again[name]).equal for name in expected):
-                    trial.is_random = True
-                    raise Enough
         except EvaluationError as error:
             trial.rejected += 1
             trial.obstacle = str(error)

@@ -1,0 +1,205 @@
+"""The inputs that are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import pytest
+from onnx import TypeProto, helper
+
+from converter.dtypes import element_type, numpy_dtype
+from converter.prove.battery import Battery, Case, Enough, Input
+from converter.prove.draw import every_value
+
+
+def tensor(dtype: str, shape: Sequence[int | str | None] | None) -> TypeProto:
+    made: TypeProto = helper.make_tensor_type_proto(element_type(dtype), shape)
+    return made
+
+
+class Taker:
+    """An original that takes what `accepts` says, and gives back what it was given."""
+
+    def __init__(self, accepts: Any = lambda values: True) -> None:
+        self.accepts = accepts
+        self.taken: list[Case] = []
+        self.rejected = 0
+
+    def __call__(self, case: Case) -> list[Any] | None:
+        if not self.accepts(case.values):
+            self.rejected += 1
+            return None
+        self.taken.append(case)
+        return [numpy.shape(value) for value in case.values.values()]
+
+
+def run(*inputs: Input, seed: int = 0, rounding: bool = False, hints: Sequence[int] = (), **taker: Any) -> Taker:
+    made = Taker(**taker)
+    Battery(inputs, [seed], rounding=rounding, hints=hints).run(made)
+    return made
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    def cases(seed: int) -> list[str]:
+        found = run(Input("x", tensor("float", ["N", 3])), seed=seed)
+        return [
+            repr([case.label, {name: value.tobytes() for name, value in case.values.items()}]) for case in found.taken
+        ]
+
+    assert cases(1) == cases(1)
+    assert cases(1) != cases(2)
+
+
+def test_symbols_stand_for_one_size_in_all_inputs() -> None:
+    found = run(Input("a", tensor("float", ["N", "M"])), Input("b", tensor("float", ["M", "N", 4])))
+    shapes = {(case.values["a"].shape, case.values["b"].shape) for case in found.taken}
+    assert all(a == (b[1], b[0]) and b[2] == 4 for a, b in shapes)
+    assert len(shapes) > 5
+
+
+def test_open_sizes_are_tried_with_nothing_one_and_many() -> None:
+    sizes = {case.values["x"].shape[0] for case in run(Input("x", tensor("float", ["N"]))).taken}
+    assert {0, 1} <= sizes
+    assert max(sizes) > 5
+
+
+def test_fixed_sizes_stay_as_they_are() -> None:
+    assert {case.values["x"].shape for case in run(Input("x", tensor("int32", [2, 0, 3]))).taken} == {(2, 0, 3)}
+
+
+def test_unknown_ranks_are_tried_from_zero_up() -> None:
+    ranks = {case.values["x"].ndim for case in run(Input("x", tensor("float", None))).taken}
+    assert ranks == {0, 1, 2, 3, 4, 5}
+
+
+def test_unknown_sizes_are_broadcast_too() -> None:
+    found = run(Input("a", tensor("float", [None, None])), Input("b", tensor("float", [None, None])))
+    shapes = {(case.values["a"].shape, case.values["b"].shape) for case in found.taken}
+    assert any(a == b for a, b in shapes)
+    assert any(1 in a and 1 not in b for a, b in shapes)
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "float16", "bfloat16"])
+def test_floats_include_every_kind_of_trouble(dtype: str) -> None:
+    values = numpy.concatenate(
+        [case.values["x"].reshape(-1).astype(numpy.float64) for case in run(Input("x", tensor(dtype, [5]))).taken]
+    )
+    assert numpy.isnan(values).any()
+    assert {numpy.inf, -numpy.inf, 0.0, 1.0} <= set(values.tolist())
+    assert (numpy.signbit(values) & (values == 0)).any()
+    assert numpy.abs(values[numpy.isfinite(values)]).max() > 1e4
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64", "int16"])
+def test_integers_include_their_extremes(dtype: str) -> None:
+    limits = numpy.iinfo(numpy_dtype(dtype))
+    values = {value for case in run(Input("x", tensor(dtype, [5]))).taken for value in case.values["x"].tolist()}
+    assert {limits.min, limits.max, 0} <= values
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float8e5m2", "int4", "bool"])
+def test_every_value_of_a_small_dtype_is_tried(dtype: str) -> None:
+    expected = every_value(dtype)
+    assert expected is not None
+    seen = {value.tobytes() for case in run(Input("x", tensor(dtype, [3, 7]))).taken for value in case.values["x"].flat}
+    assert seen >= {value.tobytes() for value in expected}
+
+
+def test_every_pair_of_bytes_is_tried_where_sizes_are_open() -> None:
+    found = run(Input("a", tensor("int8", ["N"])), Input("b", tensor("int8", ["N"])))
+    pairs = {(int(a), int(b)) for case in found.taken for a, b in zip(case.values["a"], case.values["b"], strict=True)}
+    assert len(pairs) == 1 << 16
+
+
+def test_every_pair_of_bytes_is_tried_within_one_input() -> None:
+    found = run(Input("x", tensor("uint8", ["N", "M"])))
+    rows = {tuple(row) for case in found.taken for row in case.values["x"].tolist() if len(row) == 2}
+    columns = {tuple(row) for case in found.taken for row in case.values["x"].T.tolist() if len(row) == 2}
+    assert len(rows) == len(columns) == 1 << 16
+
+
+def test_all_combinations_of_few_booleans_are_tried() -> None:
+    found = run(Input("a", tensor("bool", [2])), Input("b", tensor("bool", [2, 2])))
+    seen = {(case.values["a"].tobytes(), case.values["b"].tobytes()) for case in found.taken}
+    assert len(seen) == 64
+
+
+def test_what_is_rejected_is_redrawn_from_narrower_ranges() -> None:
+    def is_an_index(values: Any) -> bool:
+        return bool(((values["x"] >= 0) & (values["x"] < 2)).all())
+
+    found = run(Input("x", tensor("int64", [4])), accepts=is_an_index)
+    assert found.taken
+    assert found.rejected
+
+
+def test_steering_inputs_stay_small() -> None:
+    found = run(Input("x", tensor("float", [3, 4])), Input("shape", tensor("int64", [2]), directs=True))
+    assert all(numpy.abs(case.values["shape"]).max() <= 12 for case in found.taken)
+    assert any(case.values["shape"].tolist() == [3, 4] for case in found.taken)
+
+
+def test_single_numbers_stay_small_where_sizes_follow_from_values() -> None:
+    made = Taker()
+
+    def arange(case: Case) -> list[Any]:
+        assert abs(float(case.values["limit"])) < 1000, "this would make a tensor of that size"
+        made(case)
+        return [(max(0, int(case.values["limit"])),)]
+
+    Battery([Input("limit", tensor("int64", []))], [0]).run(arange)
+    assert len(made.taken) > 5
+
+
+def test_an_example_is_tried_first() -> None:
+    example = numpy.array([5, 7], dtype=numpy.int64)
+
+    def is_the_example(values: Any) -> bool:
+        return bool((values["axes"] == example).all())
+
+    found = run(Input("axes", tensor("int64", [2]), directs=True, example=example), accepts=is_the_example)
+    assert found.taken
+    assert not found.rejected or found.taken[0].values["axes"] is example
+
+
+def test_hints_are_sizes_to_guess() -> None:
+    found = run(Input("x", tensor("float", ["N", "C"])), hints=[12], accepts=lambda values: values["x"].shape[1] == 12)
+    assert found.taken
+
+
+def test_a_battery_gives_up_on_an_original_that_takes_nothing() -> None:
+    found = run(Input("x", tensor("float", None)), accepts=lambda values: False)
+    assert not found.taken
+    assert found.rejected < 1000
+
+
+def test_rounding_sites_get_one_sign_per_tensor() -> None:
+    found = run(Input("x", tensor("float", [4, 5])), rounding=True)
+    for case in found.taken:
+        values = case.values["x"][numpy.isfinite(case.values["x"])]
+        assert "integral" in case.label or (values > 0).all() or (values < 0).all()
+
+
+def test_sequences_and_optionals_are_drawn() -> None:
+    sequence = helper.make_sequence_type_proto(tensor("float", ["N"]))
+    optional = helper.make_optional_type_proto(tensor("float", ["N"]))
+    found = run(Input("s", sequence), Input("o", optional))
+    assert {len(case.values["s"]) for case in found.taken} >= {0, 2}
+    assert any(case.values["o"] is None for case in found.taken)
+    assert any(case.values["o"] is not None for case in found.taken)
+
+
+def test_an_attempt_ends_the_battery_when_it_has_enough() -> None:
+    count = 0
+
+    def attempt(case: Case) -> list[Any]:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise Enough
+        return [()]
+
+    Battery([Input("x", tensor("float", [2]))], [0]).run(attempt)
+    assert count == 3

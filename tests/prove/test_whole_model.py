@@ -1,0 +1,105 @@
+"""Two models side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import onnx
+import pytest
+
+from converter.prove import Outcome, prove_models
+from tests.prove.conversions import model
+
+REDUCED = "g (float[N, M] x) => (float[N] y, float[M] z) { y = ReduceMin <axes = [1], keepdims = 0> (x) %s }"
+
+
+def test_equal_models_are_equal_on_as_many_runs_as_asked_for() -> None:
+    one = model(REDUCED % "z = ReduceMax <axes = [0], keepdims = 0> (x)", 13)
+    other = model(REDUCED % "z = ReduceMax <axes = [-2], keepdims = 0> (x)", 13)
+    found = prove_models(one, other, runs=4)
+    assert found.is_equal
+    assert found.runs == 4
+
+
+def test_the_first_output_that_differs_is_named() -> None:
+    one = model(REDUCED % "z = ReduceMax <axes = [0], keepdims = 0> (x)", 13)
+    other = model(REDUCED % "z = ReduceSum <keepdims = 0> (x, a) a = Constant <value_ints = [0]> ()", 13)
+    other.graph.node.insert(0, other.graph.node.pop(2))
+    found = prove_models(one, other)
+    assert found.outcome is Outcome.DIFFERENT
+    assert "output 'z' at index" in found.sentence
+
+
+def test_given_inputs_are_used_as_they_are() -> None:
+    one = model("g (float[N] x) => (float[N] y) { y = Relu (x) }", 13)
+    other = model("g (float[N] x) => (float[N] y) { y = Identity (x) }", 13)
+    positive = {"x": numpy.array([1, 2], dtype=numpy.float32)}
+    assert prove_models(one, other, inputs=positive).is_equal
+    found = prove_models(one, other, inputs={"x": -positive["x"]})
+    assert found.sentence.startswith("the given inputs: output 'y' at index [0] 0.0 became -1.0")
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_given_inputs_that_the_first_model_rejects_prove_nothing() -> None:
+    one = model("g (float[N] x) => (float[N] y) { y = Relu (x) }", 13)
+    found = prove_models(one, one, inputs={"x": numpy.zeros((2, 2), numpy.float32)})
+    assert found.outcome is Outcome.UNPROVEN
+    assert "did not run on the given inputs" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ("g (float[N] z) => (float[N] y) { y = Relu (z) }", "input 'x' is missing in the second model"),
+        ("g (double[N] x) => (double[N] y) { y = Relu (x) }", "input 'x' is tensor(float) in the first model and"),
+        ("g (float[N] x) => (float[N] z) { z = Relu (x) }", "output 'y' is missing in the second model"),
+        ("g (float[N, 3] x) => (float[N] y) { y = Relu (x) }", "input 'x' has shape ['N'] in the first model and"),
+    ],
+)
+def test_models_of_other_interfaces_are_not_run(other: str, sentence: str) -> None:
+    found = prove_models(model("g (float[N] x) => (float[N] y) { y = Relu (x) }", 13), model(other, 13))
+    assert found.outcome is Outcome.DIFFERENT
+    assert sentence in found.sentence
+    assert found.runs == 0
+
+
+def test_token_ids_are_redrawn_until_the_model_takes_them() -> None:
+    text = "g (int64[B, T] ids, float[5, 2] table) => (float[B, T, 2] y) { y = Gather (table, ids) }"
+    found = prove_models(model(text, 11), model(text, 13))
+    assert found.is_equal
+    assert found.runs == 3
+
+
+def test_a_rounding_bound_may_be_given() -> None:
+    one = model("g (double[N] x) => (double[N] y) { y = Identity (x) }", 13)
+    other = model("g (double[N] x) => (double[N] y) { t = Exp (x) y = Log (t) }", 13)
+    inputs = {"x": numpy.linspace(0.1, 3.0, 50)}
+    exact, bounded = prove_models(one, other, inputs=inputs), prove_models(one, other, inputs=inputs, ulps=8)
+    assert exact.outcome is Outcome.DIFFERENT
+    assert exact.worst_ulps > 0
+    assert bounded.is_equal
+    assert bounded.worst_ulps == exact.worst_ulps
+
+
+def test_files_and_their_external_data_are_read(tmp_path: Path) -> None:
+    text = "g (float[N, 2] x) => (float[N, 2] y) <float[2] w = {1, 2}> { y = Add (x, w) }"
+    paths = []
+    for name, opset in (("a", 13), ("b", 14)):
+        made = model(text, opset)
+        folder = tmp_path / name
+        folder.mkdir()
+        made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(numpy.array([1, 2], numpy.float32), "w"))
+        path = folder / "model.onnx"
+        onnx.save(made, path, save_as_external_data=True, size_threshold=0, location="w.bin")
+        paths.append(path)
+    assert prove_models(*paths).is_equal
+    content = (tmp_path / "b" / "w.bin").read_bytes()
+    (tmp_path / "b" / "w.bin").write_bytes(content[:-1] + b"\x41")
+    assert prove_models(*paths).outcome is Outcome.DIFFERENT
+
+
+def test_initializers_with_defaults_need_not_be_given() -> None:
+    text = """<ir_version: 3, opset_import: ["": 8]>
+        g (float[N] x, float[1] w) => (float[N] y) <float[1] w = {2}> { y = Mul (x, w) }"""
+    assert prove_models(model(text), model(text)).is_equal
