@@ -11,6 +11,7 @@ import numpy
 from numpy.typing import NDArray
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
+from converter.dtypes import type_string
 from converter.history import Definition, OperatorHistory, canonical_domain, history
 from converter.prove.function_attributes import attribute_bindings, refers, resolved
 from converter.prove.scopes import (
@@ -118,11 +119,20 @@ class Site:
         return dims is not None and elements([dim for dim in dims if isinstance(dim, int)]) > EMBEDDED
 
     def example(self, name: str) -> Array | None:
-        """The default value of an initializer that the caller may override."""
+        """The default value of an initializer that the caller may override, or what looks like the output's shape."""
         tensor = self.overridable.get(name)
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+        if tensor is None:
+            return self._shape_of_output(name)
+        if tensor.data_location == TensorProto.EXTERNAL:
             return None
         return numpy.asarray(numpy_helper.to_array(tensor))
+
+    def _shape_of_output(self, name: str) -> Array | None:
+        """For a vector of integers, as long as the first output has dimensions: these, an open one as -1."""
+        kind, wanted = self.types.get(name), next(iter(self.declared.values()), None)
+        if kind is None or wanted is None or type_string(kind) != "tensor(int64)" or self.dims[name] != (len(wanted),):
+            return None
+        return numpy.array([size if isinstance(size, int) else -1 for size in wanted])
 
     @cached_property
     def shared(self) -> Mapping[str, TensorProto | NodeProto]:
