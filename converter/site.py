@@ -401,9 +401,15 @@ class Site:
         """Whether the scope is a graph; functions have no initializers."""
         return self.scope.takes_initializers
 
-    def initializer(self, tensor: TensorProto, hint: str = "constant") -> str:
-        """The name of a new initializer with a tensor's content, which is not looked at."""
-        return self.scope.initializer(self, tensor, hint)
+    def become_initializer(self, tensor: TensorProto) -> None:
+        """Let the node's one output be an initializer with the tensor's content, which is not looked at."""
+        name = self.node.output[0]
+        if name in self.scope.output_names:
+            # Not every runtime takes an initializer for an output of a graph.
+            self.replace(self.scope.add_initializer(tensor, self.fresh_name("constant")))
+            return
+        self.scope.add_initializer(tensor, name, self.node.doc_string)
+        self.is_replaced = True
 
     def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
         """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_tensor_value_info
@@ -230,18 +231,21 @@ class ScopeWalk:
         definition = history.definition(node.domain, node.op_type, opset)
         if definition is None:
             raise RuntimeError(f"the rule of {site.cell} emits {node.op_type}, which opset {opset} does not have")
-        formals = definition.schema.inputs
-        for position, name in enumerate(node.input):
-            if not name or not formals:
-                continue
-            found = self.facts.type_string(name)
-            allowed = definition.allowed_types(formals[min(position, len(formals) - 1)].type_str)
-            if found is not None and found not in allowed:
-                shown = dtype_of_type(found) or found
-                raise SiteRefused(
-                    Why.DTYPE_NOT_AVAILABLE,
-                    f"this needs {node.op_type} to take {shown}, and at opset {opset} it does not",
-                )
+        for verb, names, formals in (
+            ("take", node.input, definition.schema.inputs),
+            ("give", node.output, definition.schema.outputs),
+        ):
+            for position, name in enumerate(names):
+                if not name or not formals:
+                    continue
+                found = self.facts.type_string(name)
+                allowed = definition.allowed_types(formals[min(position, len(formals) - 1)].type_str)
+                if found is not None and found not in allowed:
+                    shown = dtype_of_type(found) or found
+                    raise SiteRefused(
+                        Why.DTYPE_NOT_AVAILABLE,
+                        f"this needs {node.op_type} to {verb} {shown}, and at opset {opset} it does not",
+                    )
 
     def _check_types(self, leg: Leg, node: NodeProto) -> None:
         for gate in leg.gates:
@@ -286,13 +290,19 @@ class ScopeWalk:
         """Whether the scope is a graph; functions have no initializers."""
         return not isinstance(self.container, FunctionProto)
 
-    def initializer(self, site: Site, tensor: TensorProto, hint: str) -> str:
-        """The name of a new initializer with the tensor's content."""
+    @cached_property
+    def output_names(self) -> frozenset[str]:
+        """The outputs of the graph."""
         assert isinstance(self.container, GraphProto)
-        name = site.fresh_name(hint)
+        return frozenset(info.name for info in self.container.output)
+
+    def add_initializer(self, tensor: TensorProto, name: str, doc_string: str = "") -> str:
+        """Give the graph an initializer with the tensor's content."""
+        assert isinstance(self.container, GraphProto)
         added = self.container.initializer.add()
         added.CopyFrom(tensor)
         added.name = name
+        added.doc_string = added.doc_string or doc_string
         self.facts.register_tensor(added)
         self.walk.trace.scope(self.path).added_initializers.add(name)
         return name
@@ -369,7 +379,7 @@ class ScopeWalk:
             if opset < self.imports.get(domain, opset)
         ):
             return
-        declared = {info.name for info in (*graph.value_info, *graph.output)}
+        declared: set[str] | None = None
         for node in graph.node:
             key = (node.domain, node.op_type)
             if key not in silent:
@@ -377,6 +387,7 @@ class ScopeWalk:
                 silent[key] = history.is_silent(domain, node.op_type, self.target(domain))
             if not silent[key]:
                 continue
+            declared = declared or {info.name for info in (*graph.value_info, *graph.output)}
             for name in node.output:
                 found = self.facts.type_of(name) if name and name not in declared else None
                 if found is not None:

@@ -68,7 +68,7 @@ def other_dtypes_become_initializers(site: Site) -> None:
     if dtype in _FLOATS:
         return
     if site.takes_initializers:
-        site.replace(site.initializer(tensor))
+        site.become_initializer(tensor)
     elif dtype == "bool" or dtype.startswith(("int", "uint")):
         site.replace(_cast_from_doubles(site, numpy_helper.to_array(tensor), dtype))
     else:

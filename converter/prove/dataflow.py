@@ -21,7 +21,8 @@ from converter.trace import subgraphs
 
 def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
     """Where a site of the scope reads, defines or leaves out what it may not; a sentence each."""
-    for name in sorted(pair.trace.added_initializers):
+    replaced = {name for aligned in pair.aligned if aligned.site and not aligned.after for name in aligned.node.output}
+    for name in sorted(pair.trace.added_initializers - replaced):
         if name in pair.mentioned:
             yield f"{pair.path}: the added initializer {name!r} has a name that the original uses"
     for aligned in pair.aligned:
@@ -52,7 +53,7 @@ def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[s
         for name in sorted(_names_inside(node) - inner):
             if name in mentioned:
                 yield f"a subgraph of {describe(node)} defines {name!r}, a name that the original uses elsewhere"
-    for name in sorted((outputs & pair.used) - defined):
+    for name in sorted((outputs & pair.used) - defined - pair.trace.added_initializers):
         yield f"nothing defines its output {name!r}, and something reads it"
 
 

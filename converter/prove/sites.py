@@ -82,9 +82,14 @@ class Site:
     @cached_property
     def outputs(self) -> list[str]:
         """The outputs to compare: those that something in the result reads; where nothing does, those of both sides."""
-        defined = {name for node in self.after for name in node.output}
+        defined = {name for node in self.after for name in node.output} | set(self._initializers)
         common = [name for name in dict.fromkeys(self.node.output) if name and name in defined]
         return [name for name in common if name in self.pair.used] or common
+
+    @property
+    def _initializers(self) -> list[str]:
+        """Those of its outputs that are initializers in the result."""
+        return [name for name in self.node.output if name in self.pair.trace.added_initializers]
 
     @cached_property
     def embedded(self) -> Mapping[str, Array]:
@@ -138,7 +143,7 @@ class Site:
     def shared(self) -> Mapping[str, TensorProto | NodeProto]:
         """The constants that the result reads and other sites may share."""
         defined: set[str] = set(self.reads)
-        read: set[str] = set()
+        read: set[str] = set(self._initializers)
         for node in self.after:
             read |= names_read(node) - defined
             defined.update(node.output)
@@ -158,8 +163,11 @@ class Site:
 
     @property
     def numbers(self) -> list[int]:
-        """The integers in its attributes, and how many outputs it has: sizes may depend on them."""
+        """The integers in its attributes and small constants, and how many outputs it has: sizes may depend on them."""
         found = [len(self.node.output)]
+        for value in self.embedded.values():
+            if value.dtype == numpy.int64:
+                found += [int(value.sum()), *value.reshape(-1)[:8].tolist()]
         for attribute in self.node.attribute:
             found += [attribute.i, *attribute.ints]
         return found

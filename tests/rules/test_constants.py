@@ -48,11 +48,33 @@ def test_a_sparse_constant_becomes_dense_below_11(linear):
 
 @pytest.mark.parametrize("tensor", ["int64[2] {3, 4}", "bool {1}", 'string[1] {"a"}', "uint8[0] {}"])
 def test_below_9_constants_of_other_dtypes_are_initializers(tensor):
-    declared = tensor.split(" ")[0]
-    text = f'<ir_version: 4, opset_import: ["": 9]> g () => ({declared} y) {{ y = Constant <value = {tensor}> () }}'
-    converted = check_converts(text, 8, exact=True)
-    assert [node.op_type for node in converted.graph.node] == ["Identity"]
-    assert len(converted.graph.initializer) == 1
+    declared, values = tensor.split(" ", 1)
+    check_rewrite(
+        f'<ir_version: 4, opset_import: ["": 9]> g () '
+        f"=> (int64[N] y) {{ c = Constant <value = {tensor}> () y = Shape (c) }}",
+        f'<ir_version: 3, opset_import: ["": 8]> g () => (int64[N] y) <{declared} c = {values}> {{ y = Shape (c) }}',
+    )
+
+
+def test_below_9_an_output_of_the_graph_is_no_initializer():
+    check_rewrite(
+        '<ir_version: 4, opset_import: ["": 9]> g () => (int64 y) { y = Constant <value = int64 {3}> () }',
+        '<ir_version: 3, opset_import: ["": 8]> g () '
+        "=> (int64 y) <int64 y_constant = {3}> { y = Identity (y_constant) }",
+    )
+
+
+def test_below_9_constants_in_subgraphs_are_initializers_of_the_subgraph():
+    converted = check_converts(
+        '<ir_version: 4, opset_import: ["": 9]> g (bool c, int64[2] x) => (int64[2] y) { y = If (c) '
+        "<then_branch = t () => (int64[2] u) { a = Constant <value = int64 {3}> () u = Add (x, a) }, "
+        "else_branch = e () => (int64[2] v) { v = Identity (x) }> }",
+        8,
+        exact=True,
+    )
+    then = next(attribute.g for attribute in converted.graph.node[0].attribute if attribute.name == "then_branch")
+    assert [tensor.name for tensor in then.initializer] == ["a"]
+    assert not converted.graph.initializer
 
 
 def test_below_9_constants_in_functions_are_cast_from_doubles():
