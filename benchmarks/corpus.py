@@ -2,9 +2,9 @@
 
     python -m benchmarks.corpus [--up] [--down] [--peer] [--ort] [--only NAME] [--reasons]
 
-Each test's model goes from its own opset to each target, is checked in full by onnx.checker and executed on the shipped inputs;
-the outputs have to be the shipped ones. `--peer` puts onnx.version_converter through the same; `--ort` executes in onnxruntime
-as well, where that implements the opset (7 and later).
+Each test's model goes from its own opset to each target, is checked in full by onnx.checker and executed on the shipped
+inputs; the outputs have to be the shipped ones. `--peer` puts onnx.version_converter through the same; `--ort` executes in
+onnxruntime as well, where that implements the opset (7 and later).
 """
 
 from __future__ import annotations

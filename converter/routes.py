@@ -32,6 +32,12 @@ class Leg:
     rule: Rule | None
     gates: tuple[Gate, ...]
 
+    def is_idle(self, possible_types: frozenset[str]) -> bool:
+        """Whether it does nothing to a node whose values can only have these types."""
+        if self.rule is None or not (self.rule.apply is None or self.rule.for_lost_types):
+            return False
+        return all(gate.lost.isdisjoint(possible_types) for gate in self.gates)
+
 
 @dataclass(frozen=True)
 class Route:
@@ -49,13 +55,7 @@ class Route:
 
         None where nothing remains to be done.
         """
-        legs = tuple(
-            leg
-            for leg in self.legs
-            if leg.rule is None
-            or leg.rule.apply is not None
-            or not all(gate.lost.isdisjoint(possible_types) for gate in leg.gates)
-        )
+        legs = tuple(leg for leg in self.legs if not leg.is_idle(possible_types))
         return replace(self, legs=legs) if legs or self.descend else None
 
 

@@ -7,7 +7,7 @@ named for what happens.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from converter.refusal import Why
@@ -33,6 +33,9 @@ class Rule:
     because: str = ""
     """Why it is right (for `unchanged`), rounds, or refuses."""
 
+    for_lost_types: bool = False
+    """Whether it leaves every site alone that has no value of a type that the far side lacks."""
+
     @property
     def is_exact(self) -> bool:
         return self.ulps == 0
@@ -46,8 +49,15 @@ unchanged = Rule("unchanged", None)
 
 def rounding(rule: RuleLike, *, ulps: int, because: str) -> Rule:
     """The same mathematics with other rounding: within `ulps` of the result's largest magnitude."""
-    named = as_rule(rule)
-    return Rule(named.name, named.apply, ulps=ulps, because=because)
+    return replace(as_rule(rule), ulps=ulps, because=because)
+
+
+def for_lost_types(function: Apply) -> Rule:
+    """A rule that leaves every site alone that has no value of a type that the far side lacks.
+
+    To be said of a function that looks for such dtypes first: most models have none of them, and are spared the look.
+    """
+    return replace(as_rule(function), for_lost_types=True)
 
 
 def refused(why: Why, because: str) -> Rule:
@@ -68,20 +78,26 @@ def in_turn(*rules: RuleLike) -> Rule:
             if rule.apply is not None and not site.is_replaced:
                 rule.apply(site)
 
-    return Rule(", ".join(rule.name for rule in named), apply, ulps=max(rule.ulps for rule in named))
+    return Rule(
+        ", ".join(rule.name for rule in named),
+        apply,
+        ulps=max(rule.ulps for rule in named),
+        for_lost_types=all(rule.for_lost_types for rule in named),
+    )
 
 
 def exact_cast(*dtypes: str, through: str) -> Rule:
     """Sites whose first input has one of `dtypes` compute in the wider dtype `through`; others stay as they are.
 
-    For operators with one type variable whose result is a value of the input dtype whenever the carrier's is.
+    For operators with one type variable whose result is a value of the input dtype whenever the carrier's is; `dtypes`
+    are those that the far side lacks.
     """
 
     def cast_through_carrier(site: Site) -> None:
         if site.dtype(0) in dtypes:
             site.carry(through)
 
-    return Rule(f"cast through {through}", cast_through_carrier)
+    return Rule(f"cast through {through}", cast_through_carrier, for_lost_types=True)
 
 
 def values_travel(*, like: int = 0) -> Rule:
@@ -91,7 +107,7 @@ def values_travel(*, like: int = 0) -> Rule:
     def cast_through_exact_carrier(site: Site) -> None:
         site.carry_if_lost(like=like)
 
-    return Rule("cast through an exact carrier", cast_through_exact_carrier)
+    return Rule("cast through an exact carrier", cast_through_exact_carrier, for_lost_types=True)
 
 
 def as_rule(rule: RuleLike) -> Rule:

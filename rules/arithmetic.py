@@ -7,7 +7,7 @@ Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7:
 from __future__ import annotations
 
 from converter.refusal import Why
-from converter.rule import Step, unchanged
+from converter.rule import Step, for_lost_types, unchanged
 from converter.site import Operators, Site
 from rules.broadcasting import FLOATING, have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_go
@@ -17,6 +17,7 @@ _NARROW = ("int8", "uint8", "int16", "uint16")
 _MIRRORED = {"Add": "Add", "Mul": "Mul"}
 
 
+@for_lost_types
 def narrow_integers_are_computed_wider(site: Site) -> None:
     """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
     dtype = site.dtype(0)
