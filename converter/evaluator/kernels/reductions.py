@@ -54,7 +54,12 @@ def _reduce(call: Call, data: Array, axes: Array | None, reduction: Reduction, i
 
 
 def _over(operation: Any, values: Array, axes: Axes, keepdims: bool, **options: Any) -> Array:
-    """A binary ufunc's reduction, as an array also where it is a scalar."""
+    """A binary ufunc's reduction, as an array also where it is a scalar.
+
+    Over no axes it does nothing by the text; numpy's adds its 0 to -0.
+    """
+    if not axes:
+        return values.astype(options.get("dtype", values.dtype))
     return numpy.asarray(operation.reduce(values, axis=axes, keepdims=keepdims, **options))
 
 
