@@ -11,14 +11,9 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
-from rules.broadcasting import FLOATING
-
-# Per reduced dimension, each block of numbers is summed (and a mean divided) once more; each of these may round the
-# other way. Measured against the largest magnitude this stays within a few units per dimension.
-_PARTIAL_REDUCTION_ULPS = 8
 
 _KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
-"""What reduces one value to itself, so that dimensions can be reduced one by one."""
+"""What reduces one value to itself."""
 
 
 def axes_become_input(site: Site) -> None:
@@ -63,18 +58,8 @@ def axes_count_from_front(site: Site) -> None:
 
 
 def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
-    rank = site.rank(0, because="the axes are computed at run time")
-    dims = site.known_shape(0)
-    # Reshape can be told to mean 0 by 0 from 14 on; from 11 on the branches of If may give different shapes.
-    reshapes = site.target >= 14 or site.target < 11 or (dims is not None and 0 not in dims)
-    if reshapes or site.node.op_type not in _KEEPS_SINGLE_VALUES:
-        _reduce_reshaped(site, axes, rank, is_noop_if_empty)
-    else:
-        _reduce_conditionally(site, axes, rank, is_noop_if_empty)
-
-
-def _reduce_reshaped(site: Site, axes: str, rank: int, is_noop_if_empty: bool) -> None:
     """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
+    rank = site.rank(0, because="the axes are computed at run time")
     op = site.op_at(14)
     is_reduced = _named_dimensions(site, op, axes, rank)
     if not is_noop_if_empty and _may_be_empty(site, axes):
@@ -109,44 +94,3 @@ def _named_dimensions(site: Site, op: Operators, axes: str, rank: int) -> str:
 def _may_be_empty(site: Site, axes: str) -> bool:
     shape = site.shape(axes)
     return not shape or not isinstance(shape[0], int) or shape[0] == 0
-
-
-def _reduce_conditionally(site: Site, axes: str, rank: int, is_noop_if_empty: bool) -> None:
-    """One reduction per dimension, done if the axes name it.
-
-    From the last dimension to the first, so that without keepdims a dimension keeps its number until its turn comes.
-    """
-    operator, keepdims = site.node.op_type, site.attribute("keepdims", 1)
-    if operator == "ReduceMean" and site.dtype(0) not in FLOATING:
-        site.refuse(
-            Why.NO_EQUIVALENT, "a mean of integer means is another number, and the axes are computed at run time"
-        )
-    if operator not in ("ReduceMin", "ReduceMax") and site.dtype(0) in FLOATING:
-        site.rounds(_PARTIAL_REDUCTION_ULPS, "the dimensions are reduced one after the other, each with its rounding")
-    op = site.op
-    reduces_all = None
-    if not is_noop_if_empty and _may_be_empty(site, axes):
-        reduces_all = op.Equal(op.Size(axes), site.scalar(0, "int64"))
-    value = site.input(0)
-    for dimension in reversed(range(rank)):
-        names_it = _contains(site, op, axes, (dimension, dimension - rank))
-        if reduces_all is not None:
-            names_it = op.Or(names_it, reduces_all)
-
-        def reduced(inner: Operators, value: str = value, dimension: int = dimension) -> list[str]:
-            return [getattr(inner, operator)(value, axes=[dimension], keepdims=keepdims)]
-
-        def kept(inner: Operators, value: str = value) -> list[str]:
-            return [inner.Identity(value)]
-
-        value = op.If(names_it, then_branch=site.subgraph(reduced), else_branch=site.subgraph(kept))
-    site.replace(value)
-
-
-def _contains(site: Site, op: Operators, axes: str, numbers: tuple[int, ...]) -> str:
-    """Whether a vector of axes holds one of the numbers. A sum, since over no elements it is 0 (a maximum is not)."""
-    counts = [
-        op.ReduceSum(op.Cast(op.Equal(axes, site.constant_int64([number])), to="int64"), keepdims=0)
-        for number in numbers
-    ]
-    return str(op.Cast(op.Add(*counts), to="bool"))
