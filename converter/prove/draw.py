@@ -7,6 +7,7 @@ gentle ones stay where most operators accept their input; the directing ones are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -108,7 +109,7 @@ class Deck:
 
     def take(self, shape: Shape) -> Array:
         """The next values, as a tensor."""
-        count = int(numpy.prod(shape))
+        count = math.prod(shape)
         if count > 4 * len(self.values):
             rest = self._rng.integers(len(self.values), size=count - len(self.values))
             taken = self._rng.permutation(numpy.concatenate([self.values, self.values[rest]]))
@@ -179,7 +180,7 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
             return rng.random(shape)
         case "ones":
             return numpy.ones(shape)
-    return numpy.arange(1, 1 + int(numpy.prod(shape)))
+    return numpy.arange(1, 1 + math.prod(shape))
 
 
 def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
@@ -203,13 +204,13 @@ def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":
             return numpy.full(shape, min(1, high))
-    return numpy.minimum(numpy.arange(int(numpy.prod(shape))), min(high, 2**31))
+    return numpy.minimum(numpy.arange(math.prod(shape)), min(high, 2**31))
 
 
 def direct(manner: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: numpy.random.Generator) -> Array:
     """A tensor for an input that steers; `sizes` are the dimensions of the first input that does not."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
-    count = int(numpy.prod(shape))
+    count = math.prod(shape)
     bound = max(1, min((size for size in sizes if size), default=2))
     values: Any
     match manner:

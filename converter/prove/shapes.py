@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,9 @@ BEARABLE = 1 << 15
 LONG = 1 << 18
 """The most elements of inputs that hold every pair of values."""
 
+MOST_GUESSED = 24
+"""At most so many different sizes are guessed."""
+
 _UNKNOWN = "?"
 _LENGTH = "the length of a list"
 
@@ -47,17 +51,18 @@ def dims_of(type_proto: TypeProto) -> Dims | None:
 
 def elements(shape: Sequence[int]) -> int:
     """How many elements a tensor of this shape has."""
-    return int(numpy.prod(shape, dtype=numpy.float64))
+    return math.prod(shape)
 
 
-def shrunk(dims: Mapping[str, Dims | None]) -> dict[str, Dims | None]:
-    """Large sizes made small, equal ones alike and different ones differently."""
+def shrunk(dims: Mapping[str, Dims | None], fixed: Collection[int]) -> dict[str, Dims | None]:
+    """Large sizes made small, equal ones alike and different ones differently; `fixed` ones are kept."""
     kept = {size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int) and size <= SMALL}
+    kept.update(fixed)
     renamed: dict[int, int] = {}
     free = (size for size in range(5, 1 << 30) if size not in kept)
 
     def small(size: int | str | None) -> int | str | None:
-        if not isinstance(size, int) or size <= SMALL:
+        if not isinstance(size, int) or size in kept:
             return size
         if size not in renamed:
             renamed[size] = next(free)
@@ -116,7 +121,8 @@ class Layouts:
         self._rng = rng
         self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
-        self._pool = list(dict.fromkeys([1, 2, 3, 4, 6, 8, *(hint for hint in hints if 0 < hint <= 16)]))
+        self._pool = list(dict.fromkeys([1, 2, 3, 4, *self._fixed, *hints, 6, 8]))[:MOST_GUESSED]
+        self._pool = [size for size in self._pool if 0 < size <= BEARABLE]
         self._unranked = [name for name, sizes in dims.items() if sizes is None]
         self._limit = max(LIGHT * 4, _fixed_elements(dims))
 

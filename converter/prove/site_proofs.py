@@ -86,7 +86,8 @@ class SiteProofs:
 
     def _verdict(self, site: Site) -> tuple[Key, Verdict]:
         own = site.dims
-        small = own if is_light(own) else shrunk(own)
+        fixed = {size for value in site.embedded.values() for size in value.shape}
+        small = own if is_light(own) else shrunk(own, fixed)
         key = (site.key, types_key(site.types, small))
         if key not in self._verdicts:
             self._verdicts[key] = self._try_generally(site, small, own, key)
@@ -132,6 +133,7 @@ class SiteProofs:
             alternatives = typings(site)
         except ValueError as error:
             return Verdict(Outcome.UNPROVEN, reason=str(error))
+        hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
         verdicts = []
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
@@ -141,7 +143,7 @@ class SiteProofs:
             for dims in ways:
                 inputs = drawn_inputs(site, left, dims)
                 seed = seed_of(self._seed, key)
-                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0, hints=site.numbers))
+                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0, hints=hints))
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome is not Outcome.EQUAL:
                     break

@@ -11,6 +11,7 @@ import numpy
 from numpy.typing import NDArray
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
+from converter import dtypes
 from converter.dtypes import type_string
 from converter.history import Definition, OperatorHistory, canonical_domain, history
 from converter.prove.function_attributes import attribute_bindings, refers, resolved
@@ -30,8 +31,11 @@ from converter.trace import ConversionTrace
 
 Array = NDArray[Any]
 
-EMBEDDED = 256
-"""Constants of up to so many elements are part of a site; larger ones (weights) are first drawn like other inputs."""
+EMBEDDED = {"int64": 256, "int32": 256, "bool": 256, "string": 256}
+"""Constants of up to so many elements are part of a site. Larger ones (weights) are first drawn like other inputs."""
+
+EMBEDDED_OTHERWISE = 8
+"""The same for all other dtypes."""
 
 
 class Facts(Protocol):
@@ -121,7 +125,10 @@ class Site:
     def _is_large(self, name: str) -> bool:
         found = self.facts.type_of(self.path, name)
         dims = found and dims_of(found)
-        return dims is not None and elements([dim for dim in dims if isinstance(dim, int)]) > EMBEDDED
+        if found is None or dims is None or found.WhichOneof("value") != "tensor_type":
+            return False
+        most = EMBEDDED.get(dtypes.dtype_name(found.tensor_type.elem_type), EMBEDDED_OTHERWISE)
+        return elements([dim for dim in dims if isinstance(dim, int)]) > most
 
     def example(self, name: str) -> Array | None:
         """The default value of an initializer that the caller may override, or what looks like the output's shape."""
@@ -163,9 +170,11 @@ class Site:
 
     @property
     def numbers(self) -> list[int]:
-        """The integers in its attributes and small constants, and how many outputs it has: sizes may depend on them."""
+        """The integers in its attributes, the values and sizes of its small constants, and how many outputs it has:
+        sizes may depend on them."""
         found = [len(self.node.output)]
         for value in self.embedded.values():
+            found += value.shape
             if value.dtype == numpy.int64:
                 found += [int(value.sum()), *value.reshape(-1)[:8].tolist()]
         for attribute in self.node.attribute:
