@@ -192,6 +192,15 @@ def squeezed_axes_become_attribute(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
+def scalar_axes_become_vector(site: Site) -> None:
+    """Below 23 the text leaves the rank of the axes open, and ONNX's own functions pass a scalar."""
+    axes = site.constant_value(1)
+    if axes is not None and axes.ndim == 0:
+        site.set_input(1, site.constant_int64([int(axes)]))
+    elif axes is None and site.shape(1) == []:
+        site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
+
+
 def unsqueezed_axes_become_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
     if constant_axes_become_attribute(site):
@@ -263,7 +272,9 @@ STEPS = [
     Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
     Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
     Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
-    Step("Unsqueeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
+    Step(
+        "Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because="23 says that axes are a 1D tensor"
+    ),
     Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
     Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),

@@ -243,3 +243,12 @@ def test_int4_is_refused_below_21():
         Why.DTYPE_NOT_AVAILABLE,
         "no operator of opset 20 takes int4",
     )
+
+
+def test_scalar_axes_of_unsqueeze_become_a_vector_at_23():
+    check_rewrite(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[2] x) => (float[2, 1] y) <int64 axis = {1}> '
+        "{ y = Unsqueeze (x, axis) }",
+        '<ir_version: 11, opset_import: ["": 23]> g (float[2] x) => (float[2, 1] y) <int64[1] y_axes = {1}> '
+        "{ y = Unsqueeze (x, y_axes) }",
+    )
