@@ -43,10 +43,11 @@ def infinities_lie_beyond_the_finite_numbers(site: Site) -> None:
 def sign_is_a_difference_of_comparisons(site: Site) -> None:
     """1 where it is greater than 0, less 1 where it is less; NaN, on which the text is silent, stays NaN."""
     op, dtype = site.op_at(14), site.dtype(0)
-    value, zero = site.input(0), site.scalar(0, dtype, "zero")
+    value = site.input(0)
     if dtype.startswith("uint"):
         site.replace(op.Cast(op.Cast(value, to="bool"), to=dtype))
         return
+    zero = site.scalar(0, dtype, "zero")
     sign = op.Sub(op.Cast(op.Greater(value, zero), to=dtype), op.Cast(op.Less(value, zero), to=dtype))
     if dtype in FLOATING:
         # Tanh is finite for every number and NaN for NaN, so that this difference is 0 or NaN.
