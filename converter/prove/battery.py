@@ -96,13 +96,21 @@ class _Settled:
 class Battery:
     """The cases for some inputs.
 
-    `rounding`: the comparison is one within a bound. `hints`: numbers that sizes may have to do with.
+    `rounding`: the comparison is one within a bound. `hints`: numbers that sizes may have to do with. `first`: values
+    that are tried before any are drawn.
     """
 
     def __init__(
-        self, inputs: Sequence[Input], seed: Sequence[int], *, rounding: bool = False, hints: Sequence[int] = ()
+        self,
+        inputs: Sequence[Input],
+        seed: Sequence[int],
+        *,
+        rounding: bool = False,
+        hints: Sequence[int] = (),
+        first: Sequence[Case] = (),
     ) -> None:
         self._inputs = inputs
+        self._first = first
         self._rng = numpy.random.default_rng(list(seed))
         self._steering: set[str] = {one.name for one in inputs if one.directs}
         dims = {one.name: dims_of(one.type) for one in inputs}
@@ -113,12 +121,14 @@ class Battery:
         self._rounding = rounding
         self._settled = _Settled()
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
-        first = [EXAMPLE] if any(one.example is not None for one in inputs) else []
-        self._directing = (*first, *DIRECTING, *[MIXED] * (8 if len(self._steering) > 1 else 0))
+        examples = [EXAMPLE] if any(one.example is not None for one in inputs) else []
+        self._directing = (*examples, *DIRECTING, *[MIXED] * (8 if len(self._steering) > 1 else 0))
 
     def run(self, attempt: Attempt) -> None:
         """Try the cases one by one."""
         try:
+            for case in self._first:
+                attempt(case)
             if self._inputs:
                 self._run(attempt)
             else:

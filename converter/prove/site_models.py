@@ -82,10 +82,12 @@ def _bare_type(spelt: str) -> TypeProto:
     return helper.make_tensor_type_proto(dtypes.element_type(dtype), None)
 
 
-def drawn_inputs(site: Site, types: Mapping[str, TypeProto], dims: Mapping[str, Dims | None]) -> list[Input]:
-    """The inputs of a site as the battery draws them, with the given types and dimensions."""
+def drawn_inputs(
+    site: Site, types: Mapping[str, TypeProto], dims: Mapping[str, Dims | None], seen: Mapping[str, Array]
+) -> list[Input]:
+    """The inputs of a site as the battery draws them, with these types and dimensions; `seen` are values of them."""
     return [
-        Input(name, _with_dims(kind, dims[name]), _directs(site, name, kind), site.example(name))
+        Input(name, _with_dims(kind, dims[name]), _directs(site, name, kind), seen.get(name, site.example(name)))
         for name, kind in types.items()
     ]
 

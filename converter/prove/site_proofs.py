@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from onnx import ModelProto
 
 from converter.history import display_domain
-from converter.prove.battery import Battery
+from converter.prove.battery import Battery, Case
 from converter.prove.certificate import Outcome, SiteRecord
 from converter.prove.shapes import Dims, is_bearable, is_light, shrunk
 from converter.prove.signature import Key, array_key, seed_of, types_key
 from converter.prove.site_models import drawn_inputs, site_models, typings
 from converter.prove.sites import Array, Site
 from converter.prove.trial import Sides, Trial, try_sides
+from converter.prove.whole_run import WholeRun
+from converter.trace import GRAPH_PATH
 
 Open = Mapping[str, Dims | None]
 """The dimensions of the inputs, as far as they are known."""
+
+NOTHING: Mapping[str, Any] = {}
 
 EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
 LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
@@ -47,6 +52,7 @@ class SiteProofs:
         """None: sites of this key must be looked at one by one, at their own shapes and constants."""
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes: set[tuple[str, int]] = set()
+        self._whole_run: WholeRun | None = None
 
     @property
     def records(self) -> list[SiteRecord]:
@@ -103,8 +109,18 @@ class SiteProofs:
             if verdict.outcome is Outcome.UNPROVEN and site.declared:
                 # What the model declares may be wrong; it must not hide that the sides differ.
                 verdict = self._try(site, [own], constants, own_key)
+            if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
+                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, own_key, seen=seen)
             self._verdicts[own_key] = verdict
         return own_key, verdict
+
+    def _seen(self, site: Site, constants: Mapping[str, Array]) -> Mapping[str, Array]:
+        """What a site of the graph reads in a run of the whole original model; nothing where that cannot be had."""
+        names = [name for name in site.types if name not in constants]
+        if site.path != GRAPH_PATH or not names:
+            return {}
+        self._whole_run = self._whole_run or WholeRun(self._original, site.facts.base_dir, self._seed)
+        return self._whole_run.tensors(names)
 
     def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
         """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
@@ -125,7 +141,9 @@ class SiteProofs:
         ways: Sequence[Open],
         constants: Mapping[str, Array],
         key: Key,
-        declared: Open | None = None,
+        *,
+        declared: Open = NOTHING,
+        seen: Mapping[str, Array] = NOTHING,
     ) -> Verdict:
         if not site.outputs:
             return Verdict(Outcome.UNUSED)
@@ -138,12 +156,15 @@ class SiteProofs:
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
             outputs = [(name, name) for name in site.outputs]
-            sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared or {}, base_dir=site.facts.base_dir)
+            sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
             left = {name: kind for name, kind in types.items() if name not in constants}
             for dims in ways:
-                inputs = drawn_inputs(site, left, dims)
-                seed = seed_of(self._seed, key)
-                trial = try_sides(sides, partial(Battery, inputs, seed, rounding=site.ulps > 0, hints=hints))
+                inputs = drawn_inputs(site, left, dims, seen)
+                first = [Case("as in a run of the whole model", seen)] if seen else []
+                battery = partial(
+                    Battery, inputs, seed_of(self._seed, key), rounding=site.ulps > 0, hints=hints, first=first
+                )
+                trial = try_sides(sides, battery)
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome is not Outcome.EQUAL:
                     break
@@ -157,6 +178,10 @@ class SiteProofs:
 def _large_constants(site: Site) -> dict[str, Array]:
     found = {name: site.constant(name) for name in site.types}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _sizes(seen: Mapping[str, Array]) -> Open:
+    return {name: value.shape for name, value in seen.items()}
 
 
 def _is_fixed(dims: Open) -> bool:

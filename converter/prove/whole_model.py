@@ -75,7 +75,7 @@ def prove_models(
     )
 
     def cases() -> Battery | Sequence[Case]:
-        return given or Battery(_drawn_inputs(one, other), [seed])
+        return given or Battery(model_inputs(one, other), [seed])
 
     return _result(try_sides(sides, cases), is_given=given is not None)
 
@@ -138,10 +138,11 @@ def _type_difference(one: TypeProto, other: TypeProto) -> str:
     return ""
 
 
-def _drawn_inputs(one: ModelProto, other: ModelProto) -> list[Input]:
-    hints = {info.name: info.type for info in other.graph.input}
+def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Input]:
+    """The inputs of a model to be drawn; `other`, a model of the same interface, may know more of their shapes."""
+    hints = {info.name: info.type for info in (other or model).graph.input}
     drawn = []
-    for info in required_inputs(one):
+    for info in required_inputs(model):
         kind = _merged(info.type, hints[info.name])
         dims = dims_of(kind)
         directs = dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)

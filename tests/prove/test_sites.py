@@ -108,6 +108,32 @@ def test_where_types_are_not_known_every_possible_one_is_tried() -> None:
     assert "the dtype is not known, and one differs" in certificate.sites[0].reason
 
 
+class NoSizes(KnownFacts):
+    """Facts of a model whose ranks are known and no sizes."""
+
+    def type_of(self, path: str, name: str) -> TypeProto | None:
+        found = super().type_of(path, name)
+        if found is None:
+            return None
+        rank = len(found.tensor_type.shape.dim)
+        return helper.make_tensor_type_proto(found.tensor_type.elem_type, [None] * rank)
+
+    def constant(self, path: str, name: str) -> NDArray[Any] | None:
+        return None
+
+
+def test_sizes_that_cannot_be_guessed_are_taken_from_a_run_of_the_whole_model() -> None:
+    text = """g (float[1, 14, 9, 9] x, float[14, 2, 5, 4] w) => (y) {
+        a = Neg (x)
+        b = Neg (w)
+        y = Conv <kernel_shape = [5, 4], group = 7> (a, b)
+    }"""
+    made = restamped(text, (10, 11))
+    certificate = prove_conversion(made.original, made.result, made.trace, NoSizes(made.original))
+    assert certificate.is_proven, certificate.summary()
+    assert certificate.cases > 10
+
+
 def test_an_unknown_type_follows_from_that_of_another_input() -> None:
     class HalfKnown(KnownFacts):
         def type_of(self, path: str, name: str) -> TypeProto | None:
