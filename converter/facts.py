@@ -404,6 +404,13 @@ class ScopeFacts:
             if not passed_on[key] and called_function_key(node) not in self.model.functions:
                 yield from map(self._type_strings.get, filter(None, node.output))
 
+    def parameter_behind(self, name: str) -> str:
+        """The function's parameter that is the value of a Constant; "" where that is not so."""
+        node = self._producers.get(name)
+        if node is None or node.input:
+            return self.parent.parameter_behind(name) if node is None and self.parent else ""
+        return next((attribute.ref_attr_name for attribute in node.attribute if attribute.ref_attr_name), "")
+
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""
         if self._is_known(name):

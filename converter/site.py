@@ -272,8 +272,19 @@ class Site:
         return self.cell.landing_opset
 
     def constant_value(self, value: str | int) -> Array | None:
-        """The value of an input, by name or position, if it is constant; None otherwise."""
-        return self.scope.facts.constant(self._name(value))
+        """The value of an input, by name or position, if it is constant; None otherwise.
+
+        Refuses where it is a function's parameter, and hence constant at each call.
+        """
+        name = self._name(value)
+        found = self.scope.facts.constant(name)
+        parameter = self.scope.facts.parameter_behind(name) if found is None else ""
+        if parameter:
+            self.refuse(
+                Why.ATTRIBUTE_REFERENCE,
+                f"the value of {name!r} is the function's parameter {parameter}, which is only known at each call",
+            )
+        return found
 
     def dtype(self, value: str | int) -> str:
         """The dtype of a tensor, by name or input position: "float". Refuses where it is not known."""

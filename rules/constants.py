@@ -9,6 +9,8 @@ Shape            13: +bfloat16 · 15: +start +end
 
 from __future__ import annotations
 
+import math
+
 import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
@@ -19,7 +21,7 @@ from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Site
-from rules.counting import iota
+from rules.counting import LARGEST_TABLE, iota
 
 _FLOATS = ("float", "double", "float16")
 _END = 2**63 - 1
@@ -131,7 +133,7 @@ def diagonal_is_compared(site: Site) -> None:
     dtype = dtype_name(site.attribute("dtype")) if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
     shape = site.known_shape(0)
-    if shape is not None and len(shape) == 2:
+    if shape is not None and len(shape) == 2 and math.prod(shape) <= LARGEST_TABLE:
         rows, columns = shape
         diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
         site.replace(site.constant(diagonal, "diagonal"))

@@ -15,6 +15,10 @@ from converter.site import Operators, Site
 _FLOATS = ("float", "double", "float16", "bfloat16")
 
 
+LARGEST_TABLE = 1 << 22
+"""Tables of more elements are computed at run time rather than stored."""
+
+
 def iota(site: Site, op: Operators, count: str) -> str:
     """The numbers 0, 1, ... up to `count`, an int64 scalar, exclusive. `op` writes for opset 11 or later."""
     return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))

@@ -14,7 +14,7 @@ from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import gather_within
-from rules.counting import iota
+from rules.counting import LARGEST_TABLE, iota
 from rules.shapes import reshape_exactly
 
 
@@ -107,7 +107,7 @@ def triangle_is_selected(site: Site) -> None:
     dims = site.shape(0)
     is_upper = site.attribute("upper", 1)
     rows, columns = (None, None) if dims is None else dims[-2:]
-    if isinstance(rows, int) and isinstance(columns, int):
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST_TABLE:
         distances = numpy.arange(columns, dtype=numpy.int64) - numpy.arange(rows, dtype=numpy.int64)[:, None]
         if k is not None:
             kept = distances >= k.reshape(()) if is_upper else distances <= k.reshape(())

@@ -5,6 +5,7 @@ Where  9: born · 16: +bfloat16
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 import numpy
@@ -13,7 +14,7 @@ from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import gather_within
 from rules.broadcasting import FLOATING, common_shape, tile_onto
-from rules.counting import iota
+from rules.counting import LARGEST_TABLE, iota
 from rules.shapes import reshape_exactly
 
 _NARROW = frozenset(["int8", "uint8", "int16", "uint16"])
@@ -57,9 +58,9 @@ def _gather(site: Site) -> None:
         condition, first, second = tiled
     # Integers multiply from opset 6 on; a double holds every number of an element, too.
     number = "int64" if site.target >= 6 else "double"
-    if target is not None and all(isinstance(dim, int) for dim in target):
-        sizes = [int(dim or 0) for dim in target]
-        count = int(numpy.prod(sizes, dtype=numpy.int64))
+    sizes = [dim for dim in target or () if isinstance(dim, int)]
+    count = math.prod(sizes)
+    if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:
         size = site.scalar(count, number, "size")
         numbers = site.constant(numpy.arange(count, 2 * count).reshape(sizes).astype(_NUMPY[number]), "numbers")
     else:

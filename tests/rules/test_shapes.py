@@ -252,3 +252,15 @@ def test_scalar_axes_of_unsqueeze_become_a_vector_at_23():
         '<ir_version: 11, opset_import: ["": 23]> g (float[2] x) => (float[2, 1] y) <int64[1] y_axes = {1}> '
         "{ y = Unsqueeze (x, y_axes) }",
     )
+
+
+def test_axes_that_are_a_parameter_of_a_function_become_an_attribute_at_each_call():
+    converted = check_converts(
+        '<ir_version: 10, opset_import: ["": 18, "f": 1]> g (float[A, 1, 3] x, float[1, B] z) '
+        "=> (float[P, Q] y, float[B] w) { y = f.squeezed <axes = [1]> (x) w = f.squeezed <axes = [0]> (z) } "
+        '<domain: "f", opset_import: ["": 18]> squeezed <axes> (x) => (y) '
+        "{ a = Constant <value_ints: ints = @axes> () y = Squeeze (x, a) }",
+        9,
+        exact=True,
+    )
+    assert [[node.op_type for node in function.node] for function in converted.functions] == [["Squeeze"], ["Squeeze"]]
