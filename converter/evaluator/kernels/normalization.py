@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from converter.dtypes import numpy_dtype
 from converter.evaluator.kernels.axes import distinct_axes, nonnegative_axis
+from converter.evaluator.kernels.means import mean
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -57,13 +58,13 @@ def layer_normalization(
 ) -> Array | tuple[Array | None, Array | None, Array | None]:
     axes = _trailing_axes(call, x)
     _check_broadcast_to_x(call, x, scale, b)
-    normalized, mean, deviation = _standardized(x.astype(_stage_dtype(call)), axes, call.attributes["epsilon"])
+    normalized, average, deviation = _standardized(x.astype(_stage_dtype(call)), axes, call.attributes["epsilon"])
     y = as_dtype(normalized, x.dtype) * scale
     if b is not None:
         y = y + b
     if call.output_count == 1:
         return y
-    return y, mean, numpy.reciprocal(deviation)
+    return y, average, numpy.reciprocal(deviation)
 
 
 @kernel("RMSNormalization", since=(23,))
@@ -135,12 +136,12 @@ def _check_broadcast_to_x(call: Call, x: Array, scale: Array, b: Array | None) -
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
-    return as_dtype(widened(x).mean(axis=axes, keepdims=True), x.dtype)
+    return as_dtype(mean(widened(x), axes, keepdims=True), x.dtype)
 
 
 def _standardized(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
     """Zero mean and unit variance along `axes`; also the mean and the standard deviation, all in x's dtype."""
-    mean = _mean(x, axes)
-    centred = x - mean
+    average = _mean(x, axes)
+    centred = x - average
     deviation = numpy.asarray(numpy.sqrt(_mean(numpy.square(centred), axes) + x.dtype.type(epsilon)))
-    return centred / deviation, mean, deviation
+    return centred / deviation, average, deviation

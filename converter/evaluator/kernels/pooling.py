@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.means import mean
 from converter.evaluator.kernels.numeric import as_dtype, smallest, widened
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.windows import Windows, kernel_windows, spatial_shape
@@ -58,7 +59,7 @@ def global_max_pool(call: Call, x: Array) -> Array:
 @kernel("GlobalAveragePool", since=(1, 22))
 def global_average_pool(call: Call, x: Array) -> Array:
     spatial_shape(call, x)
-    return as_dtype(widened(x).mean(axis=_spatial_axes(x), keepdims=True), x.dtype)
+    return as_dtype(mean(widened(x), _spatial_axes(x), keepdims=True), x.dtype)
 
 
 @kernel("GlobalLpPool", since=(1, 2, 22))
