@@ -115,7 +115,10 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     bounds = []
     for bound, least in ((starts, zero), (ends, op.Neg(is_backward))):
         from_front = op.Add(bound, op.Mul(sizes, op.Cast(op.Less(bound, zero), to="double")))
-        bounds.append(op.Min(op.Max(from_front, least), last))
+        # Not below the least, not above the last. Min and Max of old opsets take one shape only, and few runtimes
+        # have them for doubles; a bound too large to be a difference without rounding is above the last all the same.
+        raised = op.Add(least, op.Relu(op.Sub(from_front, least)))
+        bounds.append(op.Sub(last, op.Relu(op.Sub(last, raised))))
     first, stop = bounds
     counts = op.Relu(op.Ceil(op.Div(op.Sub(stop, first), steps)))
     value = site.input(0)
