@@ -11,9 +11,13 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
+from rules.broadcasting import FLOATING
 
 _KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
 """What reduces one value to itself."""
+
+_STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
+"""What adds to a 0, which makes 0 of -0."""
 
 
 def axes_become_input(site: Site) -> None:
@@ -62,8 +66,9 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     rank = site.rank(0, because="the axes are computed at run time")
     op = site.op_at(14)
     is_reduced = _named_dimensions(site, op, axes, rank)
-    if not is_noop_if_empty and _may_be_empty(site, axes):
-        is_reduced = op.Or(is_reduced, op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")))
+    is_empty = op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")) if _may_be_empty(site, axes) else ""
+    if is_empty and not is_noop_if_empty:
+        is_reduced = op.Or(is_reduced, is_empty)
     sizes, one = op.Shape(site.input(0)), site.scalar(1, "int64", "one")
     pairs = [op.Where(is_reduced, one, sizes), op.Where(is_reduced, sizes, one)]
     second = site.constant_int64([1])
@@ -75,7 +80,12 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
         doubled = op.ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
     else:
         doubled = op.Reshape(site.input(0), shape, allowzero=1)
-    reduced = site.copy(doubled, axes=[2 * position + 1 for position in range(rank)], keepdims=0)
+    doubled_axes = [2 * position + 1 for position in range(rank)]
+    reduced = site.copy(doubled, axes=doubled_axes, keepdims=0)
+    if is_empty and is_noop_if_empty and site.node.op_type in _STARTS_AT_0 and site.dtype(0) in FLOATING:
+        # A sum over no axes is no sum, and -0 stays what it is, as the greatest of single values does.
+        same = site.op.ReduceMax(doubled, axes=doubled_axes, keepdims=0)
+        reduced = op.Where(is_empty, same, reduced)
     if not keepdims:
         kept = op.Compress(sizes, op.Not(is_reduced), axis=0)
         reduced = op.Reshape(reduced, kept, allowzero=1)

@@ -1,0 +1,77 @@
+"""Pow across its versions: exponents of another dtype, integer bases."""
+
+import pytest
+
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal, check_rewrite
+
+
+def test_a_constant_exponent_takes_the_dtype_of_the_base():
+    check_rewrite(
+        '<ir_version: 7, opset_import: ["": 12]> g (float[3] x) => (float[3] y) <int64 e = {2}> { y = Pow (x, e) }',
+        '<ir_version: 6, opset_import: ["": 11]> g (float[3] x) => (float[3] y) <float y_exponent = {2}> '
+        "{ y = Pow (x, y_exponent) }",
+    )
+
+
+def test_an_exponent_that_the_base_holds_is_cast():
+    check_rewrite(
+        '<ir_version: 7, opset_import: ["": 12]> g (float[3] x, int16[3] e) => (float[3] y) { y = Pow (x, e) }',
+        '<ir_version: 6, opset_import: ["": 11]> g (float[3] x, int16[3] e) => (float[3] y) '
+        "{ y_Cast = Cast <to: int = 1> (e) y = Pow (x, y_Cast) }",
+    )
+
+
+def test_an_exponent_that_only_double_holds_makes_the_power_round_once_more():
+    text = '<ir_version: 7, opset_import: ["": 12]> g (float[3] x, int32[3] e) => (float[3] y) { y = Pow (x, e) }'
+    check_converts(text, 11)
+    check_refusal(text, 11, Why.ROUNDING, "double", exact=True)
+
+
+def test_an_exponent_that_no_float_holds_is_refused():
+    check_refusal(
+        '<ir_version: 7, opset_import: ["": 12]> g (float[3] x, int64[3] e) => (float[3] y) { y = Pow (x, e) }',
+        11,
+        Why.DTYPE_NOT_AVAILABLE,
+        "int64",
+    )
+
+
+def test_integers_are_raised_by_a_chain_of_products():
+    check_rewrite(
+        '<ir_version: 7, opset_import: ["": 12]> g (int32[3] x) => (int32[3] y) <int64 e = {5}> { y = Pow (x, e) }',
+        '<ir_version: 6, opset_import: ["": 11]> g (int32[3] x) => (int32[3] y) '
+        "{ y_Mul = Mul (x, x) y_Mul_1 = Mul (y_Mul, y_Mul) y = Mul (x, y_Mul_1) }",
+    )
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("shape", ["", "[1, 1, 1]"])
+def test_chains_of_products_wrap_around(exponent, dtype, shape):
+    result = "[N, 3]" if not shape else "[1, N, 3]"
+    check_converts(
+        f'<ir_version: 7, opset_import: ["": 12]> g ({dtype}[N, 3] x) => ({dtype}{result} y) '
+        f"<int64{shape} e = {{{exponent}}}> {{ y = Pow (x, e) }}",
+        11,
+        exact=True,
+    )
+
+
+@pytest.mark.parametrize("initializer", ["", "<int64[3] e = {1, 2, 3}>", "<int64[3] e = {2, 2, 2}>"])
+def test_integers_to_the_power_of_the_run_or_of_several_numbers_are_refused(initializer):
+    check_refusal(
+        f'<ir_version: 7, opset_import: ["": 12]> g (int32[3] x, int64[3] e) => (int32[3] y) {initializer} '
+        "{ y = Pow (x, e) }",
+        11,
+        Why.INPUT_NOT_CONSTANT,
+        "'e'",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_to_the_power_of_floats_are_computed_in_double(dtype):
+    check_converts(
+        f'<ir_version: 7, opset_import: ["": 12]> g ({dtype}[3] x, float[3] e) => ({dtype}[3] y) {{ y = Pow (x, e) }}',
+        11,
+    )
