@@ -7,7 +7,8 @@ LessOrEqual, GreaterOrEqual  12: born · 16: +bfloat16
 
 from __future__ import annotations
 
-from converter.rule import Birth, Step, unchanged
+from converter.refusal import Why
+from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Site
 from rules.broadcasting import FLOATING, onto_one_shape
 from rules.legacy_broadcast import broadcast_step
@@ -69,6 +70,8 @@ def strings_are_numbered(site: Site) -> None:
     """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
     if site.dtype(0) != "string":
         return
+    if site.target < 11:
+        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which brings Unique, no operator tells strings apart")
     op = site.op
     flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
     _, _, numbers, _ = op.Unique(op.Concat(*flat, axis=0), outputs=4, sorted=0)
@@ -97,6 +100,8 @@ STEPS = [
     broadcast_step("Equal", 1, mirrored="Equal"),
     Step("Equal", 7, 11, up=unchanged, down=equality_of_floats_is_neither_less_nor_greater),
     Step("Equal", 13, 19, up=unchanged, down=strings_are_numbered),
+    Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),
+    Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
 ]
 
 BIRTHS = [

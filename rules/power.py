@@ -11,7 +11,7 @@ import numpy
 from converter.dtypes import numpy_dtype
 from converter.facts import Array
 from converter.refusal import Why
-from converter.rule import Step, unchanged
+from converter.rule import Step, unchanged, values_travel
 from converter.site import Site
 from rules.broadcasting import FLOATING
 from rules.legacy_broadcast import broadcast_step
@@ -95,4 +95,5 @@ STEPS = [
     broadcast_step("Pow", 1),
     Step("Pow", 7, 12, up=unchanged, down=exponent_takes_the_dtype_of_the_base, because=_MIXED),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
+    Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

@@ -75,3 +75,11 @@ def test_integers_to_the_power_of_floats_are_computed_in_double(dtype):
         f'<ir_version: 7, opset_import: ["": 12]> g ({dtype}[3] x, float[3] e) => ({dtype}[3] y) {{ y = Pow (x, e) }}',
         11,
     )
+
+
+def test_a_bfloat16_exponent_travels_in_float_below_15():
+    check_converts(
+        '<ir_version: 8, opset_import: ["": 15]> g (float[3] x, bfloat16[3] e) => (float[3] y) { y = Pow (x, e) }',
+        14,
+        exact=True,
+    )

@@ -1,0 +1,73 @@
+"""Shifts and bitwise operators across their versions and below their births."""
+
+import pytest
+
+from tests.conversion import check_converts, check_rewrite
+
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", SIGNED)
+@pytest.mark.parametrize("to", [27, 17, 10])
+def test_signed_integers_shift_as_unsigned_ones_below_28(direction, dtype, to):
+    check_converts(
+        f'<ir_version: 13, opset_import: ["": 28]> g ({dtype}[2, 1] a, {dtype}[3] b) => ({dtype}[2, 3] y) '
+        f'{{ y = BitShift <direction = "{direction}"> (a, b) }}',
+        to,
+        exact=True,
+    )
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", UNSIGNED)
+@pytest.mark.parametrize("to", [10, 7])
+def test_amounts_of_the_run_are_looked_up_below_11(direction, dtype, to):
+    check_converts(
+        f'<ir_version: 6, opset_import: ["": 11]> g ({dtype}[2, 1] a, {dtype}[3] b) => ({dtype}[2, 3] y) '
+        f'{{ y = BitShift <direction = "{direction}"> (a, b) }}',
+        to,
+        exact=True,
+    )
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("amounts", ["{0, 1, 31}", "{32, 5, 4000000000}"])
+def test_constant_amounts_are_constant_factors_below_11(direction, amounts):
+    check_converts(
+        f'<ir_version: 6, opset_import: ["": 11]> g (uint32[2, 3] a) => (uint32[2, 3] y) <uint32[3] b = {amounts}> '
+        f'{{ y = BitShift <direction = "{direction}"> (a, b) }}',
+        10,
+        exact=True,
+    )
+
+
+def test_a_shift_to_the_right_by_a_constant_is_a_division():
+    check_rewrite(
+        '<ir_version: 6, opset_import: ["": 11]> g (uint64[3] a) => (uint64[3] y) <uint64 b = {4}> '
+        '{ y = BitShift <direction = "RIGHT"> (a, b) }',
+        '<ir_version: 5, opset_import: ["": 10]> g (uint64[3] a) => (uint64[3] y) <uint64 y_power = {16}> '
+        "{ y = Div (a, y_power) }",
+    )
+
+
+@pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
+@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
+@pytest.mark.parametrize("to", [17, 13, 7])
+def test_bits_are_taken_apart_below_18(operator, dtype, to):
+    check_converts(
+        f'<ir_version: 8, opset_import: ["": 18]> g ({dtype}[2, 1] a, {dtype}[3] b) => ({dtype}[2, 3] y) '
+        f"{{ y = {operator} (a, b) }}",
+        to,
+        exact=True,
+    )
+
+
+@pytest.mark.parametrize(("dtype", "ones"), [("int16", -1), ("uint8", 255), ("int64", -1), ("uint64", 2**64 - 1)])
+def test_the_complement_is_what_all_bits_exceed_by_below_18(dtype, ones):
+    check_rewrite(
+        f'<ir_version: 8, opset_import: ["": 18]> g ({dtype}[3] x) => ({dtype}[3] y) {{ y = BitwiseNot (x) }}',
+        f'<ir_version: 8, opset_import: ["": 17]> g ({dtype}[3] x) => ({dtype}[3] y) <{dtype} y_ones = {{{ones}}}> '
+        "{ y = Sub (y_ones, x) }",
+    )
