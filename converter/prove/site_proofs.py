@@ -26,6 +26,7 @@ Open = Mapping[str, Dims | None]
 NOTHING: Mapping[str, Any] = {}
 
 EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
+OWN_SIZES = "only with the model's own sizes, constants and declared shapes; with others they would differ"
 LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
 
 
@@ -48,8 +49,7 @@ class SiteProofs:
         self._original = original
         self._result = result
         self._seed = seed
-        self._verdicts: dict[Key, Verdict | None] = {}
-        """None: sites of this key must be looked at one by one, at their own shapes and constants."""
+        self._verdicts: dict[Key, Verdict] = {}
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes: set[tuple[str, int]] = set()
         self._whole_run: WholeRun | None = None
@@ -96,23 +96,34 @@ class SiteProofs:
         small = own if is_light(own) else shrunk(own, fixed)
         key = (site.key, types_key(site.types, small))
         if key not in self._verdicts:
-            self._verdicts[key] = self._try_generally(site, small, own, key)
+            ways = [small, own] if small != own and is_bearable(own) else [small]
+            self._verdicts[key] = self._try(site, ways, {}, key)
         verdict = self._verdicts[key]
-        if verdict is not None:
+        if verdict.outcome not in (Outcome.DIFFERENT, Outcome.UNPROVEN):
             return key, verdict
         constants = _large_constants(site)
         numbered = tuple((list(site.types).index(name), array_key(value)) for name, value in constants.items())
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
-        verdict = self._verdicts.get(own_key)
-        if verdict is None:
-            verdict = self._try(site, [own], constants, own_key, declared=site.declared)
-            if verdict.outcome is Outcome.UNPROVEN and site.declared:
-                # What the model declares may be wrong; it must not hide that the sides differ.
-                verdict = self._try(site, [own], constants, own_key)
+        if own_key not in self._verdicts:
+            if small != own or constants or site.declared:
+                verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
-                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, own_key, seen=seen)
+                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
             self._verdicts[own_key] = verdict
-        return own_key, verdict
+        return own_key, self._verdicts[own_key]
+
+    def _verdict_at_own_sizes(self, site: Site, constants: Mapping[str, Array], key: Key, general: Verdict) -> Verdict:
+        """With the model's own sizes and constants, and only with inputs for which its outputs are as it declares.
+
+        Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
+        """
+        verdict = self._try(site, [site.dims], constants, key, declared=site.declared)
+        if verdict.outcome is Outcome.UNPROVEN and site.declared:
+            # What the model declares may be wrong; it must not hide that the sides differ.
+            verdict = self._try(site, [site.dims], constants, key)
+        if verdict.outcome is Outcome.EQUAL and general.outcome is Outcome.DIFFERENT:
+            return replace(verdict, notes=(*verdict.notes, f"{OWN_SIZES}: {general.reason}"))
+        return verdict
 
     def _seen(self, site: Site, constants: Mapping[str, Array]) -> Mapping[str, Array]:
         """What a site of the graph reads in a run of the whole original model; nothing where that cannot be had."""

@@ -69,6 +69,7 @@ def test_a_rule_may_use_the_models_sizes() -> None:
     }"""
     right = conversion(original, result, (11, 12), claims=[(0, 0, 2)], added=["s"])
     assert right.prove().is_proven, right.prove().summary()
+    assert right.prove().sites[0].notes[0].startswith("only with the model's own sizes")
     wrong = conversion(original, result.replace("1, 1, 500", "1, 500, 1"), (11, 12), claims=[(0, 0, 2)], added=["s"])
     assert wrong.prove().is_refuted
 
