@@ -69,6 +69,18 @@ def refused(why: Why, because: str) -> Rule:
     return Rule("refused", refuse, refuses=why, because=because)
 
 
+def refused_unless_constant(because: str) -> Rule:
+    """A cell that a site can only cross where it computes the same in every run: then it becomes its values."""
+
+    def values_or_refusal(site: Site) -> None:
+        values = [site.constant_value(name) if name else None for name in site.node.output]
+        if any(value is None and name for value, name in zip(values, site.node.output, strict=True)):
+            site.refuse(Why.NO_EQUIVALENT, because)
+        site.replace(*(None if value is None else site.constant(value) for value in values))
+
+    return Rule("refused", values_or_refusal, refuses=Why.NO_EQUIVALENT, because=because)
+
+
 def in_turn(*rules: RuleLike) -> Rule:
     """Rules that edit the node in place, one after the other; one that replaces the node ends the turn."""
     named = [as_rule(rule) for rule in rules]

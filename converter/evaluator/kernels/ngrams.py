@@ -43,7 +43,7 @@ def tf_idf_vectorizer(call: Call, x: Array) -> Array:
         call.fail(f"the input must be a 1-D or 2-D tensor, not {list(x.shape)}")
     pool = _pool(call, x)
     numbers = {token: number for number, token in enumerate(dict.fromkeys(pool))}
-    rows = x.reshape(-1, x.shape[-1])
+    rows = numpy.atleast_2d(x)
     flat = [numbers.get(token, -1) for token in rows.reshape(-1).tolist()]
     tokens = numpy.array(flat, numpy.int64).reshape(rows.shape)
     indexes = numpy.array(call.attributes["ngram_indexes"], numpy.int64)
