@@ -1,6 +1,9 @@
 """What each IR version allows, and which one a model needs.
 
-The needs of content follow the history in onnx.proto (enum Version) and the release notes of onnx.
+The needs of content follow the history in onnx.proto (enum Version) and the release notes of onnx. Notes on a model are
+no need: metadata_props of nodes, graphs, values, tensors and functions and the value_info of functions came with IR version
+10, but they change nothing of what a model computes, and readers that do not know them pass them over, as protobuf has it.
+So they are kept, and do not keep a model from a runtime that is older than they are.
 """
 
 from __future__ import annotations
@@ -108,10 +111,6 @@ def _needs_of_function(function: FunctionProto, *, is_deep: bool) -> Iterator[Ne
         yield from _needs_of_attributes(function.attribute_proto)
     if function.overload:
         yield Need(10, f"the overload of function {function.name!r}")
-    if function.value_info:
-        yield Need(10, f"the value info of function {function.name!r}")
-    if function.metadata_props:
-        yield Need(10, f"the metadata of function {function.name!r}")
     if is_deep:
         for value in function.value_info:
             yield from _needs_of_value(value)
@@ -125,8 +124,6 @@ def _needs_of_graph(graph: GraphProto, *, is_deep: bool = True) -> Iterator[Need
             yield from _needs_of_tensor(sparse.values)
     if graph.quantization_annotation:
         yield Need(5, "quantization annotations")
-    if graph.metadata_props:
-        yield Need(10, "the metadata of a graph")
     for value in (*graph.input, *graph.output):
         yield from _needs_of_value(value)
     if is_deep:
@@ -145,8 +142,6 @@ def _needs_of_initializers(graph: GraphProto) -> Iterator[Need]:
 
 
 def _needs_of_value(value: onnx.ValueInfoProto) -> Iterator[Need]:
-    if value.metadata_props:
-        yield Need(10, f"the metadata of value {value.name!r}")
     yield from _needs_of_type(value.type)
 
 
@@ -173,15 +168,11 @@ def _needs_of_dtype(element_type: int) -> Iterator[Need]:
 
 
 def _needs_of_tensor(tensor: TensorProto) -> Iterator[Need]:
-    if tensor.metadata_props:
-        yield Need(10, f"the metadata of tensor {tensor.name!r}")
     yield from _needs_of_dtype(tensor.data_type)
 
 
 def _needs_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[Need]:
     for node in nodes:
-        if node.metadata_props:
-            yield Need(10, f"the metadata of node {node.name!r}")
         if node.overload:
             yield Need(10, f"the overload that node {node.name!r} calls")
         if node.device_configurations:
