@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from converter.evaluator.kernels.means import mean
 from converter.evaluator.kernels.numeric import as_dtype, smallest, widened
 from converter.evaluator.kernels.registry import Call, kernel
-from converter.evaluator.kernels.windows import Windows, kernel_windows, spatial_shape
+from converter.evaluator.kernels.windows import Windows, element_counts, kernel_windows, spatial_shape
 
 Array = NDArray[Any]
 
@@ -35,7 +35,7 @@ def average_pool(call: Call, x: Array) -> Array:
     wide = widened(x)
     sums = _pooled(windows.padded(wide, 0), windows, numpy.add)
     # What ceil_mode adds beyond the pads is no element, with count_include_pad or without.
-    counts = windows.element_counts(with_pads=bool(call.attributes.get("count_include_pad", 0)))
+    counts = element_counts(windows, with_pads=bool(call.attributes.get("count_include_pad", 0)))
     return as_dtype(sums / counts.astype(wide.dtype), x.dtype)
 
 
