@@ -160,7 +160,6 @@ def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[Functi
 
 def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
     """Write the opsets that the model and its functions have arrived at, and the IR version that goes with them."""
-    stamped = False
     for container in (model, *model.functions):
         imported = imported_opsets(container.opset_import)
         arrived = {domain: targets.get(domain, opset) for domain, opset in imported.items()}
@@ -169,8 +168,5 @@ def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
             del container.opset_import[:]
             container.opset_import.extend(OperatorSetIdProto(domain=spelt[domain]) for domain in arrived)
         for entry in container.opset_import:
-            opset = arrived[canonical_domain(entry.domain)]
-            stamped |= entry.version != opset
-            entry.version = opset
-    if stamped:
-        model.ir_version = natural_ir_version(model)
+            entry.version = arrived[canonical_domain(entry.domain)]
+    model.ir_version = natural_ir_version(model)

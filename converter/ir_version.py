@@ -1,9 +1,9 @@
 """What each IR version allows, and which one a model needs.
 
-The needs of content follow the history in onnx.proto (enum Version) and the release notes of onnx. Notes on a model are
-no need: metadata_props of nodes, graphs, values, tensors and functions and the value_info of functions came with IR version
-10, but they change nothing of what a model computes, and readers that do not know them pass them over, as protobuf has it.
-So they are kept, and do not keep a model from a runtime that is older than they are.
+The needs of content follow the history in onnx.proto (enum Version) and the release notes of onnx. Notes on a model
+are no need: metadata_props of nodes, graphs, values, tensors and functions and the value_info of functions came with IR
+version 10, but they change nothing of what a model computes, and readers that do not know them pass them over, as
+protobuf has it. So they are kept, and do not keep a model from a runtime that is older than they are.
 """
 
 from __future__ import annotations
