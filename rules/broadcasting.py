@@ -70,6 +70,11 @@ def zeros_like(op: Operators, value: str, dtype: str) -> str:
     return str(op.Sub(value, value))
 
 
+def filled_like(op: Operators, like: str, number: str, dtype: str) -> str:
+    """A tensor of the run-time shape of `like`, full of a float of rank 0, which -0 leaves as it is, whatever it is."""
+    return str(op.Add(op.Neg(zeros_like(op, like, dtype)), number))
+
+
 def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> str:
     """A tensor of any dtype and known rank, brought by Tile to the shape that it and the others broadcast to.
 
@@ -113,6 +118,9 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
         if all(value is not None for value in tiled):
             return [value for value in tiled if value is not None]
     if site.target < 7:
+        wide = [value for value, shape in zip(values, shapes, strict=True) if shape != []]
+        if dtype in FLOATING and wide and have_one_shape([site.shape(value) for value in wide]):
+            return [value if value in wide else filled_like(op, wide[0], value, dtype) for value in values]
         return [
             repeated(site, op, value, [*values[:position], *values[position + 1 :]])
             for position, value in enumerate(values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Rule, RuleLike, Step
 from converter.site import Dims, Site
-from rules.broadcasting import FLOATING, common_shape, have_one_shape, repeated
+from rules.broadcasting import FLOATING, common_shape, filled_like, have_one_shape, repeated
 
 _RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
 
@@ -48,7 +48,7 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
             site.replace(getattr(site.op, mirrored)(site.input(1), site.input(0), broadcast=1))
             return
         if shapes[0] == [] and site.known_shape(1) is None and site.dtype(0) in FLOATING:
-            site.set_input(0, _filled_like(site, site.input(1), site.input(0)))
+            site.set_input(0, filled_like(site.op_at(13), site.input(1), site.input(0), site.dtype(0)))
             return
         first, second = _known(site, 0), _known(site, 1)
         if _is_repeated_onto(second, first):
@@ -60,13 +60,6 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
             _tile(site, first, second)
 
     return Rule("broadcast becomes attributes", broadcast_becomes_attributes)
-
-
-def _filled_like(site: Site, like: str, number: str) -> str:
-    """A float tensor of the run-time shape of `like`, full of `number`, which -0 leaves as it is, whatever it is."""
-    op = site.op
-    zeros = site.op_at(13).Cast(op.Less(like, like), to=site.dtype(number))
-    return str(op.Add(op.Neg(zeros), number, broadcast=1))
 
 
 def _known(site: Site, value: str | int) -> Dims:
