@@ -1,0 +1,183 @@
+"""Helpers for flat positions: an element's place in a tensor whose elements (or slices) stand in a row.
+
+No operator's steps stand here; rule modules import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy
+
+from converter.dtypes import numpy_dtype
+from converter.facts import Array
+from converter.site import Site
+from rules.axes import gather_within
+from rules.counting import iota
+
+Number = Array | str
+"""Known integers, or the name of a tensor of them."""
+
+
+class Positions:
+    """Arithmetic with positions: at conversion where both operands are known, else by nodes.
+
+    Nodes compute in int64; below 6, where there is no integer arithmetic, in double, which holds every position.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.op = site.op_at(14)
+        self.dtype = "int64" if site.target >= 6 else "double"
+
+    def of(self, value: str) -> Number:
+        """The integers in a tensor of the model, constant or not."""
+        known = self.site.constant_value(value)
+        if known is not None:
+            return known.astype(numpy.int64)
+        return value if self.site.dtype(value) == self.dtype else str(self.op.Cast(value, to=self.dtype))
+
+    def name(self, number: Number, hint: str = "positions") -> str:
+        """The tensor that holds the number in the dtype of the arithmetic."""
+        if isinstance(number, str):
+            return number
+        return self.site.constant(number.astype(numpy_dtype(self.dtype)), hint)
+
+    def indices(self, number: Number) -> str:
+        """The number as an int64 tensor."""
+        if not isinstance(number, str):
+            return self.site.constant(number.astype(numpy.int64), "positions")
+        return number if self.dtype == "int64" else str(self.op.Cast(number, to="int64"))
+
+    def add(self, first: Number, second: Number) -> Number:
+        if not isinstance(first, str) and not isinstance(second, str):
+            return numpy.asarray(first + second)
+        for one, other in ((first, second), (second, first)):
+            if not isinstance(one, str) and one.ndim == 0 and one == 0:
+                return other
+        return str(self.op.Add(self.name(first), self.name(second)))
+
+    def multiply(self, first: Number, second: Number) -> Number:
+        if not isinstance(first, str) and not isinstance(second, str):
+            return numpy.asarray(first * second)
+        for one, other in ((first, second), (second, first)):
+            if not isinstance(one, str) and one.ndim == 0 and one == 1:
+                return other
+        return str(self.op.Mul(self.name(first), self.name(second)))
+
+    def product(self, numbers: Sequence[Number]) -> Number:
+        one: Number = numpy.array(1)
+        return reduce(self.multiply, numbers, one)
+
+    def quotient(self, first: Number, second: Number) -> Number:
+        """Of numbers that are not negative, rounded down."""
+        if not isinstance(first, str) and not isinstance(second, str):
+            return numpy.asarray(first // second)
+        if not isinstance(second, str) and int(second) == 1:
+            return first
+        result = self.op.Div(self.name(first), self.name(second))
+        return str(result if self.dtype == "int64" else self.op.Floor(result))
+
+    def negated(self, number: Number) -> Number:
+        return -number if not isinstance(number, str) else str(self.op.Neg(number))
+
+    def column(self, number: Number, trailing: int) -> Number:
+        """The number with `trailing` more dimensions of 1 at the end."""
+        if trailing == 0:
+            return number
+        if not isinstance(number, str):
+            return number.reshape(*number.shape, *[1] * trailing)
+        # Counted from the back, the new dimensions have the same numbers whatever the rank is.
+        rank = len(self.site.shape(number) or [])
+        return str(self.op.Unsqueeze(number, self.site.constant_int64(range(rank, rank + trailing))))
+
+    def sizes(self, value: str | int, *, because: str) -> list[Number]:
+        """The dimensions of a tensor of known rank."""
+        rank = self.site.rank(value, because=because)
+        name = value if isinstance(value, str) else self.site.input(value)
+        dims = self.site.shape(name) or [None] * rank
+        shape = None
+        found: list[Number] = []
+        for position, dim in enumerate(dims):
+            if isinstance(dim, int):
+                found.append(numpy.array(dim))
+                continue
+            shape = shape or self.op.Shape(name)
+            size = self.op.Gather(shape, self.site.scalar(position, "int64", "dimension"))
+            found.append(self.of(size))
+        return found
+
+    def strides(self, sizes: Sequence[Number]) -> list[Number]:
+        """For each dimension how far apart its elements stand in the row."""
+        return [self.product(sizes[position + 1 :]) for position in range(len(sizes))]
+
+    def counted(self, size: Number) -> Number:
+        """0, 1, ... up to `size`, exclusive."""
+        if not isinstance(size, str):
+            return numpy.arange(int(size))
+        return self.of(iota(self.site, self.op, self.indices(size)))
+
+    def from_front(self, indices: Number, size: Number) -> Number:
+        """Indices that may be negative, counted from the front."""
+        if not isinstance(indices, str):
+            if not (indices < 0).any():
+                return indices
+            is_negative: Number = (indices < 0).astype(numpy.int64)
+        else:
+            # Below 9 only floats are compared; a double keeps every sign.
+            dtype = "double" if self.site.target < 9 else self.dtype
+            compared = indices if dtype == self.dtype else self.op.Cast(indices, to=dtype)
+            is_less = self.op.Less(compared, self.site.scalar(0, dtype, "zero"))
+            is_negative = str(self.op.Cast(is_less, to=self.dtype))
+        return self.add(indices, self.multiply(is_negative, size))
+
+    def along_axis(self, data: str, indices: str, axis: int, *, because: str) -> Number:
+        """The position in `data` that each element of `indices` means: its own place, but for `axis`."""
+        sizes, extents = (self.sizes(value, because=because) for value in (data, indices))
+        strides = self.strides(sizes)
+        rank = len(sizes)
+        result = self.multiply(self.from_front(self.of(indices), sizes[axis]), strides[axis])
+        for position in range(rank):
+            if position != axis and not self._is_one(extents[position]):
+                place = self.multiply(self.counted(extents[position]), strides[position])
+                result = self.add(result, self.column(place, rank - 1 - position))
+        return result
+
+    def of_tuples(self, indices: str, sizes: Sequence[Number]) -> Number:
+        """The position, among slices of which there are `sizes`, of each tuple in the last dimension of `indices`."""
+        tuples = self.of(indices)
+        if isinstance(tuples, str) and len(sizes) == 1:
+            last = len(self.site.shape(indices) or []) - 1
+            squeezed = str(self.op.Squeeze(tuples, self.site.constant_int64([last])))
+            return self.from_front(squeezed, sizes[0])
+        counted = self.multiply(self.from_front(tuples, self.vector(sizes)), self.vector(self.strides(sizes)))
+        if not isinstance(counted, str):
+            return numpy.asarray(counted.sum(axis=-1))
+        return str(self.op.ReduceSum(counted, self.site.constant_int64([-1]), keepdims=0))
+
+    def vector(self, numbers: Sequence[Number]) -> Number:
+        """Scalars in a row."""
+        known = [number for number in numbers if not isinstance(number, str)]
+        if len(known) == len(numbers):
+            return numpy.array(known, numpy.int64)
+        first = self.site.constant_int64([0])
+        return str(self.op.Concat(*(self.op.Unsqueeze(self.name(number), first) for number in numbers), axis=0))
+
+    def shape(self, numbers: Sequence[Number]) -> str:
+        """Scalars in a row, as an int64 tensor."""
+        return self.indices(self.vector(numbers))
+
+    def row(self, value: str) -> str:
+        """All elements of a tensor in a row."""
+        if len(self.site.shape(value) or []) == 1:
+            return value
+        return str(self.op.Reshape(value, self.site.constant_int64([-1], "row")))
+
+    def gather(self, rows: str, positions: Number) -> str:
+        """The elements or slices at positions that are not negative."""
+        return gather_within(self.site, rows, self.indices(positions))
+
+    @staticmethod
+    def _is_one(number: Number) -> bool:
+        return not isinstance(number, str) and int(number) == 1
