@@ -1,0 +1,75 @@
+"""ArgMax, ArgMin, CumSum and CumProd across their versions and below their births."""
+
+import pytest
+
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal, check_rewrite
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_a_negative_axis_is_counted_from_the_front_below_11(operator):
+    check_rewrite(
+        '<ir_version: 6, opset_import: ["": 11]> g (float[N, 3] x) => (int64[N, 1] y) '
+        f"{{ y = {operator} <axis = -1> (x) }}",
+        '<ir_version: 5, opset_import: ["": 10]> g (float[N, 3] x) => (int64[N, 1] y) '
+        f"{{ y = {operator} <axis: int = 1> (x) }}",
+    )
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("to", [11, 9, 7])
+def test_the_last_index_is_the_first_from_the_back_below_12(operator, keepdims, axis, to):
+    shape = {(0, 0): "[4]", (0, -1): "[3]", (1, 0): "[1, 4]", (1, -1): "[3, 1]"}[keepdims, axis]
+    check_converts(
+        f'<ir_version: 7, opset_import: ["": 12]> g (float[3, 4] x) => (int64{shape} y) '
+        f"{{ y = {operator} <axis = {axis}, keepdims = {keepdims}, select_last_index = 1> (x) }}",
+        to,
+        exact=True,
+    )
+
+
+def accumulated(operator, opset, dtype, shape, attributes="", axis="<int64 a = {1}>"):
+    inputs = f"{dtype}[{shape}] x" if axis else f"{dtype}[{shape}] x, int64 a"
+    return (
+        f'<ir_version: 10, opset_import: ["": {opset}]> g ({inputs}) => ({dtype}[{shape}] y) {axis} '
+        f"{{ y = {operator} {attributes} (x, a) }}"
+    )
+
+
+@pytest.mark.parametrize(("operator", "opset"), [("CumSum", 11), ("CumProd", 26)])
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "double"])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("shape", ["2, 3, 4", "A, B, C", "2, 0, 4"])
+def test_a_scan_accumulates_exactly_below_the_birth(operator, opset, dtype, exclusive, reverse, shape):
+    attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
+    check_converts(accumulated(operator, opset, dtype, shape, attributes), opset - 1, exact=True)
+
+
+@pytest.mark.parametrize(("operator", "opset"), [("CumSum", 11), ("CumProd", 26)])
+@pytest.mark.parametrize("shape", ["3", "2, 3", "A, B, C"])
+def test_an_axis_of_the_run_chooses_among_scans(operator, opset, shape):
+    check_converts(accumulated(operator, opset, "int64", shape, axis=""), opset - 1, exact=True)
+
+
+@pytest.mark.parametrize(("operator", "opset", "dtype"), [("CumSum", 11, "float"), ("CumProd", 26, "bfloat16")])
+def test_narrower_floats_accumulate_in_double(operator, opset, dtype):
+    text = accumulated(operator, opset, dtype, "N, 3")
+    check_converts(text, opset - 1)
+    check_refusal(text, opset - 1, Why.ROUNDING, "double", exact=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_accumulate_in_float_below_14(dtype):
+    check_converts(accumulated("CumSum", 14, dtype, "N, 3"), 13)
+
+
+def test_an_unknown_rank_is_refused():
+    check_refusal(
+        '<ir_version: 6, opset_import: ["": 11]> g (float[] x) => (float[] y) <int64 a = {0}> { y = CumSum (x, a) }',
+        10,
+        Why.RANK_UNKNOWN,
+        "'x'",
+    )

@@ -1,0 +1,24 @@
+"""If below 11, where both branches give values of one shape."""
+
+import pytest
+
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal
+
+
+def conditional(then_shape, else_shape):
+    return (
+        '<ir_version: 6, opset_import: ["": 11]> '
+        f"g (bool c, float[{then_shape}] a, float[{else_shape}] b) => (float[{then_shape}] y) "
+        "{ y = If (c) <then_branch = t () => (float[P, Q] u) { u = Identity (a) }, "
+        "else_branch = e () => (float[P, Q] v) { v = Neg (b) }> }"
+    )
+
+
+@pytest.mark.parametrize("to", [10, 1])
+def test_branches_of_one_shape_are_allowed_at_every_opset(to):
+    check_converts(conditional("N, 2", "N, 2"), to, exact=True)
+
+
+def test_branches_of_unknown_shapes_are_refused_below_11():
+    check_refusal(conditional("N, 2", "M, 2"), 10, Why.SHAPE_UNKNOWN, "'y'", "one shape")
