@@ -37,6 +37,12 @@ ENUMERATED = 64
 MOST_TURNS = 24
 """At most so many tensors of special values."""
 
+ENUMERATED_NUMBER = 6
+"""Single numbers that steer are tried from minus this to this."""
+
+STEERED_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of the last size", "signed axes")
+"""What steers is drawn more often in these manners: one draw meets few of the combinations that matter."""
+
 EXAMPLE = "example"
 
 MIXED = "a mixture"
@@ -203,8 +209,21 @@ class Battery:
             for _ in range(self._turns(layout) if manner == SPECIAL and thoroughly else 1):
                 attempt(self._case(layout, manner, self._settled.directing))
         if thoroughly and self._steering:
-            for directing in self._directing:
+            for directing in (*self._directing, *STEERED_AGAIN):
                 attempt(self._case(layout, self._settled.data, directing))
+            for name in self._steering:
+                if elements(layout.shapes[name]) == 1:
+                    self._enumerate(layout, name, attempt)
+
+    def _enumerate(self, layout: Layout, name: str, attempt: Attempt) -> None:
+        """All small numbers in turn for a single number that steers: it may be an axis, from either end."""
+        one = next(one for one in self._inputs if one.name == name)
+        if not one.type.HasField("tensor_type") or one.dtype in ("bool", "string"):
+            return
+        for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
+            value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
+            filled = {name: value}
+            attempt(self._case(layout, self._settled.data, self._settled.directing, f"{name} is {number}", filled))
 
     def _turns(self, layout: Layout) -> int:
         """How many tensors it takes until every special value has had its turn."""

@@ -45,6 +45,8 @@ DIRECTING = (
     "small",
     "parts of the last size",
     "parts of the first size",
+    "axes",
+    "signed axes",
     "minus one",
 )
 """For inputs that steer an operator."""
@@ -232,6 +234,11 @@ def direct(manner: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: num
             whole = next(iter(sizes[::-1] if "last" in manner else sizes), 0)
             values = numpy.diff(numpy.sort(rng.integers(whole + 1, size=max(count - 1, 0))), prepend=0, append=whole)
             values = values[:count]
+        case "axes" | "signed axes":
+            rank = max(len(sizes), 1)
+            values = numpy.resize(rng.permutation(rank), count)
+            if manner == "signed axes":
+                values = values - rank * rng.integers(2, size=count)
         case "small":
             values = rng.integers(1, 4, size=shape)
         case _:
