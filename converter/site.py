@@ -385,6 +385,21 @@ class Site:
         """The name of a constant of rank 0."""
         return self.constant(numpy.array(value, dtype=numpy_dtype(dtype)), hint)
 
+    def folded(self, build: Callable[[], str], hint: str = "constant") -> str:
+        """The name of what `build` emits; of a constant, and nothing is emitted, where its value is known.
+
+        Of the values that `build` computes only the returned one may be used.
+        """
+        start = len(self.emitted)
+        name = build()
+        value = self.constant_value(name) if len(self.emitted) > start else None
+        if value is None:
+            return name
+        for node, _ in self.emitted[start:]:
+            self.scope.dropped_uses.extend(filter(None, node.input))
+        del self.emitted[start:]
+        return self.constant(value, hint)
+
     def zero(self, dtype: str) -> str:
         """The name of a constant zero, False or empty string, of rank 0."""
         return self.constant(numpy.array("" if dtype == "string" else 0).astype(numpy_dtype(dtype)), "zero")
