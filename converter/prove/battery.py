@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from onnx import TypeProto
 
 from converter import dtypes
-from converter.prove.draw import BROAD, DIRECTING, GENTLE, ROUNDING, SPECIAL, Deck, direct, draw, every_value
+from converter.prove.draw import BROAD, DIRECTING, GENTLE, ROUNDING, SPECIAL, Deck, direct, draw, every_value_of
+from converter.prove.exhaustive import every_combination, every_value, pairs_at_once, pairs_by_turns
 from converter.prove.shapes import BEARABLE, Layout, Layouts, Shape, dims_of, elements
 
 Array = NDArray[Any]
@@ -31,9 +32,6 @@ GUESSES = 80
 LATER_PATIENCE = 6
 """How many inputs of a further layout the original may reject."""
 
-ENUMERATED = 64
-"""Up to so many combinations of values are tried one by one."""
-
 MOST_TURNS = 24
 """At most so many tensors of special values."""
 
@@ -46,7 +44,12 @@ STEERED_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of
 EXAMPLE = "example"
 
 MIXED = "a mixture"
-"""Each steering input is drawn in a manner of its own."""
+"""Each input is drawn in a manner of its own: those that steer in one of DIRECTING, the others in EACH_ITS_OWN."""
+
+EACH_ITS_OWN = (SPECIAL, "integral", "random", "ties", "sprinkled", "ones")
+
+MIXTURES = 6
+"""How many mixtures of data are tried."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,9 @@ class Battery:
         dims = {one.name: dims_of(one.type) for one in inputs}
         self._layouts = Layouts(dims, self._rng, lists=set(self._steering), hints=hints)
         self._decks = {
-            one.name: Deck(one.dtype, self._rng) for one in inputs if one.dtype is not None and not one.directs
+            one.name: Deck(one.dtype, self._rng)
+            for one in inputs
+            if one.dtype is not None and one.type.HasField("tensor_type") and not one.directs
         }
         self._rounding = rounding
         self._settled = _Settled()
@@ -208,6 +213,9 @@ class Battery:
         for manner in manners:
             for _ in range(self._turns(layout) if manner == SPECIAL and thoroughly else 1):
                 attempt(self._case(layout, manner, self._settled.directing))
+        if thoroughly and len(self._decks) > 1 and not self._rounding:
+            for _ in range(MIXTURES):
+                attempt(self._case(layout, MIXED, self._settled.directing))
         if thoroughly and self._steering:
             for directing in (*self._directing, *STEERED_AGAIN):
                 attempt(self._case(layout, self._settled.data, directing))
@@ -232,57 +240,21 @@ class Battery:
         return min(max([3, *turns]), MOST_TURNS)
 
     def _exhaustive(self, base: Layout) -> Iterator[Case]:
-        """Every value of bool and 8-bit inputs: all combinations where they are few, all pairs where a size is open."""
-        tables = {
-            one.name: every_value(one.dtype or "string") for one in self._inputs if one.name not in self._steering
-        }
-        narrow = {name: table for name, table in tables.items() if table is not None}
-        if not narrow or self._rounding:
+        """Every value of bool and 8-bit inputs, in all combinations where they are few, and pairs of values of all."""
+        special = {name: deck.values for name, deck in self._decks.items() if name not in self._steering}
+        if not special or self._rounding:
             return
-        counts = {name: elements(base.shapes[name]) for name in narrow}
-        total, values = sum(counts.values()), max(map(len, narrow.values()))
-        if len(narrow) == len(tables) and values**total <= ENUMERATED:
-            for number in range(values**total):
-                yield self._numbered(base, narrow, counts, number)
-        else:
-            least = min(filter(None, counts.values()), default=values)
-            for start in range(0, min(values, ENUMERATED * least), least):
-                yield self._covering(base, narrow, start)
-        if len(narrow) == len(tables):
-            digits = 2 if values > 16 else 3 if values > 4 else 8
-            for layout, symbol in self._layouts.long(base, values**digits, 2 if digits == 2 else 3):
-                yield self._paired(layout, symbol, narrow, digits)
-
-    def _numbered(self, base: Layout, tables: Mapping[str, Array], counts: Mapping[str, int], number: int) -> Case:
-        filled = {}
-        for name, table in tables.items():
-            digits = []
-            for _ in range(counts[name]):
-                number, digit = divmod(number, len(table))
-                digits.append(digit)
-            filled[name] = table[numpy.array(digits, dtype=int)].reshape(base.shapes[name])
-        return self._case(base, self._settled.data, self._settled.directing, "every combination", filled)
-
-    def _covering(self, base: Layout, tables: Mapping[str, Array], start: int) -> Case:
-        filled = {}
-        for number, (name, table) in enumerate(tables.items()):
-            positions = start + (2 * number + 1) * numpy.arange(elements(base.shapes[name]))
-            filled[name] = table[positions % len(table)].reshape(base.shapes[name])
-        return self._case(base, self._settled.data, self._settled.directing, "every value", filled)
-
-    def _paired(self, layout: Layout, symbol: str, tables: Mapping[str, Array], digits: int) -> Case:
-        """Position p of the long dimension holds the digits of p, one per input and step in other dimensions."""
-        filled = {}
-        for number, (name, table) in enumerate(tables.items()):
-            shape = layout.shapes[name]
-            axis = self._layouts.axis_of(symbol, name, layout)
-            if axis is None:
-                continue
-            indices = numpy.indices(shape, sparse=True)
-            others = sum(index for position, index in enumerate(indices) if position != axis)
-            digit = (number + len(tables) * others) % digits
-            filled[name] = table[numpy.broadcast_to(indices[axis] // len(table) ** digit % len(table), shape)]
-        return self._case(layout, self._settled.data, self._settled.directing, "every pair", filled)
+        tables = {name: every_value_of(self._decks[name].dtype) for name in special}
+        narrow = {name: table for name, table in tables.items() if table is not None}
+        settled = self._settled
+        if narrow:
+            combined = list(every_combination(narrow, base.shapes)) if len(narrow) == len(tables) else []
+            for filling in combined or every_value(narrow, base.shapes):
+                yield self._case(base, settled.data, settled.directing, "every value", filling)
+        for filling in pairs_by_turns(special, base.shapes, self._rng, MOST_TURNS):
+            yield self._case(base, settled.data, settled.directing, "pairs of values", filling)
+        for layout, filling in pairs_at_once({**special, **narrow}, self._layouts, base):
+            yield self._case(layout, settled.data, settled.directing, "every pair of values", filling)
 
     def _case(
         self, layout: Layout, data: str, directing: str, label: str = "", filled: Mapping[str, Any] | None = None
@@ -303,7 +275,9 @@ class Battery:
         if one.name in self._steering:
             is_own = directing in (MIXED, EXAMPLE)
             steered = DIRECTING[int(self._rng.integers(len(DIRECTING)))] if is_own else directing
-        elif data == SPECIAL and one.type.HasField("tensor_type"):
+        elif data == MIXED:
+            data = EACH_ITS_OWN[int(self._rng.integers(len(EACH_ITS_OWN)))]
+        if data == SPECIAL and one.name in self._decks and not steered:
             return self._decks[one.name].take(shape)
         return self._value_of_type(one.type, shape, sizes, data, steered)
 

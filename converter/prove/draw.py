@@ -88,7 +88,7 @@ def _special_floats(dtype: numpy.dtype[Any]) -> Array:
 
 
 @cache
-def every_value(dtype: str) -> Array | None:
+def every_value_of(dtype: str) -> Array | None:
     """All values of a bool or a dtype of at most 8 bits; None for the others."""
     if dtype == "bool":
         return numpy.array([False, True])
@@ -105,6 +105,7 @@ class Deck:
     """The special values of a dtype in random order, again and again, so that none is left out."""
 
     def __init__(self, dtype: str, rng: numpy.random.Generator) -> None:
+        self.dtype = dtype
         self.values = special_values(dtype)
         self._rng = rng
         self._left = self.values[:0]

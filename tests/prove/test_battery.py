@@ -11,7 +11,7 @@ from onnx import TypeProto, helper
 
 from converter.dtypes import element_type, numpy_dtype
 from converter.prove.battery import Battery, Case, Enough, Input
-from converter.prove.draw import every_value
+from converter.prove.draw import every_value_of, special_values
 
 
 def tensor(dtype: str, shape: Sequence[int | str | None] | None) -> TypeProto:
@@ -101,10 +101,22 @@ def test_integers_include_their_extremes(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float8e5m2", "int4", "bool"])
 def test_every_value_of_a_small_dtype_is_tried(dtype: str) -> None:
-    expected = every_value(dtype)
+    expected = every_value_of(dtype)
     assert expected is not None
     seen = {value.tobytes() for case in run(Input("x", tensor(dtype, [3, 7]))).taken for value in case.values["x"].flat}
     assert seen >= {value.tobytes() for value in expected}
+
+
+@pytest.mark.parametrize("shape", [["N"], [8, 9]])
+def test_every_pair_of_special_values_is_tried(shape: list[int | str]) -> None:
+    found = run(Input("a", tensor("float", shape)), Input("b", tensor("float", shape)))
+    pairs = {
+        (a.tobytes(), b.tobytes())
+        for case in found.taken
+        for a, b in zip(case.values["a"].flat, case.values["b"].flat, strict=True)
+    }
+    special = [value.tobytes() for value in special_values("float")]
+    assert {(a, b) for a in special for b in special} <= pairs
 
 
 def test_every_pair_of_bytes_is_tried_where_sizes_are_open() -> None:
