@@ -12,7 +12,7 @@ from converter.dtypes import numpy_dtype
 from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Step, unchanged, values_travel
-from converter.site import Site
+from converter.site import Operators, Site
 from rules.broadcasting import FLOATING
 from rules.legacy_broadcast import broadcast_step
 
@@ -59,20 +59,51 @@ def _compute_in_double(site: Site, because: str) -> None:
 
 
 def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
-    """By a chain of products, which wraps around, where the exponent is a known number; by a fraction in double."""
+    """By products, which wrap around: a chain of them, or a Loop where the exponent is not one known number."""
     if site.dtype(1) in FLOATING:
         _compute_in_double(site, "what an integer to the power of a float is, the text leaves open; double, truncated")
     elif exponent is None or exponent.size != 1 or exponent.item() < 0:
-        site.refuse(
-            Why.INPUT_NOT_CONSTANT,
-            f"Pow does not take {base} at opset {site.opset}, and a chain of products needs a constant exponent, "
-            f"a single number that is not negative, which {site.input(1)!r} is not",
-        )
+        site.replace(_loop(site, base))
     else:
         power = _chain(site, int(exponent.item()))
         missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
         op = site.op_at(13)
         site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
+
+
+def _loop(site: Site, base: str) -> str:
+    """One iteration per bit of the exponent: a set bit multiplies the power by the square, which is squared each time.
+
+    A negative exponent gives the reciprocal, truncated: it is 0 but for 1 and -1.
+    """
+    op = site.op_at(11)
+    dtype = site.dtype(1) if site.dtype(1) == "uint64" else "int64"
+    exponent = site.input(1) if site.dtype(1) == dtype else op.Cast(site.input(1), to=dtype)
+    value, one, two = site.input(0), site.scalar(1, base, "one"), site.scalar(2, dtype, "two")
+    start = op.Add(op.Sub(value, value), op.Cast(op.Sub(exponent, exponent), to=base))
+    states = [op.Add(start, one), op.Add(start, value), exponent]
+
+    def body(inner: Operators, _: str, going: str, power: str, square: str, rest: str) -> list[str]:
+        half = inner.Div(rest, two)
+        bit = inner.Cast(inner.Sub(rest, inner.Mul(half, two)), to=base)
+        factor = inner.Add(inner.Mul(bit, inner.Sub(square, one)), one)
+        return [inner.Identity(going), inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
+
+    for state in states:
+        site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
+    takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
+    trips = site.scalar(64, "int64", "bits")
+    power, _, _ = op.Loop(trips, "", *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
+    if dtype == "uint64" or site.dtype(1).startswith("uint"):
+        return str(power)
+    half = op.Div(exponent, two)
+    odd = op.Cast(op.Cast(op.Sub(exponent, op.Mul(half, two)), to="bool"), to=base)
+    alternating = op.Sub(one, op.Add(odd, odd))
+    is_one, is_minus_one = (op.Cast(op.Equal(value, site.scalar(number, base, "unit")), to=base) for number in (1, -1))
+    reciprocal = op.Add(is_one, op.Mul(is_minus_one, alternating))
+    is_negative = op.Cast(op.Less(exponent, site.scalar(0, dtype, "zero")), to=base)
+    kept = op.Mul(power, op.Sub(one, is_negative))
+    return str(op.Add(kept, op.Mul(reciprocal, is_negative)))
 
 
 def _chain(site: Site, exponent: int) -> str:

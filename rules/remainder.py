@@ -5,10 +5,21 @@ Mod  10: born · 13: +bfloat16 · 28: fmod=0 for floats too
 
 from __future__ import annotations
 
+import math
+
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
 from rules.broadcasting import FLOATING
+
+_QUOTIENT_BITS = {"float": 278, "float16": 41}
+"""How many bits the largest number of the dtype has left of the smallest one's."""
+
+_DIGITS = 28
+"""Bits of a quotient that are found at a time: with the 24 of a float's significand they fit the 53 of a double's."""
+
+_BEYOND = 200
+"""The exponent of a power of two that is greater than every finite float."""
 
 _CARRIERS = {"int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32"}
 
@@ -29,17 +40,47 @@ def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
 
 
 def remainder_is_what_the_quotient_leaves(site: Site) -> None:
+    """Of integers a - a / b * b, of floats the same in steps that are exact."""
+    dtype = site.dtype(0)
+    if dtype == "double":
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            "the remainder of doubles is exact whatever the size of their quotient, and no dtype of opset "
+            f"{site.opset} is wide enough to divide them in exact steps",
+        )
+    if dtype in FLOATING:
+        _divide_in_steps(site, dtype)
+    else:
+        _divide_integers(site, dtype)
+
+
+def _divide_in_steps(site: Site, dtype: str) -> None:
+    """A long division of the magnitudes in double, from the greatest possible quotient down, _DIGITS bits at a time.
+
+    The digits times the divisor fit double's significand, and so does what they leave. A quotient that is rounded up
+    leaves less than nothing, and the divisor once more sets it right.
+    """
+    op = site.op_at(8)
+    dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
+    zero = site.scalar(0.0, "double", "zero")
+    rest = op.Abs(dividend)
+    # An infinite divisor leaves every finite dividend alone, and so does one beyond them all.
+    bounded = op.Min(op.Abs(divisor), site.scalar(math.ldexp(1, _BEYOND), "double", "beyond"))
+    for exponent in reversed(range(0, _QUOTIENT_BITS[dtype], _DIGITS)):
+        step = op.Mul(bounded, site.scalar(math.ldexp(1, exponent), "double", "scale"))
+        rest = op.Sub(rest, op.Mul(op.Floor(op.Div(rest, step)), step))
+        rest = op.Add(rest, op.Mul(op.Cast(op.Less(rest, zero), to="double"), step))
+    # The reciprocal of -0 is less than 0, which -0 is not.
+    is_negative = op.Cast(op.Less(op.Reciprocal(dividend), zero), to="double")
+    sign = op.Sub(site.scalar(1.0, "double", "one"), op.Add(is_negative, is_negative))
+    site.replace(op.Cast(op.Mul(rest, sign), to=dtype))
+
+
+def _divide_integers(site: Site, dtype: str) -> None:
     """Div truncates: a - a / b * b has the sign of a, and without fmod is brought to that of b.
 
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """
-    dtype = site.dtype(0)
-    if dtype in FLOATING:
-        site.refuse(
-            Why.NO_EQUIVALENT,
-            "the remainder of floating-point numbers is exact whatever the size of their quotient, and no operator of "
-            f"opset {site.opset} is: a quotient that does not fit the significand would be rounded",
-        )
     op = site.op_at(13)
     carrier = _CARRIERS.get(dtype, dtype)
     dividend, divisor = (

@@ -58,14 +58,33 @@ def test_chains_of_products_wrap_around(exponent, dtype, shape):
     )
 
 
-@pytest.mark.parametrize("initializer", ["", "<int64[3] e = {1, 2, 3}>", "<int64[3] e = {2, 2, 2}>"])
-def test_integers_to_the_power_of_the_run_or_of_several_numbers_are_refused(initializer):
-    check_refusal(
-        f'<ir_version: 7, opset_import: ["": 12]> g (int32[3] x, int64[3] e) => (int32[3] y) {initializer} '
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("exponent", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+def test_exponents_of_the_run_are_multiplied_bit_by_bit(dtype, exponent):
+    check_converts(
+        f'<ir_version: 7, opset_import: ["": 12]> g ({dtype}[2, 1] x, {exponent}[3] e) => ({dtype}[2, 3] y) '
         "{ y = Pow (x, e) }",
         11,
-        Why.INPUT_NOT_CONSTANT,
-        "'e'",
+        exact=True,
+    )
+
+
+@pytest.mark.parametrize("exponents", ["{1, 2, 3}", "{-1, 0, -2}"])
+def test_several_or_negative_constant_exponents_are_multiplied_bit_by_bit(exponents):
+    check_converts(
+        '<ir_version: 7, opset_import: ["": 12]> g (int32[N, 3] x) => (int32[N, 3] y) '
+        f"<int64[3] e = {exponents}> {{ y = Pow (x, e) }}",
+        11,
+        exact=True,
+    )
+
+
+def test_exponents_of_the_run_of_unknown_rank_are_refused():
+    check_refusal(
+        '<ir_version: 7, opset_import: ["": 12]> g (int32[] x, int64[3] e) => (int32[] y) { y = Pow (x, e) }',
+        11,
+        Why.RANK_UNKNOWN,
+        "Loop",
     )
 
 

@@ -47,11 +47,24 @@ def test_a_divisor_that_is_known_not_to_be_zero_needs_no_care():
     )
 
 
-def test_floats_are_refused_below_10():
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize("shapes", [("2, 1", "3", "2, 3"), ("N", "N", "N")])
+@pytest.mark.parametrize("to", [9, 6])
+def test_floats_are_divided_in_exact_steps_below_10(dtype, shapes, to):
+    first, second, result = shapes
+    check_converts(
+        f'<ir_version: 5, opset_import: ["": 10]> g ({dtype}[{first}] a, {dtype}[{second}] b) => ({dtype}[{result}] y) '
+        "{ y = Mod <fmod = 1> (a, b) }",
+        to,
+        exact=True,
+    )
+
+
+def test_doubles_are_refused_below_10():
     check_refusal(
-        '<ir_version: 5, opset_import: ["": 10]> g (float[3] a, float[3] b) => (float[3] y) '
+        '<ir_version: 5, opset_import: ["": 10]> g (double[3] a, double[3] b) => (double[3] y) '
         "{ y = Mod <fmod = 1> (a, b) }",
         9,
         Why.NO_EQUIVALENT,
-        "rounded",
+        "wide enough",
     )
