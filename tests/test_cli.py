@@ -229,13 +229,11 @@ class TestNotEquivalent:
 
 class TestExact:
     def test_refuses_rules_that_round(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
-        model = model_of([helper.make_node("ReduceMean", ["x", "axes"], ["y"], name="mean")], opset=18, ir_version=8)
-        model.graph.input.append(axes)
-        onnx.save(model, "mean.onnx")
-        assert main(["convert", "mean.onnx", "out.onnx", "--to", "13", "--exact"]) == 2
+        model = model_of([helper.make_node("Gelu", ["x"], ["y"], name="gelu")], opset=20, ir_version=8)
+        onnx.save(model, "gelu.onnx")
+        assert main(["convert", "gelu.onnx", "out.onnx", "--to", "13", "--exact"]) == 2
         assert "rounds" in capsys.readouterr().err
-        assert main(["convert", "mean.onnx", "out.onnx", "--to", "13"]) == 0
+        assert main(["convert", "gelu.onnx", "out.onnx", "--to", "13"]) == 0
         assert "ULP" in capsys.readouterr().out
 
 
