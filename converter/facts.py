@@ -411,6 +411,24 @@ class ScopeFacts:
             return self.parent.parameter_behind(name) if node is None and self.parent else ""
         return next((attribute.ref_attr_name for attribute in node.attribute if attribute.ref_attr_name), "")
 
+    def computes(self, name: str) -> bool:
+        """Whether a node of this scope computes the value."""
+        return name in self._producers
+
+    def reads(self, name: str) -> bool:
+        """Whether a node of this scope, a subgraph in it or its outputs read the value."""
+        return name in self._names_read
+
+    @cached_property
+    def _names_read(self) -> frozenset[str]:
+        outputs = self.container.output
+        read = {output if isinstance(output, str) else output.name for output in outputs}
+        for node in self.container.node:
+            read.update(node.input)
+            for _, graph in subgraphs(node):
+                read.update(referenced_names(graph))
+        return frozenset(read)
+
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""
         if self._is_known(name):

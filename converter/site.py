@@ -212,6 +212,24 @@ class Site:
     def inputs(self) -> list[str]:
         return list(self.node.input)
 
+    def is_read(self, position: int) -> bool:
+        """Whether anything reads an output."""
+        name = self.output(position)
+        return bool(name) and self.scope.is_read(name)
+
+    def ask_for_outputs(self, count: int) -> None:
+        """Give the node outputs that nobody reads until it has `count`."""
+        while len(self.node.output) < count:
+            self.node.output.append(self.scope.unread_name(self))
+            self._is_edited = True
+
+    def keep_outputs(self, count: int) -> None:
+        """Take the outputs from `count` on away, which nobody may read."""
+        assert not any(map(self.is_read, range(count, len(self.node.output))))
+        if len(self.node.output) > count:
+            del self.node.output[count:]
+            self._is_edited = True
+
     def set_input(self, position: int, name: str) -> None:
         """Give the node another input, absent ones before it being written as ""."""
         while len(self.node.input) <= position:

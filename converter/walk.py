@@ -89,6 +89,7 @@ class ScopeWalk:
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._replacements: dict[int, list[NodeProto]] = {}
         self._crossings: dict[int, Crossings] = {}
+        self._unread: set[str] = set()
 
     @property
     def path(self) -> str:
@@ -284,6 +285,16 @@ class ScopeWalk:
     def register(self, node: NodeProto, opset: int, domain: str) -> None:
         """Let the facts of an emitted node's outputs be known."""
         self.facts.register(node, opset, domain)
+
+    def is_read(self, name: str) -> bool:
+        """Whether anything reads a value: of the original's one knows, and of emitted ones it is assumed."""
+        return name not in self._unread and (not self.facts.computes(name) or self.facts.reads(name))
+
+    def unread_name(self, site: Site) -> str:
+        """A new name for an output that nothing reads."""
+        name = site.fresh_name("unread")
+        self._unread.add(name)
+        return name
 
     @property
     def takes_initializers(self) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from converter.rule import Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 
-_ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
+ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
-bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float"), ulps=1, because=_ROUNDED_ONCE)
+bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float"), ulps=1, because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""
 
 bfloat16_travels_in_float = exact_cast("bfloat16", through="float")

@@ -200,6 +200,14 @@ def test_maximum_ignores_padding_and_takes_nan() -> None:
     assert_gives(node("MaxPool", 12, x, kernel_shape=[2], pads=[1, 1]), floats([[-5, -4, NAN, NAN, -2]]))
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_greatest_of_zeros_is_positive_whatever_their_order(outputs: int) -> None:
+    x = floats([[[0.0, -0.0, -0.0, 0.0, -1.0]]]).reshape(1, 1, 5)
+    result = evaluate(node("MaxPool", 12, x, kernel_shape=[2], outputs=outputs))[0]
+    assert numpy.signbit(result).tolist() == [[[False, True, False, False]]]
+    assert not numpy.signbit(evaluate(node("GlobalMaxPool", 1, x[:, :, 1:]))[0]).any()
+
+
 def test_indices_are_of_the_first_maximum_in_the_tensor_without_padding() -> None:
     x = floats([[[7, 7], [1, 8]], [[0, 0], [0, 9]]])
     case = node("MaxPool", 8, x, kernel_shape=[2, 2], pads=[1, 1, 0, 0], strides=[1, 2], outputs=2)

@@ -11,7 +11,7 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.means import mean
-from converter.evaluator.kernels.numeric import as_dtype, smallest, widened
+from converter.evaluator.kernels.numeric import as_dtype, is_float, smallest, widened
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.windows import Windows, element_counts, kernel_windows, spatial_shape
 
@@ -22,11 +22,12 @@ Array = NDArray[Any]
 def max_pool(call: Call, x: Array) -> Array | tuple[Array, Array]:
     """NaN wins, as in Max; a window that covers padding only gives the least value (both open in the texts)."""
     windows = _pooling_windows(call, x)
+    wide = widened(x)
+    padded = windows.padded(wide, smallest(wide.dtype))
+    maxima = as_dtype(_with_greater_zeros(_pooled(padded, windows, numpy.maximum), wide, windows), x.dtype)
     if call.output_count < 2:
-        wide = widened(x)
-        padded = windows.padded(wide, smallest(wide.dtype))
-        return as_dtype(_pooled(padded, windows, numpy.maximum), x.dtype)
-    return _max_pool_with_indices(x, windows, column_major=bool(call.attributes["storage_order"]))
+        return maxima
+    return maxima, _indices_of_maxima(x, windows, column_major=bool(call.attributes["storage_order"]))
 
 
 @kernel("AveragePool", since=(1, 7, 10, 11, 19, 22))
@@ -53,7 +54,9 @@ def global_max_pool(call: Call, x: Array) -> Array:
     spatial_shape(call, x)
     if x.size == 0:
         return numpy.full((*x.shape[:2], *(1,) * (x.ndim - 2)), smallest(x.dtype), x.dtype)
-    return as_dtype(widened(x).max(axis=_spatial_axes(x), keepdims=True), x.dtype)
+    wide = widened(x)
+    maxima = wide.max(axis=_spatial_axes(x), keepdims=True)
+    return as_dtype(_with_greater_zeros(maxima, wide, None), x.dtype)
 
 
 @kernel("GlobalAveragePool", since=(1, 22))
@@ -117,8 +120,23 @@ def _pooled(padded: Array, windows: Windows, combine: Callable[..., Array]) -> A
     return padded
 
 
-def _max_pool_with_indices(x: Array, windows: Windows, *, column_major: bool) -> tuple[Array, Array]:
-    """Also the flat index of each maximum in the tensor without padding, the first one where several are equal."""
+def _with_greater_zeros(maxima: Array, x: Array, windows: Windows | None) -> Array:
+    """+0 is greater than -0, as in Max; numpy leaves it to the memory layout. Without windows, everything is one."""
+    if not is_float(x.dtype):
+        return maxima
+    negative = numpy.signbit(x) & (x == 0)
+    if not negative.any():
+        return maxima
+    positive = (x == 0) & ~negative
+    if windows is None:
+        found = positive.any(axis=_spatial_axes(x), keepdims=True)
+    else:
+        found = _pooled(windows.padded(positive, False), windows, numpy.logical_or)
+    return numpy.where(maxima == 0, numpy.where(found, maxima.dtype.type(0.0), maxima.dtype.type(-0.0)), maxima)
+
+
+def _indices_of_maxima(x: Array, windows: Windows, *, column_major: bool) -> Array:
+    """The flat index of each maximum in the tensor without padding, the first one where several are equal."""
     wide = widened(x)
     taps = windows.taps(windows.padded(wide, smallest(wide.dtype)))
     best = numpy.full((*x.shape[:2], *windows.output_shape), smallest(wide.dtype), wide.dtype)
@@ -132,7 +150,7 @@ def _max_pool_with_indices(x: Array, windows: Windows, *, column_major: bool) ->
         numpy.copyto(chosen, positions, where=better)
         unset &= ~better
     planes = numpy.arange(math.prod(x.shape[:2])).reshape(*x.shape[:2], *(1,) * len(windows.kernel))
-    return as_dtype(best, x.dtype), chosen + planes * math.prod(windows.input_shape)
+    return numpy.asarray(chosen + planes * math.prod(windows.input_shape))
 
 
 def _positions(windows: Windows, tap: tuple[int, ...], *, column_major: bool) -> tuple[Array, Array]:

@@ -1,0 +1,259 @@
+"""Poolings.
+
+AveragePool        7: +count_include_pad · 10: +ceil_mode · 19: +dilations · 22: windows in the end pads are ignored,
+                   +bfloat16
+MaxPool            8: +Indices, storage_order · 10: +ceil_mode, dilations · 12: +int8 +uint8 · 22: as AveragePool
+LpPool             2: p is an integer, kernel_shape required · 18: +ceil_mode, dilations · 22: +bfloat16
+GlobalLpPool       2: p is an integer · 22: +bfloat16
+GlobalAveragePool, GlobalMaxPool, MaxRoiPool  22: +bfloat16
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+
+from converter.dtypes import numpy_dtype
+from converter.refusal import Why
+from converter.rule import Step, in_turn, unchanged
+from converter.site import Operators, Site
+from rules.indices_of_maxima import indices_are_computed, indices_of_maxima
+from rules.narrow_floats import ROUNDED_ONCE, bfloat16_travels_in_float, computed_bfloat16_step, in_float
+from rules.windows import added, combined, element_counts, padded, set_pads, windows_of
+
+_OTHER_ORDER = "a kernel may add up the elements of a window in another order"
+
+
+# ceil_mode, and which windows it gives.
+
+
+def ceil_mode_becomes_pads(site: Site) -> None:
+    """As many pads as the last windows lack. An average that counts pads does not count these: it gets zeros before."""
+    windows = windows_of(site)
+    if not windows.rounds_up:
+        site.remove_attribute("ceil_mode")
+        return
+    begin, end = windows.begin, windows.end
+    if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
+        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
+        begin = end = (0,) * len(end)
+    set_pads(site, begin, [pad + lack for pad, lack in zip(end, windows.missing, strict=True)])
+
+
+def late_windows_are_kept_by_pads(site: Site) -> None:
+    """Since 22 ceil_mode ignores windows that start in the end pads, which pads of the same extent do not."""
+    if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
+        ceil_mode_becomes_pads(site)
+
+
+def late_windows_are_cut_off(site: Site) -> None:
+    """Below 22 ceil_mode has windows that start in the end pads: as many as start earlier are kept."""
+    if not site.attribute("ceil_mode", 0):
+        return
+    windows = windows_of(site)
+    if not windows.may_start_late():
+        return
+    dtype, op = site.dtype(0), site.op_at(21)
+    if dtype == "bfloat16" and site.node.op_type != "MaxPool":
+        site.rounds(1, ROUNDED_ONCE)
+    value = op.Cast(site.input(0), to="float") if dtype == "bfloat16" else site.input(0)
+    results = site.copy(value)
+    results = [results] if isinstance(results, str) else list(results)
+    axes = site.constant_int64(range(2, 2 + len(windows.kernel)))
+    # As many as fit before the end pads, rounded up.
+    more = [begin + stride - 1 for begin, stride in zip(windows.begin, windows.strides, strict=True)]
+    begin_and_more, strides = (site.constant_int64(numbers, "numbers") for numbers in (more, windows.strides))
+    zeros = site.constant_int64([0] * len(windows.kernel), "starts")
+    sizes = op.Slice(op.Shape(site.input(0)), site.constant_int64([2]), site.constant_int64([2**31 - 1]))
+    counts = site.folded(lambda: str(op.Div(op.Add(sizes, begin_and_more), strides)), "counts")
+    results = [op.Slice(result, zeros, counts, axes) if result else "" for result in results]
+    if dtype == "bfloat16":
+        results[0] = op.Cast(results[0], to=dtype)
+    site.replace(*results)
+
+
+def bfloat16_is_pooled_in_float(site: Site) -> None:
+    if site.dtype(0) == "bfloat16":
+        site.rounds(1, ROUNDED_ONCE)
+        site.carry("float")
+
+
+# Averages
+
+
+def counted_pads_become_zeros(site: Site) -> None:
+    """Below 7 pads are not counted: those that are to be counted become elements."""
+    if not site.pop_attribute("count_include_pad", 0):
+        return
+    windows = windows_of(site)
+    if any(windows.pads):
+        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
+    site.remove_attribute("auto_pad")
+    site.remove_attribute("pads")
+
+
+def dilated_averages_are_sums_of_slices(site: Site) -> None:
+    """Below 19 there are no dilations: each place in the windows becomes a slice."""
+    windows = windows_of(site)
+    if not windows.is_dilated:
+        site.remove_attribute("dilations")
+        return
+    site.rounds(4, _OTHER_ORDER)
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    sums = combined(site, op, padded(site, op, value, dtype, windows.filled_pads), windows, added(op))
+    counts_pads = bool(site.attribute("count_include_pad", 0))
+    site.replace(result(op.Div(sums, element_counts(site, op, windows, dtype, counts_pads))))
+
+
+# Maxima
+
+
+def dilated_maxima_are_maxima_of_slices(site: Site) -> None:
+    """Below 10 there are no dilations: each place in the windows becomes a slice."""
+    windows = windows_of(site)
+    if not windows.is_dilated:
+        site.remove_attribute("dilations")
+        return
+    op = site.op_at(13)
+    value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
+    maxima = combined(site, op, value, windows, lambda values: str(op.Max(*values)))
+    site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
+
+
+def bytes_travel_in_floats(site: Site) -> None:
+    """A window without elements has the dtype's least value; that of the carrier is -inf."""
+    dtype = site.dtype(0)
+    if dtype not in ("int8", "uint8"):
+        return
+    if not windows_of(site).may_cover_pads_only():
+        site.carry("float16")
+        return
+    op = site.op
+    results = site.copy(op.Cast(site.input(0), to="float16"))
+    maxima, *indices = [results] if isinstance(results, str) else results
+    least = site.scalar(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
+    site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
+
+
+# Norms
+
+
+def p_becomes_an_integer(site: Site) -> None:
+    """Version 1 has p as a float, with which any power can be asked for; then the norm is written out."""
+    if site.node.op_type == "LpPool" and not site.attribute("kernel_shape"):
+        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, and version 1 says of no other windows")
+    p = site.attribute("p", 2.0)
+    if float(p).is_integer():
+        if site.has_attribute("p"):
+            site.set_attribute("p", int(p))
+        return
+    if not math.isfinite(p):
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the text defines the norm for numbers only")
+    _write_norm_out(site, p)
+
+
+def p_becomes_a_float(site: Site) -> None:
+    p = site.attribute("p", 2)
+    if float(numpy.float32(p)) != p:
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 does not hold")
+    if site.has_attribute("p"):
+        site.set_attribute("p", float(p))
+
+
+def dilated_norms_are_sums_of_slices(site: Site) -> None:
+    """Below 18 there are no dilations: each place in the windows becomes a slice."""
+    if windows_of(site).is_dilated:
+        _write_norm_out(site, site.attribute("p", 2))
+    else:
+        site.remove_attribute("dilations")
+
+
+def _write_norm_out(site: Site, p: float) -> None:
+    site.rounds(8, "powers, sums and the root are rounded one by one")
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
+    if site.node.op_type == "GlobalLpPool":
+        rank = site.rank(0, because="the spatial axes are counted")
+        sums = op.ReduceSum(powers, site.constant_int64(range(2, rank)))
+    else:
+        windows = windows_of(site)
+        sums = combined(site, op, padded(site, op, powers, dtype, windows.filled_pads), windows, added(op))
+    site.replace(result(_root(site, op, sums, p, dtype)))
+
+
+def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
+    return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
+
+
+_AUTO_PAD = (
+    "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
+)
+_DEFAULTS = "11 states the defaults of strides and dilations"
+_LATE = "22 ignores windows that start in the end pads"
+_NORM_LATE = (
+    "22 adds bfloat16; its text is 18's, but onnx's inference ignores windows that start in the end pads from 22 on"
+)
+
+STEPS = [
+    Step("AveragePool", 1, 7, up=unchanged, down=counted_pads_become_zeros, because="7 does not count pads by default"),
+    Step("AveragePool", 7, 10, up=unchanged, down=ceil_mode_becomes_pads, because="10 rounds down by default"),
+    Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
+    Step("AveragePool", 11, 19, up=unchanged, down=dilated_averages_are_sums_of_slices, because="19 adds dilations"),
+    Step(
+        "AveragePool",
+        19,
+        22,
+        up=late_windows_are_kept_by_pads,
+        down=in_turn(late_windows_are_cut_off, bfloat16_is_pooled_in_float),
+        because=_LATE,
+    ),
+    Step(
+        "MaxPool", 1, 8, up=unchanged, down=indices_are_computed, because="8 adds an output that need not be asked for"
+    ),
+    Step(
+        "MaxPool",
+        8,
+        10,
+        up=unchanged,
+        down=in_turn(dilated_maxima_are_maxima_of_slices, ceil_mode_becomes_pads),
+        because="10 rounds down and does not dilate by default",
+    ),
+    Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
+    Step(
+        "MaxPool", 11, 12, up=unchanged, down=bytes_travel_in_floats, because="12 has 11's formulas without its slips"
+    ),
+    Step(
+        "MaxPool",
+        12,
+        22,
+        up=late_windows_are_kept_by_pads,
+        down=in_turn(late_windows_are_cut_off, bfloat16_travels_in_float),
+        because=_LATE,
+    ),
+    Step("LpPool", 1, 2, up=p_becomes_an_integer, down=p_becomes_a_float),
+    Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
+    Step(
+        "LpPool",
+        11,
+        18,
+        up=unchanged,
+        down=in_turn(dilated_norms_are_sums_of_slices, ceil_mode_becomes_pads),
+        because="18 rounds down and does not dilate by default",
+    ),
+    Step(
+        "LpPool",
+        18,
+        22,
+        up=late_windows_are_kept_by_pads,
+        down=in_turn(late_windows_are_cut_off, bfloat16_is_pooled_in_float),
+        because=_NORM_LATE,
+    ),
+    Step("GlobalLpPool", 1, 2, up=p_becomes_an_integer, down=p_becomes_a_float),
+    computed_bfloat16_step("GlobalLpPool", 2, 22),
+    computed_bfloat16_step("GlobalAveragePool", 1, 22),
+    Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+]
