@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from converter.cli import main
 from converter.history import Cell
 from converter.prove import Certificate
+from converter.prove.second_judge import SecondOpinion
 from converter.rule import Rule
 from converter.rulebook import RuleBook, default_rule_book, rule_modules
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
@@ -235,6 +236,31 @@ class TestExact:
         assert "rounds" in capsys.readouterr().err
         assert main(["convert", "gelu.onnx", "out.onnx", "--to", "13"]) == 0
         assert "ULP" in capsys.readouterr().out
+
+
+class TestSecondJudge:
+    def test_both_judges_find_the_models_equal(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["convert", "in.onnx", "out.onnx", "--to", "18"])
+        capsys.readouterr()
+        assert main(["prove", "in.onnx", "out.onnx", "--runs", "3", "--judge", "ort"]) == 0
+        assert "onnxruntime: equal on 3 inputs" in capsys.readouterr().out
+
+    def test_both_judges_find_a_difference(self, workplace: Path) -> None:
+        onnx.save(model_of([helper.make_node("ReduceMax", ["x"], ["y"], axes=[1])]), "other.onnx")
+        assert main(["prove", "in.onnx", "other.onnx", "--judge", "ort"]) == 3
+
+    def test_a_disagreement_is_no_verdict(
+        self, workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        opinion = SecondOpinion(False, 0, "output 'y' differs")
+        monkeypatch.setattr("converter.cli.proving.ask_onnxruntime", lambda *_, **__: opinion)
+        main(["convert", "in.onnx", "out.onnx", "--to", "18"])
+        assert main(["prove", "in.onnx", "out.onnx", "--judge", "ort"]) == 2
+        assert "the judges disagree" in capsys.readouterr().err
+
+    def test_only_onnxruntime_is_known(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["prove", "in.onnx", "in.onnx", "--judge", "me"]) == 1
+        assert "only ort" in capsys.readouterr().err
 
 
 class TestProve:

@@ -103,10 +103,17 @@ def prove(
     runs: Annotated[int, typer.Option(min=1, help="How many random inputs to try.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     ulps: Annotated[int, typer.Option(min=0, help="How far results may differ, in units in the last place.")] = 0,
+    judge: Annotated[
+        str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Execute two models on the same inputs, and say whether they compute the same."""
-    return prove_files(first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json)
+    if judge not in (None, "ort"):
+        raise UsageFault(f"there is no judge {judge!r}, only ort, which is onnxruntime")
+    return prove_files(
+        first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
+    )
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -14,34 +15,67 @@ from converter.dtypes import dtype_of_type, numpy_dtype, type_string
 from converter.facts import Array
 from converter.model_file import load_model, validate_model
 from converter.prove import Outcome, WholeModelResult, prove_models
+from converter.prove.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime
+
+_DISAGREEMENT = "the judges disagree"
 
 _STATUS = {Outcome.EQUAL: DONE, Outcome.DIFFERENT: NOT_EQUIVALENT, Outcome.UNPROVEN: REFUSED}
 
 
 def prove_files(
-    first: Path, second: Path, *, inputs: Path | None, runs: int, seed: int, ulps: int, as_json: bool
+    first: Path,
+    second: Path,
+    *,
+    inputs: Path | None,
+    runs: int,
+    seed: int,
+    ulps: int,
+    as_json: bool,
+    asks_onnxruntime: bool = False,
 ) -> int:
-    """Execute two models on the same inputs and say what came of it; returns the exit status."""
+    """Execute two models on the same inputs and say what came of it; returns the exit status.
+
+    Where a second judge is asked and says otherwise, that is an outcome of its own, without a verdict.
+    """
     models = [load_model(path) for path in (first, second)]
     for model in models:
         validate_model(model)
     given = read_inputs(inputs, models[0]) if inputs is not None else None
     result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+    opinion = None
+    if asks_onnxruntime:
+        try:
+            opinion = ask_onnxruntime(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+        except JudgeUnavailable as error:
+            raise UsageFault(str(error)) from error
+    disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
     if as_json:
         show_json(
             {
-                "status": result.outcome.value,
+                "status": _DISAGREEMENT if disagree else result.outcome.value,
                 "runs": result.runs,
                 "rejected": result.rejected,
                 "worst_ulps": result.worst_ulps,
                 "sentence": result.sentence,
+                **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
             }
         )
+    elif disagree:
+        assert opinion is not None
+        ours = "equal" if result.is_equal else result.sentence
+        complain(f"{_DISAGREEMENT}: our evaluator says: {ours}; onnxruntime says: {opinion.sentence or 'equal'}")
     elif result.is_equal:
         show(f"equal on {_described(result, is_given=given is not None)}")
     else:
         complain(f"{result.outcome.value}: {result.sentence}")
-    return _STATUS[result.outcome]
+    if opinion is not None and not disagree and not as_json:
+        runs_there = f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence
+        show(f"onnxruntime: {runs_there}")
+    return REFUSED if disagree else _STATUS[result.outcome]
+
+
+def _contradicts(result: WholeModelResult, opinion: SecondOpinion) -> bool:
+    return result.outcome is not Outcome.UNPROVEN and result.is_equal != opinion.agrees
 
 
 def _described(result: WholeModelResult, *, is_given: bool) -> str:
