@@ -5,8 +5,9 @@ No operator's steps stand here; rule modules import it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import overload
 
 import numpy
 
@@ -18,6 +19,40 @@ from rules.counting import iota
 
 Number = Array | str
 """Known integers, or the name of a tensor of them."""
+
+
+class Sizes(Sequence[Number]):
+    """The dimensions of a tensor; those that only the run knows are taken from its shape when they are asked for."""
+
+    def __init__(self, positions: Positions, value: str) -> None:
+        self._positions = positions
+        self._value = value
+        self._dims = positions.site.shape(value) or []
+        self._shape = ""
+        self._found: dict[int, Number] = {}
+
+    def __len__(self) -> int:
+        return len(self._dims)
+
+    @overload
+    def __getitem__(self, index: int) -> Number: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Number]: ...
+    def __getitem__(self, index: int | slice) -> Number | list[Number]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(len(self))[index]]
+        position = range(len(self))[index]
+        if position not in self._found:
+            self._found[position] = self._size(position)
+        return self._found[position]
+
+    def _size(self, position: int) -> Number:
+        dim = self._dims[position]
+        if isinstance(dim, int):
+            return numpy.array(dim)
+        op, site = self._positions.op, self._positions.site
+        self._shape = self._shape or op.Shape(self._value)
+        return self._positions.of(op.Gather(self._shape, site.scalar(position, "int64", "dimension")))
 
 
 class Positions:
@@ -88,25 +123,13 @@ class Positions:
             return number
         if not isinstance(number, str):
             return number.reshape(*number.shape, *[1] * trailing)
-        # Counted from the back, the new dimensions have the same numbers whatever the rank is.
-        rank = len(self.site.shape(number) or [])
+        rank = self.site.rank(number, because="new dimensions come after those that it has")
         return str(self.op.Unsqueeze(number, self.site.constant_int64(range(rank, rank + trailing))))
 
-    def sizes(self, value: str | int, *, because: str) -> list[Number]:
+    def sizes(self, value: str | int, *, because: str) -> Sizes:
         """The dimensions of a tensor of known rank."""
-        rank = self.site.rank(value, because=because)
-        name = value if isinstance(value, str) else self.site.input(value)
-        dims = self.site.shape(name) or [None] * rank
-        shape = None
-        found: list[Number] = []
-        for position, dim in enumerate(dims):
-            if isinstance(dim, int):
-                found.append(numpy.array(dim))
-                continue
-            shape = shape or self.op.Shape(name)
-            size = self.op.Gather(shape, self.site.scalar(position, "int64", "dimension"))
-            found.append(self.of(size))
-        return found
+        self.site.rank(value, because=because)
+        return Sizes(self, value if isinstance(value, str) else self.site.input(value))
 
     def strides(self, sizes: Sequence[Number]) -> list[Number]:
         """For each dimension how far apart its elements stand in the row."""
@@ -118,8 +141,8 @@ class Positions:
             return numpy.arange(int(size))
         return self.of(iota(self.site, self.op, self.indices(size)))
 
-    def from_front(self, indices: Number, size: Number) -> Number:
-        """Indices that may be negative, counted from the front."""
+    def from_front(self, indices: Number, size: Callable[[], Number]) -> Number:
+        """Indices that may be negative, counted from the front; the size is asked for if one is."""
         if not isinstance(indices, str):
             if not (indices < 0).any():
                 return indices
@@ -130,14 +153,14 @@ class Positions:
             compared = indices if dtype == self.dtype else self.op.Cast(indices, to=dtype)
             is_less = self.op.Less(compared, self.site.scalar(0, dtype, "zero"))
             is_negative = str(self.op.Cast(is_less, to=self.dtype))
-        return self.add(indices, self.multiply(is_negative, size))
+        return self.add(indices, self.multiply(is_negative, size()))
 
     def along_axis(self, data: str, indices: str, axis: int, *, because: str) -> Number:
         """The position in `data` that each element of `indices` means: its own place, but for `axis`."""
         sizes, extents = (self.sizes(value, because=because) for value in (data, indices))
         strides = self.strides(sizes)
         rank = len(sizes)
-        result = self.multiply(self.from_front(self.of(indices), sizes[axis]), strides[axis])
+        result = self.multiply(self.from_front(self.of(indices), lambda: sizes[axis]), strides[axis])
         for position in range(rank):
             if position != axis and not self._is_one(extents[position]):
                 place = self.multiply(self.counted(extents[position]), strides[position])
@@ -150,8 +173,8 @@ class Positions:
         if isinstance(tuples, str) and len(sizes) == 1:
             last = len(self.site.shape(indices) or []) - 1
             squeezed = str(self.op.Squeeze(tuples, self.site.constant_int64([last])))
-            return self.from_front(squeezed, sizes[0])
-        counted = self.multiply(self.from_front(tuples, self.vector(sizes)), self.vector(self.strides(sizes)))
+            return self.from_front(squeezed, lambda: sizes[0])
+        counted = self.multiply(self.from_front(tuples, lambda: self.vector(sizes)), self.vector(self.strides(sizes)))
         if not isinstance(counted, str):
             return numpy.asarray(counted.sum(axis=-1))
         return str(self.op.ReduceSum(counted, self.site.constant_int64([-1]), keepdims=0))

@@ -14,6 +14,7 @@ import math
 import numpy
 
 from converter.evaluator.kernels.axes import Array, nonnegative_axis
+from converter.evaluator.kernels.numeric import is_float
 from converter.evaluator.kernels.registry import Call, kernel
 
 _REDUCTIONS = {"add": numpy.add, "mul": numpy.multiply, "max": numpy.maximum, "min": numpy.minimum}
@@ -145,6 +146,7 @@ def _update(call: Call, slices: Array, positions: Array, updates: Array) -> None
         slices[positions] = updates
         return
     function = _REDUCTIONS[reduction]
+    signs = _ZeroSigns(reduction == "min", slices) if reduction in ("max", "min") and is_float(slices.dtype) else None
     try:
         if repeated:
             function.at(slices, positions, updates)
@@ -152,6 +154,26 @@ def _update(call: Call, slices: Array, positions: Array, updates: Array) -> None
             slices[positions] = function(slices[positions], updates)
     except TypeError:
         call.fail(f"reduction {reduction} is not defined for this dtype")
+    if signs is not None:
+        signs.give(slices, positions, updates)
+
+
+class _ZeroSigns:
+    """As for Max and Min, +0 is greater than -0; numpy's choice hangs on the memory layout."""
+
+    def __init__(self, least: bool, slices: Array) -> None:
+        self._least = least
+        self._decided = self._decides(slices)
+
+    def _decides(self, values: Array) -> Array:
+        return numpy.asarray((values == 0) & (numpy.signbit(values) == self._least))
+
+    def give(self, slices: Array, positions: Array, updates: Array) -> None:
+        numpy.logical_or.at(self._decided, positions, self._decides(updates))
+        zeros = slices == 0
+        slices[zeros] = numpy.where(
+            self._decided[zeros] == self._least, slices.dtype.type(-0.0), slices.dtype.type(0.0)
+        )
 
 
 @kernel("TensorScatter", since=(24,))
