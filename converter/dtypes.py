@@ -55,6 +55,20 @@ def tensor_type(name: str) -> str:
     return f"tensor({name})"
 
 
+def type_of_spelling(spelling: str) -> TypeProto | None:
+    """The inverse of `type_string`, for tensors and for sequences and optionals of them; None for other types."""
+    result = TypeProto()
+    kind, _, rest = spelling.partition("(")
+    if kind == "tensor":
+        result.tensor_type.elem_type = element_type(rest[:-1])
+        return result
+    inner = type_of_spelling(rest[:-1]) if kind in ("seq", "optional") else None
+    if inner is None:
+        return None
+    (result.sequence_type if kind == "seq" else result.optional_type).elem_type.CopyFrom(inner)
+    return result
+
+
 def dtype_of_type(type_string: str) -> str | None:
     """ "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
     return type_string[7:-1] if type_string.startswith("tensor(") else None

@@ -17,7 +17,14 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 from onnx.defs import OpSchema
 
 from converter import history
-from converter.dtypes import dtype_name, element_type, name_of_numpy_dtype, tensor_type, type_string
+from converter.dtypes import (
+    dtype_name,
+    element_type,
+    name_of_numpy_dtype,
+    tensor_type,
+    type_of_spelling,
+    type_string,
+)
 from converter.evaluator import EvaluationError, run_node
 from converter.evaluator.kernels.registry import reads_only_shapes
 from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
@@ -560,9 +567,9 @@ class ScopeFacts:
             if given is not None:
                 return given
             found = known.get(name)
-            if found is not None and found.startswith("tensor("):
-                return _tensor_type(element_type(found[7:-1]))
-            return self.parent.type_of(name) if self.parent and found is None else None
+            if found is not None:
+                return type_of_spelling(found)
+            return self.parent.type_of(name) if self.parent else None
 
         inferred = self._infer(node, self.imports, lookup).get(output)
         inferred = inferred or self.model.hints.get(self.path, {}).get(output)

@@ -5,12 +5,13 @@ A body is written for an opset of its own, from which the walk takes the emitted
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from converter import history
 from converter.facts import imported_opsets
+from converter.inlining import rename
 from converter.refusal import Why
 from converter.rule import Rule
 from converter.site import Site
@@ -55,7 +56,8 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
         node = NodeProto()
         node.CopyFrom(body_node)
         _bind_attributes(site, node, attributes)
-        _rename([node], names, site)
+        rename([node], names, site.fresh_name)
+        node.name = ""
         site.emit(node, opsets[history.canonical_domain(node.domain)])
     site.replace(*(names[output] for output in function.output[: len(site.node.output)]))
 
@@ -78,30 +80,3 @@ def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, Attribute
         elif attribute.type == AttributeProto.GRAPH:
             for inner in attribute.g.node:
                 _bind_attributes(site, inner, values)
-
-
-def _rename(nodes: Iterable[NodeProto], names: dict[str, str], site: Site) -> None:
-    """Give body values names of the model's: what `names` says for inputs, fresh ones for what the body computes."""
-    for node in nodes:
-        for position, name in enumerate(node.input):
-            node.input[position] = names.get(name, name)
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                _rename_graph(attribute.g, dict(names), site)
-        for position, name in enumerate(node.output):
-            if name:
-                names[name] = site.fresh_name(name)
-                node.output[position] = names[name]
-        node.name = ""
-
-
-def _rename_graph(graph: GraphProto, names: dict[str, str], site: Site) -> None:
-    for info in graph.input:
-        names[info.name] = site.fresh_name(info.name)
-        info.name = names[info.name]
-    for tensor in graph.initializer:
-        names[tensor.name] = site.fresh_name(tensor.name)
-        tensor.name = names[tensor.name]
-    _rename(graph.node, names, site)
-    for info in graph.output:
-        info.name = names.get(info.name, info.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -75,23 +74,21 @@ def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
 
 
 class Routes:
-    """Routes from any opset to the targets, worked out once per operator and opset."""
+    """Routes between opsets, worked out once per operator and pair of opsets."""
 
-    def __init__(self, rule_book: RuleBook, targets: Mapping[str, int]) -> None:
+    def __init__(self, rule_book: RuleBook) -> None:
         self._rule_book = rule_book
-        self._targets = targets
-        self._known: dict[tuple[str, str, int], Route | None] = {}
+        self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
-    def find(self, domain: str, operator: str, source: int) -> Route | None:
-        """The route of an operator from opset `source`; None where nothing at all is to be done."""
-        key = (domain, operator, source)
+    def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
+        """The route of an operator from opset `source` to `target`; None where nothing at all is to be done."""
+        key = (domain, operator, source, target)
         if key not in self._known:
             self._known[key] = self._build(*key)
         return self._known[key]
 
-    def _build(self, domain: str, operator: str, source: int) -> Route | None:
+    def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         found = history(domain, operator)
-        target = self._targets.get(domain, source)
         if found is None or not found.since_version(source):
             if domain not in CONVERTED_DOMAINS or source == target:
                 return Route(descend=True)

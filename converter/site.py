@@ -19,12 +19,17 @@ from converter.carriers import cast_back_attributes, exact_carrier
 from converter.dtypes import dtype_of_type, element_type, numpy_dtype
 from converter.facts import Array, shape_of_type, tensor_of
 from converter.history import Cell
+from converter.inlining import inlined
 from converter.refusal import SiteRefused, Why
 
 if TYPE_CHECKING:
+    from converter.rule import Rule
     from converter.walk import ScopeWalk
 
 Dims = list[int | str | None]
+
+AT_TARGET = 0
+"""Stands for an opset, of nodes that have been taken to the target before."""
 
 
 def encode_attribute(attribute: AttributeProto, value: Any) -> None:
@@ -108,11 +113,27 @@ class Operators:
         self._site.scope.register(node, self._opset, self._domain)
         return node.output[0] if outputs == 1 else tuple(node.output)
 
+    def inline(self, attribute: str, *inputs: str, keep_names: bool = False) -> list[str]:
+        """The nodes of one of the site's subgraphs, which have been taken to the target, on `inputs` for its own.
+
+        `keep_names` is for when they stand in a subgraph again, and only once.
+        """
+        site = self._site
+        content = inlined(site.attribute(attribute), inputs, site.fresh_name, keep_names=keep_names)
+        site.scope.register_inlined(site, attribute, content)
+        self._sink.extend((node, AT_TARGET) for node in content.nodes)
+        computed = {name for node in content.nodes for name in node.output}
+        results: list[str] = []
+        for name in content.outputs:
+            is_own = name in computed and name not in results
+            results.append(name if is_own else self.Identity(name))
+        return results
+
 
 class Site:
     """A node in its scope, on its way across one cell."""
 
-    __slots__ = ("_is_edited", "cell", "emitted", "is_replaced", "node", "rounding", "scope")
+    __slots__ = ("_is_edited", "cell", "emitted", "inner_crossings", "is_replaced", "node", "rounding", "scope")
 
     def __init__(self, node: NodeProto, cell: Cell, scope: ScopeWalk) -> None:
         self.node = node
@@ -123,6 +144,8 @@ class Site:
         self.is_replaced = False
         self._is_edited = False
         self.rounding: tuple[int, str] | None = None
+        self.inner_crossings: list[tuple[Cell, Rule]] = []
+        """What the nodes of emitted subgraphs went through."""
 
     @property
     def touched(self) -> bool:
@@ -386,6 +409,24 @@ class Site:
         self.scope.register(node, opset, history.canonical_domain(node.domain))
         self.scope.walk_emitted_body(node, opset)
         self.emitted.append((node, opset))
+
+    def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
+        """Say the type of an emitted value, where onnx's inference has no way to know it."""
+        self.scope.declare(name, dtype, shape)
+
+    # Values in parts: sequences and optionals where the far side has none
+
+    def dissolve(self, output: int, parts: Sequence[str]) -> None:
+        """Let an output, which the far side cannot hold, be these values: rules ask for them by `parts`.
+
+        The node is dropped. What reads the output otherwise is refused.
+        """
+        self.scope.dissolve(self.node.output[output], parts)
+        self.is_replaced = True
+
+    def parts(self, value: str | int) -> tuple[str, ...] | None:
+        """The values that a value has been dissolved into; None where it is whole."""
+        return self.scope.parts(self._name(value))
 
     def fresh_name(self, hint: str) -> str:
         """A name that nothing in the model has, made from that of the model's node that is being converted."""

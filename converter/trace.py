@@ -5,7 +5,7 @@ The walk writes it, the proof checks it: what no trace entry claims must be the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -61,8 +61,15 @@ class ScopeTrace:
     sites: list[SiteTrace] = field(default_factory=list)
     added_initializers: set[str] = field(default_factory=set)
     dropped_initializers: set[str] = field(default_factory=set)
+    dissolved: set[str] = field(default_factory=set)
+    """Values of the original that the result has in parts only; what reads them is proven together with what computes
+    them."""
     declared_values: set[str] = field(default_factory=set)
     """Values that have a type in value_info since the older definitions there infer none."""
+    added_inputs: set[str] = field(default_factory=set)
+    """Initializers that are inputs, too, in the result only: below IR version 4 all of them have to be."""
+    densified: set[str] = field(default_factory=set)
+    """Sparse initializers that are dense in the result."""
 
 
 @dataclass
@@ -74,16 +81,25 @@ class ConversionTrace:
     """Paths of functions that only the result has: copies for single calls, each of which is a site."""
     dropped_functions: set[str] = field(default_factory=set)
     """Paths of functions that only the original has; every call of them is a site."""
+    moved_notes: set[str] = field(default_factory=set)
+    """Fields of any message, none of which says what is computed, that the result's IR version does not have."""
 
     def scope(self, path: str) -> ScopeTrace:
         """The trace of a scope, made on first use."""
         return self.scopes.setdefault(path, ScopeTrace())
 
-    def add_site(self, path: str, index: int) -> None:
-        """Claim a node of the original that was changed before the walk began, and stayed one node."""
+    def crossings_in(self, path: str) -> list[tuple[Cell, Rule]]:
+        """The rules that were applied in a scope and in the subgraphs in it."""
+        scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
+        return [crossing for scope in scopes for site in scope.sites for crossing in site.crossings]
+
+    def add_site(self, path: str, index: int, crossings: Sequence[tuple[Cell, Rule]] = ()) -> None:
+        """Claim a node of the original that was changed outside the walk, and stayed one node."""
         scope = self.scope(path)
-        if any(site.index == index for site in scope.sites):
-            return
+        for site in scope.sites:
+            if site.index == index:
+                site.crossings += crossings
+                return
         shift = sum(site.stop - site.start - 1 for site in scope.sites if site.index < index)
-        scope.sites.append(SiteTrace(index, index + shift, index + shift + 1, []))
+        scope.sites.append(SiteTrace(index, index + shift, index + shift + 1, list(crossings)))
         scope.sites.sort(key=lambda site: site.index)

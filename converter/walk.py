@@ -6,19 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
-from onnx.helper import make_tensor_value_info
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx.helper import make_tensor_type_proto, make_tensor_value_info
 
 from converter import history
 from converter.dtypes import dtype_of_type, element_type, name_of_numpy_dtype
-from converter.facts import Array, ModelFacts, ScopeFacts, called_function_key, imported_opsets, tensor_of
+from converter.facts import (
+    Array,
+    ModelFacts,
+    ScopeFacts,
+    called_function_key,
+    imported_opsets,
+    referenced_names,
+    tensor_of,
+)
 from converter.history import AI_ONNX, Cell, canonical_domain
+from converter.inlining import Inlined
 from converter.names import Names
 from converter.refusal import Refusal, SiteRefused, Why
 from converter.routes import Leg, Route, Routes, lost_type_sentence
 from converter.rule import Rule
 from converter.rulebook import RuleBook
-from converter.site import Site
+from converter.site import AT_TARGET, Site
 from converter.sweep import drop_unused
 from converter.trace import ConversionTrace, SiteTrace, subgraphs
 
@@ -44,7 +53,7 @@ class ModelWalk:
         self.model = model
         self.exact = exact
         self.targets = targets
-        self.routes = Routes(rule_book, targets)
+        self.routes = Routes(rule_book)
         self.facts = ModelFacts(original, base_dir)
         self.names = Names(original)
         self.functions = frozenset(self.facts.functions)
@@ -90,6 +99,7 @@ class ScopeWalk:
         self._replacements: dict[int, list[NodeProto]] = {}
         self._crossings: dict[int, Crossings] = {}
         self._unread: set[str] = set()
+        self._parts: dict[str, tuple[str, ...]] = {}
 
     @property
     def path(self) -> str:
@@ -110,7 +120,8 @@ class ScopeWalk:
 
     def _route(self, domain: str, operator: str) -> Route | None:
         domain = canonical_domain(domain)
-        route = self.walk.routes.find(domain, operator, self.imports.get(domain, 1))
+        opset = self.imports.get(domain, 1)
+        route = self.walk.routes.find(domain, operator, opset, self.target(domain))
         if route is None or not any(leg.gates for leg in route.legs):
             return route
         possible = self.walk.facts.possible_types
@@ -159,6 +170,7 @@ class ScopeWalk:
                 if site.touched:
                     assert leg.rule is not None
                     self._note_crossing(leg.cell, leg.rule, site, crossings)
+                    crossings += site.inner_crossings
                     emitted += self._bring_home_below(leg.cell, site, crossings)
                 if not site.is_replaced:
                     self._check_types(leg, node)
@@ -181,6 +193,10 @@ class ScopeWalk:
     def target(self, domain: str) -> int:
         """The opset that the walk takes `domain` to."""
         return self.walk.targets.get(domain, self.imports.get(domain, 1))
+
+    def _route_from(self, node: NodeProto, opset: int) -> Route | None:
+        domain = canonical_domain(node.domain)
+        return self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
 
     def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
         if site.rounding is not None:
@@ -209,11 +225,13 @@ class ScopeWalk:
         outputs = set(before.output)
         nodes: list[NodeProto] = []
         for node, opset in site.emitted:
+            if opset == AT_TARGET:
+                nodes.append(node)
+                continue
             if node is not before:
                 self._dress(node, before, is_heir=site.is_replaced and not outputs.isdisjoint(node.output))
                 self._check_emitted(node, opset, site)
-            domain = canonical_domain(node.domain)
-            route = self.walk.routes.find(domain, node.op_type, opset)
+            route = self._route_from(node, opset)
             replaced = self.cross(node, route, crossings) if route is not None else None
             nodes += [node] if replaced is None else replaced
         if site.is_replaced:
@@ -229,7 +247,13 @@ class ScopeWalk:
             node.metadata_props.extend(before.metadata_props)
 
     def _check_emitted(self, node: NodeProto, opset: int, site: Site) -> None:
-        definition = history.definition(node.domain, node.op_type, opset)
+        domain = canonical_domain(node.domain)
+        if domain not in self.imports:
+            raise SiteRefused(
+                Why.NO_EQUIVALENT,
+                f"this needs {node.op_type} of {history.display_domain(domain)}, which the model does not import",
+            )
+        definition = history.definition(domain, node.op_type, opset)
         if definition is None:
             raise RuntimeError(f"the rule of {site.cell} emits {node.op_type}, which opset {opset} does not have")
         for verb, names, formals in (
@@ -296,6 +320,38 @@ class ScopeWalk:
         self._unread.add(name)
         return name
 
+    def declare(self, name: str, dtype: str, shape: Sequence[int | str | None] | None) -> None:
+        """Let the type of an emitted value be known."""
+        self.facts.register_type(name, make_tensor_type_proto(element_type(dtype), shape))
+
+    def register_inlined(self, site: Site, attribute: str, content: Inlined) -> None:
+        """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known."""
+        for tensor in content.initializers:
+            if isinstance(self.container, FunctionProto):
+                constant = NodeProto(op_type="Constant", output=[tensor.name])
+                constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
+                site.emitted.append((constant, AT_TARGET))
+            else:
+                self.add_initializer(tensor, tensor.name)
+        inside = self.facts.subgraph_of(next(filter(None, site.node.output)), attribute)
+        for node in content.nodes:
+            self.register(node, self.target(canonical_domain(node.domain)), canonical_domain(node.domain))
+        for old, new in content.names.items():
+            found = inside.type_of(old) if inside is not None and new and not self.facts.type_of(new) else None
+            if found is not None:
+                self.facts.register_type(new, found)
+
+    def dissolve(self, name: str, parts: Sequence[str]) -> None:
+        """Take note of a value that has no counterpart of its own, and of what stands for it."""
+        self._parts[name] = tuple(parts)
+        self.walk.trace.scope(self.path).dissolved.add(name)
+
+    def parts(self, name: str) -> tuple[str, ...] | None:
+        """What stands for a value, here or further out; None where it stands for itself."""
+        if name in self._parts:
+            return self._parts[name]
+        return self.parent.parts(name) if self.parent else None
+
     @property
     def takes_initializers(self) -> bool:
         """Whether the scope is a graph; functions have no initializers."""
@@ -346,10 +402,13 @@ class ScopeWalk:
         """A subgraph of emitted nodes, taken to the target already."""
         graph = GraphProto(name=site.fresh_name("graph"), input=inputs)
         for node, opset in sink:
+            if opset == AT_TARGET:
+                graph.node.append(node)
+                continue
             self._dress(node, site.node, is_heir=False)
             self._check_emitted(node, opset, site)
-            route = self.walk.routes.find(canonical_domain(node.domain), node.op_type, opset)
-            crossed = self.cross(node, route, []) if route is not None else None
+            route = self._route_from(node, opset)
+            crossed = self.cross(node, route, site.inner_crossings) if route is not None else None
             graph.node.extend([node] if crossed is None else crossed)
         for name in outputs:
             info = ValueInfoProto(name=name)
@@ -357,6 +416,7 @@ class ScopeWalk:
             if found is not None:
                 info.type.CopyFrom(found)
             graph.output.append(info)
+        self._declare_values(graph)
         return graph
 
     def _finish(self) -> None:
@@ -378,8 +438,26 @@ class ScopeWalk:
             sites = [SiteTrace(index, index, index + 1, crossings) for index, crossings in self._crossings.items()]
         if sites:
             self.walk.trace.scope(self.path).sites.extend(sites)
+        if self._parts:
+            self._refuse_uses_as_a_whole()
         if isinstance(self.container, GraphProto):
             self._declare_values(self.container)
+
+    def _refuse_uses_as_a_whole(self) -> None:
+        """A dissolved value must not be read any more."""
+        refused = {(refusal.path, refusal.node) for refusal in self.walk.refusals}
+        readers: list[tuple[str, str, set[str]]] = []
+        for node in self.container.node:
+            name = node.name or next(iter(filter(None, node.output)), "")
+            captured = (one for _, graph in subgraphs(node) for one in referenced_names(graph))
+            readers.append((node.op_type, name, {*node.input, *captured}))
+        outputs = {one if isinstance(one, str) else one.name for one in self.container.output}
+        for operator, reader, names in (*readers, ("", "", outputs)):
+            for value in sorted(names & self._parts.keys()):
+                if (self.path, reader) not in refused:
+                    kind = self.facts.type_string(value)
+                    sentence = f"{value!r} is {kind}, which exists at the target only as its parts, and is needed whole"
+                    self.walk.refusals.append(Refusal(Why.NO_EQUIVALENT, sentence, operator, reader, self.path, ""))
 
     def _declare_values(self, graph: GraphProto) -> None:
         """Say the types of what old definitions compute: many of them infer none, and checkers need to know."""

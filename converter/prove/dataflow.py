@@ -37,7 +37,9 @@ def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Ite
 
 def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:
     outputs = set(filter(None, aligned.node.output))
-    readable = names_read(aligned.node)
+    joined = pair.joined(aligned)
+    readable = names_read(aligned.node).union(*(names_read(one.node) for one in joined))
+    readable.update(name for one in joined for node in one.after for name in node.output)
     inner = _names_inside(aligned.node)
     defined: set[str] = set()
     for node in aligned.after:

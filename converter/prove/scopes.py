@@ -157,6 +157,21 @@ class ScopePair:
                 constants.update({name: node for node in nodes for name in node.output})
         return constants
 
+    def joined(self, aligned: Aligned) -> list[Aligned]:
+        """The sites that compute what a node reads and the result has in parts only, here or further out, in order."""
+        found: dict[int, Aligned] = {}
+        for name in sorted(names_read(aligned.node)):
+            for one in self._computing(name):
+                found[id(one)] = one
+        return list(found.values())
+
+    def _computing(self, name: str) -> list[Aligned]:
+        """The sites that a dissolved value comes from; none where the result has it."""
+        if name not in self.trace.dissolved:
+            return self.parent._computing(name) if self.parent else []
+        producer = next(one for one in self.aligned if name in one.node.output)
+        return [*self.joined(producer), producer]
+
     def _is_constant(self, node: NodeProto) -> bool:
         """Whether a node is a constant by its form."""
         if node.input or any(subgraphs(node)):

@@ -126,7 +126,7 @@ def site_models(
     inputs = [_bare_input(name, kind) for name, kind in types.items() if name not in constants]
     shared_nodes = {id(node): node for node in site.shared.values() if isinstance(node, NodeProto)}
     shared_tensors = [_renamed(tensor, name) for name, tensor in site.shared.items() if isinstance(tensor, TensorProto)]
-    before = _model([site.node], inputs, initializers, site.outputs, original, site.pair.source)
+    before = _model(site.before, inputs, initializers, site.outputs, original, site.pair.source)
     nodes = [*shared_nodes.values(), *site.after]
     after = _model(nodes, inputs, [*initializers, *shared_tensors], site.outputs, result, site.pair.target)
     return before, after

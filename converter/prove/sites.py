@@ -62,6 +62,16 @@ class Site:
     after: Sequence[NodeProto]
     facts: Facts
     overridable: Mapping[str, TensorProto]
+    joined: Sequence[Aligned] = ()
+    """The sites before this one that compute what it reads and the result has in parts only. `after` begins with what
+    stands in their place."""
+    computing: Sequence[NodeProto] = ()
+    """Their original nodes."""
+
+    @property
+    def before(self) -> Sequence[NodeProto]:
+        """The nodes of the original's side."""
+        return [*self.computing, self.node]
 
     @property
     def path(self) -> str:
@@ -70,18 +80,23 @@ class Site:
     @property
     def rules(self) -> tuple[str, ...]:
         """The rules that changed it, each with its cell."""
-        site = self.aligned.site
-        return tuple(f"{cell}: {rule.name}" for cell, rule in site.crossings) if site else ()
+        traces = [one.site for one in (*self.joined, self.aligned) if one.site]
+        return tuple(f"{cell}: {rule.name}" for site in traces for cell, rule in site.crossings)
 
     @property
     def ulps(self) -> int:
-        return self.aligned.site.ulps if self.aligned.site else 0
+        return sum(one.site.ulps for one in (*self.joined, self.aligned) if one.site)
 
     @cached_property
     def reads(self) -> list[str]:
         """What it takes from its scope, in order."""
-        captured = sorted(names_read(self.node) - set(self.node.input))
-        return list(dict.fromkeys(filter(None, [*self.node.input, *captured])))
+        found: dict[str, None] = {}
+        defined: set[str] = set()
+        for node in self.before:
+            captured = sorted(names_read(node) - set(node.input))
+            found.update(dict.fromkeys(name for name in (*node.input, *captured) if name and name not in defined))
+            defined.update(node.output)
+        return list(found)
 
     @cached_property
     def outputs(self) -> list[str]:
@@ -188,7 +203,7 @@ class Site:
         return (
             tuple(sorted(self.pair.source.items())),
             tuple(sorted(self.pair.target.items())),
-            node_key(self.node, number),
+            tuple(node_key(node, number) for node in self.before),
             tuple(_shared_key(name, value, number) for name, value in self.shared.items()),
             tuple(node_key(node, number) for node in self.after),
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
@@ -227,9 +242,14 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
         for aligned in pair.aligned:
             if aligned.site is None and not _crosses(aligned.node, pair, functions):
                 continue
-            for call in calls if any(map(refers, (aligned.node, *aligned.after))) else [{}]:
-                node, *after = (resolved(one, call) for one in (aligned.node, *aligned.after))
-                yield Site(pair, aligned, node, after, facts, {} if function is not None else overridable)
+            joined = pair.joined(aligned)
+            nodes = [*(one.node for one in joined), aligned.node]
+            after = [node for one in (*joined, aligned) for node in one.after]
+            for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
+                *computing, node = (resolved(one, call) for one in nodes)
+                there = [resolved(one, call) for one in after]
+                given_defaults = {} if function is not None else overridable
+                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing)
 
 
 def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:

@@ -1,0 +1,197 @@
+"""Sequences below 11, where there are none: they are taken apart where their length is known."""
+
+import pytest
+
+from converter import convert
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal, check_rewrite, model
+
+HEADER = '<ir_version: 7, opset_import: ["": 13]>'
+
+
+def test_a_built_sequence_becomes_its_elements_below_11():
+    check_rewrite(
+        f"""{HEADER} g (float[N,2] x, float[N,2] z, float[1,2] w) => (float[M,2] y, int64 n, float[N,2] e)
+        <int64 first = {{0}}, int64 last = {{-1}}> {{
+            built = SequenceConstruct (x, z)
+            longer = SequenceInsert (built, w, first)
+            y = ConcatFromSequence <axis = 0> (longer)
+            n = SequenceLength (longer)
+            e = SequenceAt (longer, last)
+        }}""",
+        """<ir_version: 4, opset_import: ["": 9]>
+        g (float[N,2] x, float[N,2] z, float[1,2] w) => (float[M,2] y, int64 n, float[N,2] e) <int64 n_length = {3}> {
+            y = Concat <axis: int = 0> (w, x, z)
+            n = Identity (n_length)
+            e = Identity (z)
+        }""",
+    )
+
+
+def test_a_split_with_constant_lengths_gives_the_elements():
+    check_rewrite(
+        f"""{HEADER} g (float[N] x) => (float[3] y) <int64[2] lengths = {{2, 3}}, int64 second = {{1}}> {{
+            s = SplitToSequence (x, lengths)
+            y = SequenceAt (s, second)
+        }}""",
+        """<ir_version: 4, opset_import: ["": 9]> g (float[N] x) => (float[3] y) {
+            s_Split, s_Split_1 = Split <axis: int = 0, split: ints = [2, 3]> (x)
+            y = Identity (s_Split_1)
+        }""",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float", "int64", "string"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("new_axis", [0, 1])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("to", [10, 7])
+def test_splitting_and_joining_goes_through_known_sizes(dtype, keepdims, new_axis, axis, to):
+    check_converts(
+        f"""{HEADER} g ({dtype}[3,4] x) => ({dtype}[] y) {{
+            s = SplitToSequence <axis = {axis}, keepdims = {keepdims}> (x)
+            y = ConcatFromSequence <axis = {axis}, new_axis = {new_axis}> (s)
+        }}""",
+        to,
+        exact=True,
+    )
+
+
+def test_the_last_of_equal_pieces_may_be_shorter():
+    converted = check_converts(
+        f"""{HEADER} g (float[7] x) => (float[1] y) <int64 size = {{3}}, int64 place = {{2}}> {{
+            s = SplitToSequence (x, size)
+            y = SequenceAt (s, place)
+        }}""",
+        9,
+    )
+    (split,) = (node for node in converted.graph.node if node.op_type == "Split")
+    assert [list(a.ints) for a in split.attribute if a.name == "split"] == [[3, 3, 1]]
+
+
+@pytest.mark.parametrize("place", ["int64 p", "int64[1] p", "int32 p"])
+def test_an_element_of_equal_shapes_may_be_chosen_at_run_time(place):
+    check_converts(
+        f"""{HEADER} g (float[3,4] x, {place}) => (float[4] y) {{
+            s = SplitToSequence <keepdims = 0> (x)
+            y = SequenceAt (s, p)
+        }}""",
+        7,
+        exact=True,
+    )
+
+
+def test_elements_are_seen_from_branches():
+    check_converts(
+        f"""{HEADER} g (float[4] x, bool c) => (float[2] y)
+        <int64 size = {{2}}, int64 first = {{0}}, int64 next = {{1}}> {{
+            s = SplitToSequence (x, size)
+            y = If (c) <
+                then_branch = t () => (float[2] p) {{ p = SequenceAt (s, first) }},
+                else_branch = e () => (float[2] q) {{ q = SequenceAt (s, next) }}>
+        }}""",
+        9,
+        exact=True,
+    )
+
+
+def test_erased_elements_are_left_out():
+    check_rewrite(
+        f"""{HEADER} g (float[1] x, float[1] z) => (float[2] y) <int64 first = {{0}}> {{
+            s = SequenceConstruct (x, z, x)
+            t = SequenceErase (s, first)
+            u = SequenceErase (t)
+            v = SequenceInsert (u, x)
+            y = ConcatFromSequence <axis = 0> (v)
+        }}""",
+        '<ir_version: 4, opset_import: ["": 9]> g (float[1] x, float[1] z) => (float[2] y) '
+        "{ y = Concat <axis: int = 0> (z, x) }",
+    )
+
+
+def test_an_empty_sequence_is_filled():
+    check_rewrite(
+        f"""{HEADER} g (float[1] x) => (float[1] y) <int64 first = {{0}}> {{
+            s = SequenceEmpty ()
+            t = SequenceInsert (s, x)
+            y = SequenceAt (t, first)
+        }}""",
+        '<ir_version: 4, opset_import: ["": 9]> g (float[1] x) => (float[1] y) { y = Identity (x) }',
+    )
+
+
+MAP = """t = SequenceMap (s, w) <body = b (float[K] e, float[1] f) => (float[K] r) <float[1] c = {2}> {
+            u = Mul (e, f) r = Add (u, c) }>"""
+
+
+def test_a_map_is_repeated_for_each_element_below_11():
+    check_converts(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[5] x, float[1] w) => (float[5] y)
+        <int64[2] lengths = {{2, 3}}> {{
+            s = SplitToSequence (x, lengths)
+            {MAP}
+            y = ConcatFromSequence <axis = 0> (t)
+        }}""",
+        9,
+        exact=True,
+    )
+
+
+def test_a_map_becomes_a_loop_below_17():
+    converted = check_converts(
+        f'<ir_version: 8, opset_import: ["": 17]> g (seq(float[K]) s, float[1] w) => (seq(float[K]) t) {{ {MAP} }}', 16
+    )
+    assert converted.graph.node[-1].op_type == "Loop"
+
+
+def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
+    conversion = convert(
+        model(
+            f"""{HEADER} g (float[N] x, float[N] z) => (float[N] y) <int64 second = {{1}}> {{
+                s = SequenceConstruct (x, z)
+                y = SequenceAt (s, second)
+            }}"""
+        ),
+        to=9,
+    )
+    site = next(one for one in conversion.certificate.sites if one.operator == "SequenceAt")
+    assert site.cases > 0
+    assert any("SequenceConstruct" in rule for rule in site.rules)
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "words"),
+    [
+        ("(float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }", Why.NO_EQUIVALENT, ["needed whole"]),
+        ("(seq(float[N]) s) => (int64 n) { n = SequenceLength (s) }", Why.NO_EQUIVALENT, ["not built"]),
+        (
+            "(float[N] x) => (float[M] y) { s = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (s) }",
+            Why.SHAPE_UNKNOWN,
+            ["axis 0"],
+        ),
+        (
+            "(float[4] x, int64 k) => (float[M] y) "
+            "{ s = SplitToSequence (x, k) y = ConcatFromSequence <axis = 0> (s) }",
+            Why.INPUT_NOT_CONSTANT,
+            ["run time"],
+        ),
+        (
+            "(float[N] x, float[M] z, int64 p) => (float[K] y) { s = SequenceConstruct (x, z) y = SequenceAt (s, p) }",
+            Why.INPUT_NOT_CONSTANT,
+            ["one shape"],
+        ),
+        (
+            "(float[N] x, float[M] z, int64 p) => (int64 y) "
+            "{ s = SequenceConstruct (x, z) t = SequenceErase (s, p) y = SequenceLength (t) }",
+            Why.INPUT_NOT_CONSTANT,
+            ["place"],
+        ),
+        (
+            "(float[N] x) => (float[N] y) <int64 p = {1}> { s = SequenceConstruct (x) y = SequenceAt (s, p) }",
+            Why.INVALID_MODEL,
+            ["not in a sequence of 1"],
+        ),
+    ],
+)
+def test_sequences_that_are_not_known_are_refused_below_11(text, why, words):
+    check_refusal(f"{HEADER} g {text}", 10, why, *words)
