@@ -12,6 +12,7 @@ import numpy
 
 from converter.dtypes import dtype_name, numpy_dtype
 from converter.evaluator.kernels.axes import Array, nonnegative_axis, one_element
+from converter.evaluator.kernels.numeric import float_to_integer, is_float
 from converter.evaluator.kernels.registry import Call, kernel
 
 
@@ -54,13 +55,13 @@ def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
         call.fail(f"depth must be a scalar or have exactly one element, its shape is {list(depth.shape)}")
     if values.shape != (2,):
         call.fail(f"values must be [off_value, on_value], its shape is {list(values.shape)}")
-    count = int(depth.reshape(()).astype(numpy.int64))
+    count = int(_as_int64(depth).reshape(()))
     if count < 0:
         call.fail(f"depth is {count}; a dimension cannot be negative")
     # OneHot-9 gives -1 its meaning, and none to the other negative values.
     axis = call.attributes["axis"]
     axis = nonnegative_axis(call, axis, indices.ndim + 1, negative_since=9 if axis == -1 else 11)
-    hot = numpy.expand_dims(indices.astype(numpy.int64), axis)
+    hot = numpy.expand_dims(_as_int64(indices), axis)
     if call.since_version >= 11:
         hot = numpy.where(hot < 0, hot + count, hot)
     classes = numpy.arange(count).reshape([-1 if position == axis else 1 for position in range(hot.ndim)])
@@ -69,3 +70,8 @@ def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
     result[...] = values[0]
     result[selected] = values[1]
     return result
+
+
+def _as_int64(values: Array) -> Array:
+    """As Cast does it."""
+    return float_to_integer(values, numpy.dtype(numpy.int64)) if is_float(values.dtype) else values.astype(numpy.int64)
