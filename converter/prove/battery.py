@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
@@ -44,12 +44,12 @@ STEERED_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of
 EXAMPLE = "example"
 
 MIXED = "a mixture"
-"""Each input is drawn in a manner of its own: those that steer in one of DIRECTING, the others in EACH_ITS_OWN."""
+"""Each input that does not steer is drawn in a manner of its own."""
 
 EACH_ITS_OWN = (SPECIAL, "integral", "random", "ties", "sprinkled", "ones")
 
 MIXTURES = 6
-"""How many mixtures of data are tried."""
+"""How many mixtures of manners are tried."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,16 @@ Attempt = Callable[[Case], Sequence[Any] | None]
 """Runs both sides on a case. Returns the shapes of the original's outputs, or None where the original rejects it."""
 
 
+Steering = Mapping[str, str]
+"""The manner in which each input that steers is drawn."""
+
+
 @dataclass
 class _Settled:
     """The manners that the original took last."""
 
     data: str = GENTLE[0]
-    directing: str = DIRECTING[0]
+    steering: Steering = field(default_factory=dict)
     found: bool = False
     """Whether it took any."""
 
@@ -133,7 +137,7 @@ class Battery:
         self._settled = _Settled()
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
         examples = [EXAMPLE] if any(one.example is not None for one in inputs) else []
-        self._directing = (*examples, *DIRECTING, *[MIXED] * (8 if len(self._steering) > 1 else 0))
+        self._directing = (*examples, *DIRECTING)
 
     def run(self, attempt: Attempt) -> None:
         """Try the cases one by one."""
@@ -183,15 +187,27 @@ class Battery:
         """Look for manners that the original takes; gives how many it did not, and the shapes of its outputs."""
         settled = self._settled
         data = _beginning_with(settled.data, self._gentle)
-        directing = _beginning_with(settled.directing, self._directing) if self._steering else [""]
-        pairs = [(data[0], steered) for steered in directing]
-        pairs += [(manner, steered) for steered in directing for manner in data[1:]]
-        for rejected, (manner, steered) in enumerate(pairs[:patience]):
-            shapes = attempt(self._case(layout, manner, steered))
+        steerings = self._steerings()
+        pairs = [(data[0], steering) for steering in steerings]
+        pairs += [(manner, steering) for steering in steerings for manner in data[1:]]
+        for rejected, (manner, steering) in enumerate(pairs[:patience]):
+            shapes = attempt(self._case(layout, manner, steering))
             if shapes is not None:
-                settled.data, settled.directing, settled.found = manner, steered or settled.directing, True
+                settled.data, settled.steering, settled.found = manner, steering, True
                 return rejected, shapes
         return min(len(pairs), patience), None
+
+    def _steerings(self) -> list[Steering]:
+        """What to try: what was taken last, one manner for all inputs that steer, mixtures."""
+        names = sorted(self._steering)
+        steerings: list[Steering] = [dict.fromkeys(names, manner) for manner in self._directing] if names else [{}]
+        if len(names) > 1:
+            steerings += [self._mixture(dict.fromkeys(names, self._directing)) for _ in range(MIXTURES)]
+        last = self._settled.steering
+        return [last, *steerings] if names and last.keys() == self._steering else steerings
+
+    def _mixture(self, manners: Mapping[str, Sequence[str]]) -> Steering:
+        return {name: found[int(self._rng.integers(len(found)))] for name, found in manners.items()}
 
     def _find_steering(self, layout: Layout, shapes: Sequence[Any], attempt: Attempt) -> None:
         """Where other values make outputs of other sizes, single numbers stay small: they might be sizes themselves.
@@ -201,27 +217,40 @@ class Battery:
         single = {name for name, shape in layout.shapes.items() if elements(shape) <= 1}
         varies = len(single) == len(layout.shapes) and any(shapes)
         for data in ("positive", "integral", "ones"):
-            again = attempt(self._case(layout, data, self._settled.directing)) if single else None
+            again = attempt(self._case(layout, data, self._settled.steering)) if single else None
             varies |= again is not None and again != shapes
         if varies:
             self._steering |= single
+            self._settled.steering = {**dict.fromkeys(single, DIRECTING[0]), **self._settled.steering}
 
     def _fill(self, layout: Layout, attempt: Attempt, *, thoroughly: bool) -> None:
         manners: Sequence[str] = ROUNDING if self._rounding else BROAD
         if not thoroughly or layout.elements > BEARABLE:
             manners = manners[:2]
+        steering = self._settled.steering
         for manner in manners:
             for _ in range(self._turns(layout) if manner == SPECIAL and thoroughly else 1):
-                attempt(self._case(layout, manner, self._settled.directing))
+                attempt(self._case(layout, manner, steering))
         if thoroughly and len(self._decks) > 1 and not self._rounding:
             for _ in range(MIXTURES):
-                attempt(self._case(layout, MIXED, self._settled.directing))
+                attempt(self._case(layout, MIXED, steering))
         if thoroughly and self._steering:
-            for directing in (*self._directing, *STEERED_AGAIN):
-                attempt(self._case(layout, self._settled.data, directing))
-            for name in self._steering:
-                if elements(layout.shapes[name]) == 1:
-                    self._enumerate(layout, name, attempt)
+            self._steer(layout, attempt)
+
+    def _steer(self, layout: Layout, attempt: Attempt) -> None:
+        """Vary what steers: one input after the other, then all of them in the manners that were taken."""
+        settled = self._settled
+        taken = {name: [manner] for name, manner in settled.steering.items()}
+        for name, manners in taken.items():
+            for manner in (*self._directing, *STEERED_AGAIN):
+                case = self._case(layout, settled.data, {**settled.steering, name: manner})
+                if attempt(case) is not None:
+                    manners.append(manner)
+            if elements(layout.shapes[name]) == 1:
+                self._enumerate(layout, name, attempt)
+        if len(taken) > 1:
+            for _ in range(2 * MIXTURES):
+                attempt(self._case(layout, settled.data, self._mixture(taken)))
 
     def _enumerate(self, layout: Layout, name: str, attempt: Attempt) -> None:
         """All small numbers in turn for a single number that steers: it may be an axis, from either end."""
@@ -230,8 +259,8 @@ class Battery:
             return
         for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
             value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
-            filled = {name: value}
-            attempt(self._case(layout, self._settled.data, self._settled.directing, f"{name} is {number}", filled))
+            label = f"{name} is {number}"
+            attempt(self._case(layout, self._settled.data, self._settled.steering, label, {name: value}))
 
     def _turns(self, layout: Layout) -> int:
         """How many tensors it takes until every special value has had its turn."""
@@ -250,32 +279,29 @@ class Battery:
         if narrow:
             combined = list(every_combination(narrow, base.shapes)) if len(narrow) == len(tables) else []
             for filling in combined or every_value(narrow, base.shapes):
-                yield self._case(base, settled.data, settled.directing, "every value", filling)
+                yield self._case(base, settled.data, settled.steering, "every value", filling)
         for filling in pairs_by_turns(special, base.shapes, self._rng, MOST_TURNS):
-            yield self._case(base, settled.data, settled.directing, "pairs of values", filling)
+            yield self._case(base, settled.data, settled.steering, "pairs of values", filling)
         for layout, filling in pairs_at_once({**special, **narrow}, self._layouts, base):
-            yield self._case(layout, settled.data, settled.directing, "every pair of values", filling)
+            yield self._case(layout, settled.data, settled.steering, "every pair of values", filling)
 
     def _case(
-        self, layout: Layout, data: str, directing: str, label: str = "", filled: Mapping[str, Any] | None = None
+        self, layout: Layout, data: str, steering: Steering, label: str = "", filled: Mapping[str, Any] | None = None
     ) -> Case:
         values: dict[str, Any] = dict(filled or {})
         sizes = next((shape for name, shape in layout.shapes.items() if name not in self._steering), ())
         for one in self._inputs:
             if one.name not in values:
-                values[one.name] = self._value(one, layout.shapes[one.name], sizes, data, directing)
-        steered = f"steered by {directing!r}" if self._steering else ""
-        manners = ", ".join(filter(None, [label or data, steered]))
-        return Case(f"{layout.label}: {manners}", values)
+                values[one.name] = self._value(one, layout.shapes[one.name], sizes, data, steering.get(one.name, ""))
+        steered = f"steered by {' and '.join(dict.fromkeys(steering.values()))}" if steering else ""
+        return Case(f"{layout.label}: {', '.join(filter(None, [label or data, steered]))}", values)
 
-    def _value(self, one: Input, shape: Shape, sizes: Shape, data: str, directing: str) -> Any:
-        if directing == EXAMPLE and one.example is not None and one.example.shape == shape:
-            return one.example
-        steered = ""
-        if one.name in self._steering:
-            is_own = directing in (MIXED, EXAMPLE)
-            steered = DIRECTING[int(self._rng.integers(len(DIRECTING)))] if is_own else directing
-        elif data == MIXED:
+    def _value(self, one: Input, shape: Shape, sizes: Shape, data: str, steered: str) -> Any:
+        if steered == EXAMPLE:
+            if one.example is not None and one.example.shape == shape:
+                return one.example
+            steered = DIRECTING[0]
+        if data == MIXED:
             data = EACH_ITS_OWN[int(self._rng.integers(len(EACH_ITS_OWN)))]
         if data == SPECIAL and one.name in self._decks and not steered:
             return self._decks[one.name].take(shape)
@@ -302,7 +328,4 @@ class Battery:
 
 
 def _beginning_with(first: str, manners: Sequence[str]) -> list[str]:
-    if first not in manners:
-        return list(manners)
-    position = manners.index(first)
-    return [first, *manners[:position], *manners[position + 1 :]]
+    return list(dict.fromkeys([first, *manners])) if first in manners else list(manners)

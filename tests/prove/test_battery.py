@@ -153,6 +153,21 @@ def test_steering_inputs_stay_small() -> None:
     assert any(case.values["shape"].tolist() == [3, 4] for case in found.taken)
 
 
+def test_inputs_that_steer_are_drawn_each_in_its_own_manner() -> None:
+    def fits(values: Any) -> bool:
+        axes, steps = values["axes"], values["steps"]
+        return len({int(axis) % 3 for axis in axes}) == 3 and bool((abs(axes + 0.5) < 3.5).all() and (steps != 0).all())
+
+    found = run(
+        Input("x", tensor("float", [4, 5, 6])),
+        Input("axes", tensor("int64", [3]), directs=True),
+        Input("steps", tensor("int64", [3]), directs=True),
+        accepts=fits,
+    )
+    assert len({tuple(case.values["axes"]) for case in found.taken}) > 5
+    assert len({tuple(case.values["steps"]) for case in found.taken}) > 5
+
+
 def test_single_numbers_stay_small_where_sizes_follow_from_values() -> None:
     made = Taker()
 
