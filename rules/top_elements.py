@@ -35,6 +35,8 @@ def k_becomes_attribute(site: Site) -> None:
     """The inverse. Where it is computed at run time, the whole axis is sorted, and its first elements gathered."""
     k = site.constant_value(1)
     if k is not None:
+        if k.reshape(()) < 1:
+            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it has to be positive")
         site.remove_input(1)
         site.set_attribute("k", int(k.reshape(())))
         return

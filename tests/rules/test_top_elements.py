@@ -36,6 +36,16 @@ def test_k_and_size_of_the_run_are_refused_below_10():
     )
 
 
+def test_no_element_at_all_is_refused_below_10():
+    check_refusal(
+        '<ir_version: 5, opset_import: ["": 10]> g (float[3] x) => (float[0] v, int64[0] i) <int64[1] k = {0}> '
+        "{ v, i = TopK (x, k) }",
+        9,
+        Why.INVALID_MODEL,
+        "positive",
+    )
+
+
 def test_the_defaults_of_11_are_what_10_does():
     graph = "g (float[5, N] x) => (float[2, N] v, int64[2, N] i) <int64[1] k = {2}>"
     check_rewrite(
