@@ -149,7 +149,7 @@ def _tensor(name: str, value: Array) -> TensorProto:
     if dtype == "string":
         strings = [str(text).encode() for text in value.reshape(-1).tolist()]
         return TensorProto(name=name, data_type=TensorProto.STRING, dims=value.shape, string_data=strings)
-    return helper.make_tensor(name, dtypes.element_type(dtype), value.shape, value.tobytes(), raw=True)
+    return helper.make_tensor(name, dtypes.element_type(dtype), value.shape, value.copy(), raw=True)
 
 
 def _renamed(tensor: TensorProto, name: str) -> TensorProto:
