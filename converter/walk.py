@@ -277,7 +277,7 @@ class ScopeWalk:
             names = node.input if gate.is_input else node.output
             stop = len(names) if gate.is_variadic else gate.position + 1
             for name in names[gate.position : stop]:
-                if not name:
+                if not name or name in self._unread:
                     continue
                 found = self.facts.type_string(name)
                 if found is None:

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from converter.rule import Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 
+DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
+"""Binary digits of a number in each dtype."""
+
 ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
 bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float"), ulps=1, because=ROUNDED_ONCE)

@@ -16,11 +16,10 @@ from converter.dtypes import dtype_name
 from converter.rule import Birth, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.images import as_image, is_image
-from rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+from rules.narrow_floats import DIGITS, bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
 
 _ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
 _STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
-_DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
 
 
 # InstanceNormalization
@@ -103,7 +102,7 @@ def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[
     """The dtype of stash_type, the value in it, and what brings the stage's result back."""
     stage, dtype = dtype_name(site.attribute("stash_type", 1)), site.dtype(0)
     if site.cell.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
-        site.rounds(8 << max(0, _DIGITS[dtype] - _DIGITS[stage]), _STAGE_ROUNDS)
+        site.rounds(8 << max(0, DIGITS[dtype] - DIGITS[stage]), _STAGE_ROUNDS)
     if stage == dtype:
         return stage, value, lambda result: result
     return stage, op.Cast(value, to=stage), lambda result: str(op.Cast(result, to=dtype))

@@ -81,7 +81,7 @@ def _check_no_statistics(call: Call, mode: str) -> None:
 
 def _per_channel(x: Array, values: Array) -> Array:
     """Parameters of shape (C), or (C x D1 ... x Dn), in the shape that broadcasts over `x`."""
-    return values.reshape(*values.shape, *(1,) * (x.ndim - 1 - values.ndim))
+    return values.reshape((*values.shape, *(1,) * (x.ndim - 1 - values.ndim)))
 
 
 def _inference(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:

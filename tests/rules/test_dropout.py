@@ -1,0 +1,94 @@
+"""Dropout across its versions: what trains goes on training, what infers goes on inferring."""
+
+import pytest
+
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal, check_rewrite
+
+
+def dropout(opset, attributes="", *, inputs="x", outputs="y", mask="float", dtype="float", more=""):
+    declared = f"{dtype}[2, 3] y" + (f", {mask}[2, 3] m" if "m" in outputs else "")
+    return (
+        f'<ir_version: 10, opset_import: ["": {opset}]> g ({dtype}[2, 3] x) => ({declared}) {more} '
+        f"{{ {outputs} = Dropout {attributes and f'<{attributes}>'} ({inputs}) }}"
+    )
+
+
+def test_is_test_goes_at_7_and_is_set_below():
+    check_rewrite(dropout(6, "ratio = 0.25, is_test = 1"), dropout(7, "ratio = 0.25"))
+    check_rewrite(dropout(7, "ratio = 0.25"), dropout(6, "ratio = 0.25, is_test = 1"))
+
+
+def test_the_mask_of_a_test_is_computed_below_7():
+    check_converts(dropout(7, "ratio = 0.25", outputs="y, m"), 6, exact=True)
+
+
+@pytest.mark.parametrize("attributes", ["", "ratio = 0.25", "ratio = 0.25, is_test = 0"])
+def test_training_is_refused_from_7_to_11(attributes):
+    check_refusal(dropout(6, attributes), 10, Why.TRAINING_MODE, "trains")
+
+
+@pytest.mark.parametrize("outputs", ["y", "y, m"])
+def test_training_goes_on_at_12(outputs):
+    converted = check_converts(dropout(6, "ratio = 0.25", outputs=outputs), 13)
+    assert next(node for node in converted.graph.node if node.op_type == "Dropout").input[2]
+
+
+def test_nothing_is_dropped_with_a_ratio_of_0():
+    check_rewrite(dropout(6, "ratio = 0.0"), dropout(7, "ratio = 0.0"))
+
+
+def test_the_mask_changes_its_dtype_at_10():
+    check_converts(dropout(7, outputs="y, m"), 10, exact=True)
+    check_converts(dropout(10, outputs="y, m", mask="bool"), 7, exact=True)
+
+
+def test_a_mask_that_nobody_reads_goes():
+    text = dropout(7, outputs="y, m").replace(", float[2, 3] m)", ")")
+    check_rewrite(text, dropout(10))
+
+
+def test_the_ratio_becomes_an_input_at_12():
+    check_rewrite(dropout(10, "ratio = 0.25"), dropout(12, inputs="x, y_ratio", more="<float y_ratio = {0.25}>"))
+    check_rewrite(dropout(12, "seed = 1", inputs="x, r", more="<float r = {0.25}>"), dropout(10, "ratio = 0.25"))
+
+
+def test_a_ratio_computed_at_run_time_is_of_no_use_without_training():
+    text = dropout(12, inputs="x, r").replace("x)", "x, float r)", 1)
+    check_rewrite(text, dropout(10).replace("x)", "x, float r)", 1))
+
+
+def trained(opset, attributes="", ratio="float r = {0.25}, "):
+    return dropout(opset, attributes, inputs="x, r, t", more=f"<{ratio}bool t = {{1}}>")
+
+
+def test_training_is_refused_below_12():
+    check_refusal(trained(12), 10, Why.TRAINING_MODE, "trains")
+
+
+def test_training_goes_on_below_7():
+    check_rewrite(trained(12), dropout(6, "ratio = 0.25").replace("{ y =", "{ y, y_Dropout_1 ="))
+
+
+def test_a_seed_is_refused_below_7():
+    check_refusal(trained(12, "seed = 3"), 6, Why.NO_EQUIVALENT, "seed")
+
+
+def test_a_ratio_computed_at_run_time_is_refused_below_7():
+    text = trained(12, ratio="").replace("x)", "x, float r)", 1)
+    check_refusal(text, 6, Why.INPUT_NOT_CONSTANT, "ratio")
+
+
+def test_a_training_mode_computed_at_run_time_is_refused():
+    text = dropout(12, inputs="x, r, t").replace("x)", "x, float r, bool t)", 1)
+    check_refusal(text, 10, Why.INPUT_NOT_CONSTANT, "whether the node trains")
+
+
+@pytest.mark.parametrize("dtype", ["float8e4m3fn", "bfloat16"])
+def test_narrow_floats_travel_below_22(dtype):
+    check_converts(dropout(22, dtype=dtype), 19, exact=True)
+
+
+def test_a_narrow_ratio_is_cast_below_22():
+    text = dropout(22, inputs="x, r").replace("x)", "x, bfloat16 r)", 1)
+    check_converts(text, 13, exact=True)
