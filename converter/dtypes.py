@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -53,6 +54,11 @@ def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
 def tensor_type(name: str) -> str:
     """ "float" -> "tensor(float)"."""
     return f"tensor({name})"
+
+
+def tensor_type_proto(name: str, shape: Sequence[int | str | None] | None = None) -> TypeProto:
+    """The type of a tensor: of any rank, or of the given dimensions, None where one is open."""
+    return onnx.helper.make_tensor_type_proto(element_type(name), shape)
 
 
 def type_of_spelling(spelling: str) -> TypeProto | None:

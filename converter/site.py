@@ -6,7 +6,7 @@ far side of the cell, or at any opset that the rule names; the walk takes them o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,7 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 from converter import history
 from converter.carriers import cast_back_attributes, exact_carrier
-from converter.dtypes import dtype_of_type, element_type, numpy_dtype
+from converter.dtypes import dtype_of_type, element_type, numpy_dtype, tensor_type_proto
 from converter.facts import Array, shape_of_type, tensor_of
 from converter.history import Cell
 from converter.inlining import inlined
@@ -112,6 +112,10 @@ class Operators:
         self._sink.append((node, self._opset))
         self._site.scope.register(node, self._opset, self._domain)
         return node.output[0] if outputs == 1 else tuple(node.output)
+
+    def at(self, opset: int) -> Operators:
+        """Emits to the same place nodes that are written for another opset."""
+        return Operators(self._site, opset, self._domain, self._sink)
 
     def inline(self, attribute: str, *inputs: str, keep_names: bool = False) -> list[str]:
         """The nodes of one of the site's subgraphs, which have been taken to the target, on `inputs` for its own.
@@ -240,11 +244,14 @@ class Site:
         name = self.output(position)
         return bool(name) and self.scope.is_read(name)
 
-    def ask_for_outputs(self, count: int) -> None:
-        """Give the node outputs that nobody reads until it has `count`."""
-        while len(self.node.output) < count:
-            self.node.output.append(self.scope.unread_name(self))
-            self._is_edited = True
+    def ask_for_outputs(self, positions: Iterable[int]) -> None:
+        """Let the node compute these outputs; those that it has not get a name that nobody reads."""
+        for position in positions:
+            while len(self.node.output) <= position:
+                self.node.output.append("")
+            if not self.node.output[position]:
+                self.node.output[position] = self.scope.unread_name(self)
+                self._is_edited = True
 
     def keep_outputs(self, count: int) -> None:
         """Take the outputs from `count` on away, which nobody may read."""
@@ -375,6 +382,18 @@ class Site:
         scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
         return shape_of_type(output.type) if scope is None else scope.shape(output.name)
 
+    def subgraph_input_types(self, attribute: str) -> list[TypeProto]:
+        """The types of the inputs of one of the node's subgraphs. Refuses where one is not known."""
+        graph: GraphProto = self.attribute(attribute)
+        scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
+        types = []
+        for info in graph.input:
+            found = (scope.type_of(info.name) if scope else None) or info.type
+            if not found.WhichOneof("value"):
+                self.refuse(Why.DTYPE_UNKNOWN, f"the type of {info.name!r}, an input of {attribute}, is not known")
+            types.append(found)
+        return types
+
     def known_shape(self, value: str | int) -> list[int] | None:
         """The shape of a tensor, all numbers; None where a dimension is not known."""
         shape = self.shape(value)
@@ -468,16 +487,17 @@ class Site:
         build: Callable[..., Sequence[str]],
         *,
         opset: int | None = None,
-        takes: Sequence[tuple[str, Sequence[int | str | None]]] = (),
+        takes: Sequence[tuple[str, Sequence[int | str | None] | None] | TypeProto] = (),
     ) -> GraphProto:
         """A subgraph for an emitted node: `build(op, *inputs)` emits its nodes and returns the output names.
 
-        `takes` has the dtype and the shape of each input. Every output has to be computed in it, not captured: an outer
-        value goes through Identity.
+        `takes` has the type of each input, or its dtype and shape. Every output has to be computed in it, not captured:
+        an outer value goes through Identity.
         """
         written_for = opset or self.opset
         sink: list[tuple[NodeProto, int]] = []
-        inputs = [self.scope.subgraph_input(self, dtype, shape) for dtype, shape in takes]
+        types = [one if isinstance(one, TypeProto) else tensor_type_proto(*one) for one in takes]
+        inputs = [self.scope.subgraph_input(self, one) for one in types]
         outputs = build(Operators(self, written_for, self.cell.domain, sink), *(info.name for info in inputs))
         return self.scope.finish_subgraph(self, sink, inputs, outputs)
 
@@ -505,6 +525,11 @@ class Site:
         copied.attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in changed)
         # Registered again: its facts depend on the attributes that it has just been given.
         self.scope.register(copied, self.opset, self.node.domain)
+        if outputs is None and not all(self.node.output):
+            # To ask for an output may mean something, as for a BatchNormalization.
+            for absent in [place for place, name in enumerate(self.node.output) if not name]:
+                copied.output[absent] = ""
+            return tuple(copied.output)
         return result
 
     def carry(self, dtype: str, *, like: int = 0) -> None:
@@ -540,16 +565,25 @@ class Site:
 
     def carry_if_lost(self, *, like: int = 0) -> None:
         """`carry` in the best exact carrier, if the far side does not take the dtype of input `like` and has one."""
-        found = self.type_string(like)
         definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
-        if found is None or definition is None:
+        if definition is None:
             return
         formals = definition.schema.inputs
-        allowed = definition.allowed_types(formals[min(like, len(formals) - 1)].type_str)
-        if found not in allowed and (dtype := dtype_of_type(found)) is not None:
-            carrier = exact_carrier(dtype, allowed, self.opset)
-            if carrier is not None:
-                self.carry(carrier, like=like)
+        carrier = self.carrier_if_lost(like, formals[min(like, len(formals) - 1)].type_str)
+        if carrier is not None:
+            self.carry(carrier, like=like)
+
+    def carrier_if_lost(self, value: str | int, variable: str) -> str | None:
+        """The best exact carrier for a value, if the operator's type variable does not take its dtype on the far side.
+
+        None also where there is none; the type gate refuses such sites.
+        """
+        found = self.type_string(value)
+        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        if found is None or definition is None:
+            return None
+        allowed, dtype = definition.allowed_types(variable), dtype_of_type(found)
+        return None if found in allowed or dtype is None else exact_carrier(dtype, allowed, self.opset)
 
     # Replacing
 

@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
-from onnx.helper import make_tensor_type_proto, make_tensor_value_info
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 
 from converter import history
-from converter.dtypes import dtype_of_type, element_type, name_of_numpy_dtype
+from converter.dtypes import dtype_of_type, name_of_numpy_dtype, tensor_type_proto
 from converter.facts import (
     Array,
     ModelFacts,
@@ -322,7 +330,7 @@ class ScopeWalk:
 
     def declare(self, name: str, dtype: str, shape: Sequence[int | str | None] | None) -> None:
         """Let the type of an emitted value be known."""
-        self.facts.register_type(name, make_tensor_type_proto(element_type(dtype), shape))
+        self.facts.register_type(name, tensor_type_proto(dtype, shape))
 
     def register_inlined(self, site: Site, attribute: str, content: Inlined) -> None:
         """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known."""
@@ -336,8 +344,9 @@ class ScopeWalk:
         inside = self.facts.subgraph_of(next(filter(None, site.node.output)), attribute)
         for node in content.nodes:
             self.register(node, self.target(canonical_domain(node.domain)), canonical_domain(node.domain))
+        computed = {name for node in content.nodes for name in node.output}
         for old, new in content.names.items():
-            found = inside.type_of(old) if inside is not None and new and not self.facts.type_of(new) else None
+            found = inside.type_of(old) if inside is not None and new in computed else None
             if found is not None:
                 self.facts.register_type(new, found)
 
@@ -374,9 +383,9 @@ class ScopeWalk:
         self.walk.trace.scope(self.path).added_initializers.add(name)
         return name
 
-    def subgraph_input(self, site: Site, dtype: str, shape: Sequence[int | str | None]) -> ValueInfoProto:
+    def subgraph_input(self, site: Site, kind: TypeProto) -> ValueInfoProto:
         """An input for a subgraph of emitted nodes."""
-        info = make_tensor_value_info(site.fresh_name("input"), element_type(dtype), shape)
+        info = ValueInfoProto(name=site.fresh_name("input"), type=kind)
         self.facts.register_type(info.name, info.type)
         return info
 
@@ -387,7 +396,7 @@ class ScopeWalk:
             original = GraphProto()
             original.CopyFrom(graph)
             path = f"{self.path}/{node.output[0]}.{attribute}"
-            facts = ScopeFacts(self.walk.facts, original, path, self.facts, imports)
+            facts = ScopeFacts(self.walk.facts, original, path, self.facts, imports, node)
             ScopeWalk(self.walk, original, graph, facts, imports, self).run()
             # The subgraph is part of a site; the original has no such scope.
             self.walk.trace.scopes.pop(path, None)

@@ -1,14 +1,21 @@
-"""Conditions.
+"""Conditions and loops.
 
-If  11: the branches' shapes may differ · 13, 16, 19, 21, 23, 24, 25: more types
+If    11: the branches' shapes may differ · 13, 16, 19, 21, 23, 24, 25: more types
+Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
 """
 
 from __future__ import annotations
 
+from onnx import GraphProto
+
+from converter.dtypes import tensor_type_proto
+from converter.facts import shape_of_type
 from converter.refusal import Why
-from converter.rule import Step, unchanged
-from converter.site import Site
+from converter.rule import Step, for_lost_types, unchanged
+from converter.site import Operators, Site
 from rules.broadcasting import have_one_shape
+
+Carriers = list[str | None]
 
 
 def branches_have_one_shape(site: Site) -> None:
@@ -23,6 +30,85 @@ def branches_have_one_shape(site: Site) -> None:
             )
 
 
+@for_lost_types
+def values_travel_through_the_body(site: Site) -> None:
+    """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
+
+    Inside of the body, where Cast brings it back, it is what it was.
+    """
+    taken, given = (
+        [site.carrier_if_lost(name, "V") if name else None for name in names]
+        for names in (site.node.input, site.node.output)
+    )
+    if not any((*taken, *given)):
+        return
+    bodies = [attribute.name for attribute in site.node.attribute if attribute.HasField("g")]
+    is_loop = site.node.op_type == "Loop"
+    # The body of a Loop gives the condition, too, which the node does not.
+    graphs = {name: _with_casts(site, name, taken, [None, *given] if is_loop else given) for name in bodies}
+    op = site.op
+    inputs = [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(site.inputs, taken, strict=True)]
+    results = site.copy(*inputs, **graphs)
+    results = (results,) if isinstance(results, str) else results
+    for result, name, dtype in zip(results, site.node.output, given, strict=True):
+        if dtype:
+            site.declare(result, dtype, site.shape(name))
+    site.replace(
+        *(
+            op.Cast(result, to=site.dtype(name)) if dtype else result
+            for result, name, dtype in zip(results, site.node.output, given, strict=True)
+        )
+    )
+
+
+def something_is_carried(site: Site) -> None:
+    """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
+    if len(site.inputs) > 2:
+        return
+
+    def build(op: Operators, number: str, going: str, state: str) -> list[str]:
+        condition, *elements = op.inline("body", number, going, keep_names=True)
+        return [condition, op.Identity(state), *elements]
+
+    body = site.subgraph(build, takes=[*site.subgraph_input_types("body"), ("bool", [])])
+    trip_count, condition = site.input(0), site.input(1)
+    state = site.scalar(True, "bool", "state")
+    _, *results = site.op.Loop(trip_count, condition, state, body=body, outputs=1 + len(site.node.output))
+    for result, output in zip(results, site.node.output, strict=True):
+        if output:
+            site.declare(result, site.dtype(output), site.shape(output))
+    site.replace(*results)
+
+
+def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> GraphProto:
+    types = site.subgraph_input_types(body)
+    narrow = [site.dtype(name) if dtype else "" for name, dtype in zip(site.inputs, taken, strict=True)]
+    wide = [
+        tensor_type_proto(dtype, shape_of_type(kind)) if dtype else kind
+        for kind, dtype in zip(types, taken or [None] * len(types), strict=False)
+    ]
+
+    def build(op: Operators, *inputs: str) -> list[str]:
+        values = [op.Cast(value, to=dtype) if dtype else value for value, dtype in zip(inputs, narrow, strict=False)]
+        results = op.inline(body, *values, keep_names=True)
+        return [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(results, given, strict=True)]
+
+    return site.subgraph(build, takes=wide)
+
+
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
+    Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
+    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
+    Step(
+        "Loop", 11, 13, up=unchanged, down=something_is_carried, because="13 takes sequences, and loops without states"
+    ),
+    Step(
+        "Loop",
+        13,
+        16,
+        up=unchanged,
+        down=values_travel_through_the_body,
+        because="16 only sets the list of modes anew; it adds bfloat16 and optionals",
+    ),
 ]
