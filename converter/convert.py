@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import onnx
 from onnx import ModelProto, OperatorSetIdProto
 
 from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
-from converter.ir_version import natural_ir_version
+from converter.ir_fitting import Fitting, IRFitting
+from converter.ir_version import OLDEST_IR_VERSION, natural_ir_version
 from converter.model_file import check_model, load_model, validate_model
+from converter.names import Names
 from converter.refusal import ConversionRefused, Refusal
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
 from converter.specialise import CallSite, specialisable, specialise
 from converter.trace import GRAPH_PATH, ConversionTrace, function_path
+from converter.traced_edit import Crossings
 from converter.walk import ModelWalk
 
 if TYPE_CHECKING:
@@ -55,7 +59,8 @@ class Conversion:
 def convert(
     model_or_path: ModelOrPath,
     *,
-    to: int | Mapping[str, int],
+    to: int | Mapping[str, int] | None = None,
+    ir: int | None = None,
     exact: bool = False,
     prove: bool = True,
     check: bool = True,
@@ -63,11 +68,12 @@ def convert(
     base_dir: str = "",
     rule_book: RuleBook | None = None,
 ) -> Conversion:
-    """Move a model to other opsets, up or down; the model (or file) that is given stays as it is.
+    """Move a model to other opsets or to an IR version, up or down; the model (or file) that is given stays as it is.
 
-    `to` is the opset of ai.onnx, or opsets by domain; domains that the model does not import are left out. `exact`
-    refuses rules that round; `prove=False` and `check=False` leave out the proof and onnx's checker. External data is
-    looked for in `base_dir`, by default the folder of the file.
+    `to` is the opset of ai.onnx, or opsets by domain; domains that nothing in the model imports are left out. `ir` is
+    the IR version, by default the smallest that the result needs. `exact` refuses rules that round; `prove=False` and
+    `check=False` leave out the proof and onnx's checker. External data is looked for in `base_dir`, by default the
+    folder of the file.
 
     Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, ModelFileError
     for a file or model that cannot be read.
@@ -78,10 +84,17 @@ def convert(
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     notes = validate_model(source) if check else []
-    imports = imported_opsets(source.opset_import)
-    targets = _targets(to, imports)
-    model, trace = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
+    if to is None and ir is None:
+        raise UnreachableTarget("nothing says where to: name an opset or an IR version")
+    if ir is not None:
+        _check_ir_version(ir)
+    targets = _targets(to, source, is_complete=ir is not None)
+    walked = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
+    model, trace = walked.model, walked.trace
     _stamp(model, targets)
+    fitting = Fitting()
+    if ir is not None:
+        fitting = IRFitting(source, model, trace, walked.names, walked.crossings_of).fit(ir)
     if check:
         check_model(model, base_dir, original=source)
     certificate = None
@@ -92,7 +105,7 @@ def convert(
         certificate = prove_conversion(source, model, trace, ModelFacts(source, base_dir), seed=seed)
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
-    report = Report.from_trace(source, model, trace, notes=notes)
+    report = Report.from_trace(source, model, trace, fitting, notes=notes)
     return Conversion(model, report, certificate)
 
 
@@ -104,8 +117,23 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     return convert(model, to=target_version, prove=False, check=False).model
 
 
-def _targets(to: int | Mapping[str, int], imports: Mapping[str, int]) -> dict[str, int]:
-    wanted = {AI_ONNX: to} if isinstance(to, int) else {canonical_domain(domain): opset for domain, opset in to.items()}
+def _check_ir_version(ir: int) -> None:
+    if not OLDEST_IR_VERSION <= ir <= onnx.IR_VERSION:
+        known = f"{OLDEST_IR_VERSION} to {onnx.IR_VERSION}"
+        raise UnreachableTarget(f"there is no IR version {ir} to convert to; the installed onnx knows {known}")
+
+
+def _targets(to: int | Mapping[str, int] | None, source: ModelProto, *, is_complete: bool) -> dict[str, int]:
+    """The opsets to go to, by domain; with `is_complete`, also of the domains that are to stay where they are."""
+    imports = imported_opsets(source.opset_import)
+    everywhere = {**imports}
+    for function in source.functions:
+        everywhere = {**imported_opsets(function.opset_import), **everywhere}
+    opsets = {AI_ONNX: to} if isinstance(to, int) else to or {}
+    wanted = {canonical_domain(domain): opset for domain, opset in opsets.items()}
+    if is_complete:
+        staying = {domain: opset for domain, opset in everywhere.items() if domain in CONVERTED_DOMAINS}
+        wanted = {**staying, **wanted}
     for domain, opset in wanted.items():
         if domain not in CONVERTED_DOMAINS:
             known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
@@ -120,12 +148,25 @@ def _targets(to: int | Mapping[str, int], imports: Mapping[str, int]) -> dict[st
             raise UnreachableTarget(
                 f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
             )
-    return {domain: opset for domain, opset in wanted.items() if domain in imports}
+    return {domain: opset for domain, opset in wanted.items() if domain in everywhere}
 
 
-def _walk(
-    source: ModelProto, targets: Mapping[str, int], rule_book: RuleBook, exact: bool, base_dir: str
-) -> tuple[ModelProto, ConversionTrace]:
+@dataclass(frozen=True)
+class Walked:
+    """A model at its opsets, how it got there, and what to name more of it."""
+
+    model: ModelProto
+    trace: ConversionTrace
+    names: Names
+    crossings: Mapping[str, Crossings]
+    """The rules that were applied in each function, also in those that only the result has."""
+
+    def crossings_of(self, path: str) -> Crossings:
+        """The rules that were applied in the function at a path."""
+        return list(self.crossings.get(path, ()))
+
+
+def _walk(source: ModelProto, targets: Mapping[str, int], rule_book: RuleBook, exact: bool, base_dir: str) -> Walked:
     """Walk a copy. Where a function cannot be converted for all its callers at once, each gets one of its own."""
     start = source
     calls: list[CallSite] = []
@@ -141,16 +182,23 @@ def _walk(
             raise ConversionRefused(walk.refusals)
         start, sites = specialise(start, generic)
         calls += sites
+    trace = walk.trace
     before = set(map(function_path, source.functions))
     after = set(map(function_path, start.functions))
-    walk.trace.added_functions = after - before
-    walk.trace.dropped_functions = before - after
+    trace.added_functions = after - before
+    trace.dropped_functions = before - after
+    own = {path: trace.crossings_in(path) for path in after}
+    crossings = {path: list(found) for path, found in own.items()}
+    for path, _, function in reversed(calls):
+        # Copies of callers were made before those of what they call.
+        if (caller := path.split("/")[0]) in crossings:
+            crossings[caller] += crossings.get(function, [])
     kept = {GRAPH_PATH, *(before & after)}
-    walk.trace.scopes = {path: one for path, one in walk.trace.scopes.items() if path.split("/")[0] in kept}
-    for path, index in calls:
+    trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
+    for path, index, function in calls:
         if path.split("/")[0] in kept:
-            walk.trace.add_site(path, index)
-    return model, walk.trace
+            trace.add_site(path, index, crossings.get(function, []))
+    return Walked(model, trace, walk.names, own)
 
 
 def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:

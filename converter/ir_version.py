@@ -19,6 +19,7 @@ from onnx.helper import VERSION_TABLE
 from converter.dtypes import dtype_name
 from converter.facts import imported_opsets
 from converter.history import AI_ONNX, AI_ONNX_ML
+from converter.trace import GRAPH_PATH, function_path
 
 OLDEST_IR_VERSION = 3
 """The first IR version with opset imports."""
@@ -48,11 +49,26 @@ _VERSIONS_OF_THE_INSIDE = frozenset({4, 6, 9, 10, 11, 12, 13, 14})
 they come with operators, whose opset asks for as much."""
 
 
+_PLAIN_KINDS = frozenset(
+    {
+        AttributeProto.FLOAT,
+        AttributeProto.INT,
+        AttributeProto.STRING,
+        AttributeProto.FLOATS,
+        AttributeProto.INTS,
+        AttributeProto.STRINGS,
+    }
+)
+
+
 class Need(NamedTuple):
-    """An IR version and what in a model does not go without it."""
+    """An IR version, what in a model does not go without it, and where that is."""
 
     ir_version: int
     what: str
+    path: str
+    operator: str = ""
+    node: str = ""
 
 
 @cache
@@ -90,110 +106,125 @@ def natural_ir_version(model: ModelProto) -> int:
     return max(opsets, *(need.ir_version for need in _needs(model, is_deep=is_deep)))
 
 
+def needs_beyond(model: ModelProto, ir_version: int) -> list[Need]:
+    """Everything in a model that an IR version does not have."""
+    return [need for need in _needs(model) if need.ir_version > ir_version]
+
+
 def _needs(model: ModelProto, *, is_deep: bool = True) -> Iterator[Need]:
-    yield Need(OLDEST_IR_VERSION, "opset imports")
-    yield from _needs_of_graph(model.graph, is_deep=is_deep)
+    yield Need(OLDEST_IR_VERSION, "opset imports", "model")
+    yield from _needs_of_graph(model.graph, GRAPH_PATH, is_deep=is_deep)
     for function in model.functions:
         yield from _needs_of_function(function, is_deep=is_deep)
-    if model.training_info:
-        yield Need(7, "training info")
-        for training in model.training_info:
-            yield from _needs_of_graph(training.initialization)
-            yield from _needs_of_graph(training.algorithm)
+    for number, training in enumerate(model.training_info):
+        path = f"training_info[{number}]"
+        yield Need(7, "training info", path)
+        yield from _needs_of_graph(training.initialization, f"{path}.initialization")
+        yield from _needs_of_graph(training.algorithm, f"{path}.algorithm")
     if model.configuration:
-        yield Need(11, "device configurations")
+        yield Need(11, "device configurations", "model")
 
 
 def _needs_of_function(function: FunctionProto, *, is_deep: bool) -> Iterator[Need]:
-    yield Need(8, f"function {function.name!r}")
+    path = function_path(function)
+    yield Need(8, f"function {function.name!r}", path)
     if function.attribute_proto:
-        yield Need(9, f"the attribute defaults of function {function.name!r}")
-        yield from _needs_of_attributes(function.attribute_proto)
+        yield Need(9, f"the attribute defaults of function {function.name!r}", path)
+        yield from _needs_of_attributes(function.attribute_proto, Need(0, "", path), "")
     if function.overload:
-        yield Need(10, f"the overload of function {function.name!r}")
+        yield Need(10, f"the overload of function {function.name!r}", path)
     if is_deep:
         for value in function.value_info:
-            yield from _needs_of_value(value)
-        yield from _needs_of_nodes(function.node)
+            yield from _needs_of_value(value, path)
+        yield from _needs_of_nodes(function.node, path)
 
 
-def _needs_of_graph(graph: GraphProto, *, is_deep: bool = True) -> Iterator[Need]:
-    if graph.sparse_initializer:
-        yield Need(6, "sparse initializers")
-        for sparse in graph.sparse_initializer:
-            yield from _needs_of_tensor(sparse.values)
+def _needs_of_graph(graph: GraphProto, path: str, *, is_deep: bool = True) -> Iterator[Need]:
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        yield Need(6, f"sparse initializer {name!r}", path)
+        yield from _needs_of_dtype(sparse.values.data_type, path, f"initializer {name!r}")
     if graph.quantization_annotation:
-        yield Need(5, "quantization annotations")
+        yield Need(5, "quantization annotations", path)
     for value in (*graph.input, *graph.output):
-        yield from _needs_of_value(value)
+        yield from _needs_of_value(value, path)
     if is_deep:
         for value in graph.value_info:
-            yield from _needs_of_value(value)
-        yield from _needs_of_initializers(graph)
-        yield from _needs_of_nodes(graph.node)
+            yield from _needs_of_value(value, path)
+        yield from _needs_of_initializers(graph, path)
+        yield from _needs_of_nodes(graph.node, path)
 
 
-def _needs_of_initializers(graph: GraphProto) -> Iterator[Need]:
+def _needs_of_initializers(graph: GraphProto, path: str) -> Iterator[Need]:
     inputs = {value.name for value in graph.input}
     for tensor in graph.initializer:
         if tensor.name not in inputs:
-            yield Need(4, f"initializer {tensor.name!r}, which is not a graph input")
-        yield from _needs_of_tensor(tensor)
+            yield Need(4, f"initializer {tensor.name!r}, which is not a graph input", path)
+        if tensor.data_type in _IR_VERSION_OF_DTYPE:
+            yield from _needs_of_dtype(tensor.data_type, path, f"initializer {tensor.name!r}")
 
 
-def _needs_of_value(value: onnx.ValueInfoProto) -> Iterator[Need]:
-    yield from _needs_of_type(value.type)
+def _needs_of_value(value: onnx.ValueInfoProto, path: str) -> Iterator[Need]:
+    yield from _needs_of_type(value.type, path, value.name)
 
 
-def _needs_of_type(type_proto: TypeProto) -> Iterator[Need]:
+def _needs_of_type(type_proto: TypeProto, path: str, name: str) -> Iterator[Need]:
     kind = type_proto.WhichOneof("value")
     if kind == "tensor_type":
-        yield from _needs_of_dtype(type_proto.tensor_type.elem_type)
+        if type_proto.tensor_type.elem_type in _IR_VERSION_OF_DTYPE:
+            yield from _needs_of_dtype(type_proto.tensor_type.elem_type, path, repr(name))
     elif kind == "sparse_tensor_type":
-        yield Need(8, "a sparse tensor type")
-        yield from _needs_of_dtype(type_proto.sparse_tensor_type.elem_type)
+        yield Need(8, f"the sparse tensor type of {name!r}", path)
+        yield from _needs_of_dtype(type_proto.sparse_tensor_type.elem_type, path, repr(name))
     elif kind == "optional_type":
-        yield Need(8, "an optional type")
-        yield from _needs_of_type(type_proto.optional_type.elem_type)
+        yield Need(8, f"the optional type of {name!r}", path)
+        yield from _needs_of_type(type_proto.optional_type.elem_type, path, name)
     elif kind == "sequence_type":
-        yield from _needs_of_type(type_proto.sequence_type.elem_type)
+        yield from _needs_of_type(type_proto.sequence_type.elem_type, path, name)
     elif kind == "map_type":
-        yield from _needs_of_type(type_proto.map_type.value_type)
+        yield from _needs_of_type(type_proto.map_type.value_type, path, name)
 
 
-def _needs_of_dtype(element_type: int) -> Iterator[Need]:
+def _needs_of_dtype(element_type: int, path: str, of: str) -> Iterator[Need]:
     version = _IR_VERSION_OF_DTYPE.get(element_type)
     if version is not None:
-        yield Need(version, f"the dtype {dtype_name(element_type)}")
+        yield Need(version, f"the dtype {dtype_name(element_type)} of {of}", path)
 
 
-def _needs_of_tensor(tensor: TensorProto) -> Iterator[Need]:
-    yield from _needs_of_dtype(tensor.data_type)
+def _needs_of_nodes(nodes: Iterable[NodeProto], path: str) -> Iterator[Need]:
+    for index, node in enumerate(nodes):
+        is_plain = all(attribute.type in _PLAIN_KINDS for attribute in node.attribute)
+        if node.overload or node.device_configurations or not is_plain:
+            about = Need(0, "", path, node.op_type, node.name or next(iter(node.output), ""))
+            if node.overload:
+                yield about._replace(ir_version=10, what=f"the overload {node.overload!r} that it calls")
+            if node.device_configurations:
+                yield about._replace(ir_version=11, what="its device configuration")
+            yield from _needs_of_attributes(node.attribute, about, f"{path}/{index}:{node.name or node.op_type}")
 
 
-def _needs_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[Need]:
-    for node in nodes:
-        if node.overload:
-            yield Need(10, f"the overload that node {node.name!r} calls")
-        if node.device_configurations:
-            yield Need(11, f"the device configuration of node {node.name!r}")
-        if node.attribute:
-            yield from _needs_of_attributes(node.attribute)
-
-
-def _needs_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[Need]:
+def _needs_of_attributes(attributes: Iterable[AttributeProto], about: Need, inner: str) -> Iterator[Need]:
+    """What the attributes of a node, or the defaults of a function, need; `inner` is what paths in them begin with."""
     for attribute in attributes:
         kind = attribute.type
+        if kind in _PLAIN_KINDS:
+            continue
+        where = f"attribute {attribute.name!r}"
+        found: list[Need] = []
         if kind in (AttributeProto.TENSOR, AttributeProto.TENSORS):
             for tensor in (attribute.t, *attribute.tensors):
-                yield from _needs_of_tensor(tensor)
+                found += _needs_of_dtype(tensor.data_type, about.path, where)
         elif kind in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _needs_of_graph(graph)
+            if attribute.HasField("g"):
+                yield from _needs_of_graph(attribute.g, f"{inner}.{attribute.name}")
+            for number, graph in enumerate(attribute.graphs):
+                yield from _needs_of_graph(graph, f"{inner}.{attribute.name}[{number}]")
         elif kind in (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS):
-            yield Need(6, f"the sparse attribute {attribute.name!r}")
+            found.append(Need(6, f"the sparse {where}", about.path))
             for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                yield from _needs_of_tensor(sparse.values)
+                found += _needs_of_dtype(sparse.values.data_type, about.path, where)
         elif kind in (AttributeProto.TYPE_PROTO, AttributeProto.TYPE_PROTOS):
             for type_proto in (attribute.tp, *attribute.type_protos):
-                yield from _needs_of_type(type_proto)
+                found += _needs_of_type(type_proto, about.path, attribute.name)
+        for need in found:
+            yield about._replace(ir_version=need.ir_version, what=need.what)

@@ -11,6 +11,8 @@ from onnx import ModelProto
 
 from converter.facts import imported_opsets
 from converter.history import Cell, display_domain
+from converter.ir_fitting import Fitting
+from converter.notes import MovedNote
 from converter.rule import Rule
 from converter.trace import ConversionTrace, function_path
 
@@ -48,6 +50,12 @@ class Report:
     """Sentences on what was odd in the model, but could be taken."""
     added_functions: Sequence[str] = field(default=())
     """Copies of functions, made where one body could not be converted for all its callers at once."""
+    inlined_functions: Sequence[str] = field(default=())
+    """Functions whose calls have been replaced by what they do, as the IR version has no functions."""
+    added_inputs: Sequence[str] = field(default=())
+    """Initializers that have become inputs with a default, as the IR version wants it."""
+    moved_metadata: Sequence[MovedNote] = field(default=())
+    """What the model said of itself in fields that the IR version does not have."""
 
     @classmethod
     def from_trace(
@@ -55,6 +63,7 @@ class Report:
         source: ModelProto,
         result: ModelProto,
         trace: ConversionTrace,
+        fitting: Fitting,
         *,
         notes: Sequence[str] = (),
     ) -> Report:
@@ -67,8 +76,11 @@ class Report:
             rewrites=_rewrites(trace),
             source_nodes=_node_count(source),
             target_nodes=_node_count(result),
-            notes=tuple(notes),
+            notes=(*notes, *fitting.notes),
             added_functions=_added_functions(source, result),
+            inlined_functions=tuple(fitting.inlined_functions),
+            added_inputs=tuple(fitting.added_inputs),
+            moved_metadata=tuple(fitting.moved_notes),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from converter.facts import FunctionKey, called_function_key, function_key
 from converter.names import FunctionNames
 from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
 
-CallSite = tuple[str, int]
-"""The path of a scope and the position of the calling node in it."""
+CallSite = tuple[str, int, str]
+"""The path of a scope, the position of the calling node in it, and the path of the function that it calls."""
 
 
 def specialisable(model: ModelProto, keys: set[FunctionKey]) -> set[FunctionKey]:
@@ -52,7 +52,7 @@ def specialise(model: ModelProto, keys: set[FunctionKey]) -> tuple[ModelProto, l
             key = called_function_key(node)
             if key in keys:
                 copies.append(_bound_copy(functions[key], node, names.fresh(functions[key])))
-                sites.append((scope_path, index))
+                sites.append((scope_path, index, function_path(copies[-1])))
     kept = [function for function in result.functions if function_key(function) not in keys]
     del result.functions[:]
     result.functions.extend([*kept, *copies])
@@ -76,7 +76,7 @@ def _bound_copy(function: FunctionProto, call: NodeProto, name: str) -> Function
     # A value that is itself a parameter, of the function that calls, stays one.
     open_parameters = [value.name for value in values.values() if value.ref_attr_name]
     bound = {name: value for name, value in values.items() if not value.ref_attr_name}
-    _bind(copy.node, bound, set(open_parameters))
+    bind(copy.node, bound, set(open_parameters))
     del copy.attribute[:]
     del copy.attribute_proto[:]
     copy.attribute.extend(open_parameters)
@@ -88,7 +88,8 @@ def _bound_copy(function: FunctionProto, call: NodeProto, name: str) -> Function
     return copy
 
 
-def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto], open_parameters: set[str]) -> None:
+def bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto], open_parameters: set[str]) -> None:
+    """Put `values` into the attributes that refer to parameters; those of `open_parameters` go on referring to them."""
     for node in nodes:
         for position in reversed(range(len(node.attribute))):
             attribute = node.attribute[position]
@@ -101,4 +102,4 @@ def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto], open
                 # A parameter that the call leaves out, without a default, leaves its attribute out.
                 del node.attribute[position]
         for _, graph in subgraphs(node):
-            _bind(graph.node, values, open_parameters)
+            bind(graph.node, values, open_parameters)

@@ -27,6 +27,7 @@ class ConversionRequest:
     source: Path
     target: Path
     to: tuple[str, ...]
+    ir: int | None
     certificate: Path | None
     exact: bool
     prove: bool
@@ -56,7 +57,8 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
     try:
         conversion = convert(
             request.source,
-            to=targets,
+            to=targets or None,
+            ir=request.ir,
             exact=request.exact,
             prove=request.prove,
             seed=request.seed,
@@ -131,6 +133,12 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield "No node had to be rewritten."
     for note in (*report.notes, *_unused_targets(request, report)):
         yield printable(f"Note: {note}.")
+    if report.inlined_functions:
+        yield printable(f"Functions inlined: {', '.join(report.inlined_functions)}.")
+    if report.moved_metadata:
+        fields = ", ".join(dict.fromkeys(note.field for note in report.moved_metadata))
+        count = len(report.moved_metadata)
+        yield f"Left out, as the IR version has no place for it: {fields} ({count} in all; --json shows them)."
     if report.added_functions:
         yield printable(f"Functions copied for their callers: {', '.join(report.added_functions)}.")
     if conversion.certificate is not None:

@@ -75,7 +75,12 @@ def opsetlift(
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any form that onnx.load knows.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the result; the extension says how.")],
-    to: Annotated[list[str], typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")],
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
+    ] = None,
+    ir: Annotated[
+        int | None, typer.Option("--ir", metavar="N", help="The IR version; by default the smallest that will do.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
     ] = None,
@@ -91,7 +96,9 @@ def convert(
     """Take a model to another opset, prove that it computes the same, and write it."""
     if certificate is not None and (no_prove or dry_run):
         raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
-    request = ConversionRequest(source, target, tuple(to), certificate, exact, not (no_prove or dry_run), force, seed)
+    request = ConversionRequest(
+        source, target, tuple(to or ()), ir, certificate, exact, not (no_prove or dry_run), force, seed
+    )
     return carry_out(request, is_dry=dry_run, as_json=json)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from converter.history import display_domain
+from converter.notes import without_notes
 from converter.prove.certificate import Certificate, Outcome, SiteRecord, model_sha256
 from converter.prove.scopes import opsets_of
 from converter.prove.site_proofs import SiteProofs
@@ -29,8 +30,9 @@ def prove_conversion(
     original: ModelProto, converted: ModelProto, trace: ConversionTrace, facts: Facts, *, seed: int = 0
 ) -> Certificate:
     """Prove that `converted` computes what `original` does; `facts` are the original's, `trace` the conversion's."""
-    proofs = SiteProofs(original, converted, seed)
-    for site in sites_of(original, converted, trace, facts):
+    noted = without_notes(original, trace.moved_notes)
+    proofs = SiteProofs(noted, converted, seed)
+    for site in sites_of(noted, converted, trace, facts):
         proofs.add(site)
     return Certificate(
         source_sha256=model_sha256(original),
@@ -38,7 +40,7 @@ def prove_conversion(
         source_opsets=_shown(opsets_of(original)),
         target_opsets=_shown(opsets_of(converted)),
         seed=seed,
-        structure=structural_differences(original, converted, trace),
+        structure=structural_differences(noted, converted, trace),
         sites=proofs.records,
         nodes=proofs.nodes,
         trace=trace,

@@ -1,7 +1,8 @@
 """The first half of the argument: outside the sites, the original and the result are the same, byte for byte.
 
-What may differ: the nodes that the trace names, initializers that it names as added or dropped, `opset_import` of the
-domains that onnx has definitions of, `ir_version`, functions that nothing calls any more, and `value_info` of values
+What may differ: the nodes that the trace names, initializers that it names as added or dropped, inputs that it names as
+added, which have a default, notes that it names as moved, `opset_import` of the domains that onnx has definitions of,
+`ir_version`, functions that nothing calls any more, and `value_info` of values
 that a site defines or that are gone. Everything else is compared, fields that the installed onnx does not know
 included.
 """
@@ -13,8 +14,11 @@ from typing import Any
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
+from numpy.typing import NDArray
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx.helper import make_tensor_type_proto
 
+from converter.evaluator.values import sparse_tensor_value, tensor_value
 from converter.history import display_domain, histories
 from converter.prove.dataflow import flow_differences, name_clashes
 from converter.prove.scopes import (
@@ -31,6 +35,7 @@ from converter.prove.scopes import (
 from converter.trace import ConversionTrace, function_path, subgraphs
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_NO_OPSETS: Mapping[str, int] = {}
 
 
 def structural_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> list[str]:
@@ -41,7 +46,7 @@ def structural_differences(original: ModelProto, result: ModelProto, trace: Conv
 def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
     for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
         yield f"model: {field} differs"
-    yield from _opset_differences("model", opsets_of(original), opsets_of(result))
+    yield from _opset_differences("model", opsets_of(original), opsets_of(result), _opsets_of_functions(original))
     yield from _function_differences(original, result, trace)
     functions = {key_of_function(function) for function in original.functions}
     for unknown in sorted(set(trace.scopes) - original_paths(original)):
@@ -90,10 +95,17 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _opset_differences(path: str, source: Mapping[str, int], target: Mapping[str, int]) -> Iterator[str]:
+def _opsets_of_functions(model: ModelProto) -> dict[str, int]:
+    """What a model may come to import itself, once functions are inlined."""
+    return {domain: opset for function in model.functions for domain, opset in opsets_of(function).items()}
+
+
+def _opset_differences(
+    path: str, source: Mapping[str, int], target: Mapping[str, int], inlined: Mapping[str, int] = _NO_OPSETS
+) -> Iterator[str]:
     convertible = {domain for domain, _ in histories()}
     for domain in sorted({*source, *target} - convertible):
-        if source.get(domain) != target.get(domain):
+        if source.get(domain, inlined.get(domain) if domain in target else None) != target.get(domain):
             yield (
                 f"{path}: the opset of {display_domain(domain)} went from {source.get(domain)} to "
                 f"{target.get(domain)}, and nothing is known of what that changes"
@@ -143,7 +155,11 @@ def scope_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> It
                 yield f"{where} differs in {what}, and no rule did that"
     original, result = pair.original, pair.result
     if isinstance(original, GraphProto) and isinstance(result, GraphProto):
-        for field in _differing_fields(original, result, {"node", "initializer", "sparse_initializer", "value_info"}):
+        ignored = {"node", "initializer", "sparse_initializer", "value_info"}
+        if pair.trace.added_inputs:
+            ignored.add("input")
+            yield from _input_differences(pair, original, result)
+        for field in _differing_fields(original, result, ignored):
             yield f"{pair.path}: {field} differs"
         yield from _initializer_differences(pair, original, result)
     yield from _value_info_differences(pair)
@@ -166,8 +182,26 @@ def _node_differences(one: NodeProto, other: NodeProto) -> Iterator[str]:
         yield from (f"attribute {before.name!r}" for _ in _differing_fields(before, after, ignored))
 
 
+def _input_differences(pair: ScopePair, original: GraphProto, result: GraphProto) -> Iterator[str]:
+    """Nothing is added but inputs with an initializer as default, of its type, that no caller could give before."""
+    added = [info for info in result.input if info.name in pair.trace.added_inputs]
+    kept = [info for info in result.input if info.name not in pair.trace.added_inputs]
+    if list(map(_bytes, kept)) != list(map(_bytes, original.input)):
+        yield f"{pair.path}: input differs"
+    tensors = {tensor.name: tensor for tensor in result.initializer}
+    for info in added:
+        tensor = tensors.get(info.name)
+        if tensor is None:
+            yield f"{pair.path}: input {info.name!r} has been added, and has no default"
+        elif info.type != make_tensor_type_proto(tensor.data_type, list(tensor.dims)):
+            yield f"{pair.path}: input {info.name!r} has been added, and is not of its default's type"
+
+
 def _initializer_differences(pair: ScopePair, original: GraphProto, result: GraphProto) -> Iterator[str]:
     added, dropped = pair.trace.added_initializers, pair.trace.dropped_initializers
+    if densified := pair.trace.densified:
+        yield from _densification_differences(pair, original, result)
+        added, dropped = added | densified, dropped | densified
     for kind in ("initializer", "sparse_initializer"):
         before = [tensor for tensor in getattr(original, kind) if _name(tensor) not in dropped]
         after = [tensor for tensor in getattr(result, kind) if _name(tensor) not in added]
@@ -178,8 +212,22 @@ def _initializer_differences(pair: ScopePair, original: GraphProto, result: Grap
         for name, one, other in zip(names[0], before, after, strict=True):
             if _bytes(one) != _bytes(other):
                 yield f"{pair.path}: {kind} {name!r} differs in {', '.join(_differing_fields(one, other))}"
-    for name in sorted(dropped & (pair.used | {info.name for info in original.input})):
+    for name in sorted((dropped - densified) & (pair.used | {info.name for info in original.input})):
         yield f"{pair.path}: initializer {name!r} has been dropped, and it is still in use"
+
+
+def _densification_differences(pair: ScopePair, original: GraphProto, result: GraphProto) -> Iterator[str]:
+    sparse = {one.values.name: one for one in original.sparse_initializer}
+    dense = {tensor.name: tensor for tensor in result.initializer}
+    for name in sorted(pair.trace.densified):
+        if name not in sparse or name not in dense:
+            yield f"{pair.path}: {name!r} was to become a dense initializer"
+        elif _content(tensor_value(dense[name])) != _content(sparse_tensor_value(sparse[name])):
+            yield f"{pair.path}: the dense initializer {name!r} does not hold what the sparse one did"
+
+
+def _content(array: NDArray[Any]) -> object:
+    return array.shape, array.dtype, array.tolist() if array.dtype == object else array.tobytes()
 
 
 def _name(tensor: Any) -> str:

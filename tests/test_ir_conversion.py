@@ -1,0 +1,187 @@
+"""`ir=N`: what each IR version cannot hold changes its form, goes to the report, or is refused."""
+
+from __future__ import annotations
+
+import numpy
+import onnx
+import pytest
+from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
+
+from converter import ConversionRefused, UnreachableTarget, Why, convert
+from converter.evaluator import Evaluator
+from converter.ir_version import OLDEST_IR_VERSION
+from converter.report import Report
+from tests.evaluator.cases import node_cases
+from tests.small_models import minimum_model, model_of, weighted_model
+
+
+def at_ir(source: ModelProto, ir: int, to: int | None = None) -> tuple[ModelProto, Report]:
+    """The model at an IR version, proven equal."""
+    conversion = convert(source, to=to, ir=ir)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    assert conversion.model.ir_version == ir
+    return conversion.model, conversion.report
+
+
+def refusals(source: ModelProto, ir: int) -> list[str]:
+    with pytest.raises(ConversionRefused) as caught:
+        convert(source, ir=ir)
+    assert {refusal.why for refusal in caught.value.refusals} == {Why.IR_VERSION}
+    return [str(refusal) for refusal in caught.value.refusals]
+
+
+class TestInitializers:
+    def test_become_inputs_with_a_default_below_4(self) -> None:
+        source = weighted_model()
+        result, report = at_ir(source, 3, to=8)
+        assert [info.name for info in result.graph.input] == ["x", "w"]
+        assert report.added_inputs == ("w",)
+        assert any("callers need not give it" in note for note in report.notes)
+        x = numpy.ones((2, 3), numpy.float32)
+        before, after = Evaluator(source).run({"x": x}), Evaluator(result).run({"x": x})
+        numpy.testing.assert_array_equal(before["y"], after["y"])
+
+    def test_that_are_inputs_stay_inputs_above_3(self) -> None:
+        old, _ = at_ir(weighted_model(), 3, to=8)
+        new, _ = at_ir(old, 8, to=15)
+        assert [info.name for info in new.graph.input] == ["x", "w"]
+
+    def test_of_subgraphs_move_to_the_graph(self) -> None:
+        source = onnx.parser.parse_model(
+            """
+            <ir_version: 7, opset_import: ["": 8]>
+            g (float[2] x, bool c) => (float[2] y) {
+                y = If (c) <
+                    then_branch = then_graph () => (float[2] a) <float[2] w = {1, 2}> { a = Add (x, w) },
+                    else_branch = else_graph () => (float[2] w) <float[2] w = {3, 4}> { }
+                >
+            }
+            """
+        )
+        result, _ = at_ir(source, 3)
+        assert not any(attribute.g.initializer for attribute in result.graph.node[0].attribute)
+        assert len(result.graph.input) == 2 + 2
+        onnx.checker.check_model(result, full_check=True)
+        for c in (True, False):
+            given = {"x": numpy.array([5, 6], numpy.float32), "c": numpy.array(c)}
+            numpy.testing.assert_array_equal(Evaluator(source).run(given)["y"], Evaluator(result).run(given)["y"])
+
+
+def sparse_model() -> ModelProto:
+    model = model_of([helper.make_node("Add", ["x", "s"], ["y"])], opset=11)
+    values = numpy_helper.from_array(numpy.array([2, 3], numpy.float32), "s")
+    indices = numpy_helper.from_array(numpy.array([[0, 1], [1, 2]]), "s_indices")
+    model.graph.sparse_initializer.append(SparseTensorProto(values=values, indices=indices, dims=[2, 3]))
+    return model
+
+
+def test_sparse_initializers_become_dense_below_6() -> None:
+    conversion = convert(sparse_model(), ir=5, check=False)
+    assert conversion.certificate is not None
+    assert not conversion.certificate.structure
+    (tensor,) = conversion.model.graph.initializer
+    numpy.testing.assert_array_equal(numpy_helper.to_array(tensor), [[0, 2, 0], [0, 0, 3]])
+
+
+class TestNotes:
+    def test_move_to_the_report_where_the_ir_version_has_no_place_for_them(self) -> None:
+        source = weighted_model()
+        source.graph.node[1].metadata_props.add(key="layer", value="7")
+        source.graph.initializer[0].metadata_props.add(key="from", value="disk")
+        source.graph.metadata_props.add(key="team", value="a")
+        result, report = at_ir(source, 9)
+        assert not result.graph.node[1].metadata_props
+        assert {(note.owner, str(note.content)) for note in report.moved_metadata} == {
+            ("", "{'team': 'a'}"),
+            ("initializer 'w'", "{'from': 'disk'}"),
+            ("node 'smallest'", "{'layer': '7'}"),
+        }
+
+    def test_stay_where_nobody_asked_for_an_ir_version(self) -> None:
+        source = weighted_model()
+        source.graph.node[1].metadata_props.add(key="layer", value="7")
+        conversion = convert(source, to=11)
+        assert conversion.model.ir_version == 6
+        assert conversion.model.graph.node[1].metadata_props[0].value == "7"
+        assert not conversion.report.moved_metadata
+
+    def test_stay_where_the_ir_version_holds_them(self) -> None:
+        source = weighted_model()
+        source.graph.node[1].metadata_props.add(key="layer", value="7")
+        result, report = at_ir(source, 10)
+        assert result.graph.node[1].metadata_props[0].value == "7"
+        assert not report.moved_metadata
+
+    def test_on_devices_move_below_11(self) -> None:
+        source = minimum_model()
+        source.configuration.add(name="gpus", num_devices=2)
+        source.graph.node[0].device_configurations.add(configuration_id="gpus")
+        result, report = at_ir(source, 10)
+        assert not result.configuration
+        assert not result.graph.node[0].device_configurations
+        assert {note.field for note in report.moved_metadata} == {"configuration", "device_configurations"}
+
+    def test_on_quantization_move_below_5(self) -> None:
+        source = minimum_model(opset=9)
+        source.graph.quantization_annotation.add(tensor_name="x")
+        _, report = at_ir(source, 4)
+        assert [note.field for note in report.moved_metadata] == ["quantization_annotation"]
+
+
+class TestRefusals:
+    def test_name_each_dtype_and_where_it_is(self) -> None:
+        source = minimum_model(opset=21)
+        constant = source.graph.node.add(op_type="Constant", name="nibbles", output=["n"])
+        tensor = helper.make_tensor("", TensorProto.INT4, [2], [1, 2])
+        constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
+        (sentence,) = refusals(source, 9)
+        assert "int4" in sentence
+        assert "nibbles" in sentence
+        assert "IR version 10" in sentence
+
+    def test_name_training(self) -> None:
+        source = minimum_model()
+        source.training_info.add()
+        assert "training info" in refusals(source, 6)[0]
+
+    def test_name_optional_types(self) -> None:
+        source = minimum_model()
+        kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2]))
+        source.graph.input.append(helper.make_value_info("maybe", kind))
+        assert any("optional type of 'maybe'" in sentence for sentence in refusals(source, 7))
+
+
+def test_an_opset_that_is_newer_than_the_ir_version_is_noted() -> None:
+    _, report = at_ir(minimum_model(opset=13), 6)
+    assert any("came with IR version 7" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("ir", [0, 2, onnx.IR_VERSION + 1])
+def test_ir_versions_that_do_not_exist(ir: int) -> None:
+    with pytest.raises(UnreachableTarget, match="no IR version"):
+        convert(minimum_model(), ir=ir)
+
+
+def test_a_conversion_to_nowhere() -> None:
+    with pytest.raises(UnreachableTarget, match="where to"):
+        convert(minimum_model())
+
+
+CASES = node_cases()
+
+
+@pytest.mark.parametrize("part", range(20))
+def test_every_node_test_passes_the_checker_at_each_ir_version_or_is_refused_for_it(part: int) -> None:
+    """onnx's own node tests, at their own opset."""
+    reasons = set()
+    for case in CASES[part::20]:
+        for ir in range(OLDEST_IR_VERSION, onnx.IR_VERSION + 1):
+            try:
+                result = convert(case.model, ir=ir, prove=False, check=False).model
+            except ConversionRefused as refused:
+                reasons.update(refusal.why for refusal in refused.refusals)
+            else:
+                onnx.checker.check_model(result)
+                assert result.ir_version == ir
+    assert reasons == {Why.IR_VERSION}
