@@ -54,7 +54,7 @@ def outputs_say_whether_it_trains(site: Site) -> None:
         site.refuse(
             Why.INVALID_MODEL, "without spatial there is a mean per feature, but version 6 has the mean of a channel"
         )
-    site.ask_for_outputs(5)
+    site.ask_for_outputs(range(5))
 
 
 def _keep_result_only(site: Site, mode: str) -> None:
@@ -125,7 +125,7 @@ def training_mode_is_set(site: Site) -> None:
 def outputs_are_asked_for(site: Site) -> None:
     """Down to 9."""
     if site.pop_attribute("training_mode", 0):
-        site.ask_for_outputs(5)
+        site.ask_for_outputs(range(5))
     else:
         _keep_result_only(site, "training_mode=0")
     all_have_one_dtype(site, ["float16", "float", "double"])
