@@ -6,7 +6,7 @@ its name through a conversion, and hence its facts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -26,7 +26,7 @@ from converter.dtypes import (
     type_string,
 )
 from converter.evaluator import EvaluationError, run_node
-from converter.evaluator.kernels.registry import reads_only_shapes
+from converter.evaluator.kernels.registry import find_body_inputs, reads_only_shapes
 from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
 
 Array = NDArray[Any]
@@ -282,12 +282,14 @@ class ScopeFacts:
         path: str,
         parent: ScopeFacts | None,
         imports: Mapping[str, int],
+        owner: NodeProto | None = None,
     ) -> None:
         self.model = model
         self.container = container
         self.path = path
         self.parent = parent
         self.imports = imports
+        self.owner = owner
         self._children: dict[str, ScopeFacts] = {}
         self._constants: dict[str, Array | None] = {}
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
@@ -298,7 +300,7 @@ class ScopeFacts:
         """The facts of a subgraph of the node at `index`."""
         path = subgraph_path(self.path, index, node, attribute)
         if path not in self._children:
-            self._children[path] = ScopeFacts(self.model, graph, path, self, self.imports)
+            self._children[path] = ScopeFacts(self.model, graph, path, self, self.imports, node)
         return self._children[path]
 
     def subgraph_of(self, output: str, attribute: str) -> ScopeFacts | None:
@@ -525,10 +527,26 @@ class ScopeFacts:
             given[tensor.name] = _tensor_type(tensor.data_type, tensor.dims)
         for sparse in self.container.sparse_initializer:
             given[sparse.values.name] = _tensor_type(sparse.values.data_type, sparse.dims)
-        for info in self.container.input:
-            if info.type.WhichOneof("value"):
+        by_owner = self._types_by_owner if any(type_string(info.type) is None for info in self.container.input) else ()
+        for position, info in enumerate(self.container.input):
+            if type_string(info.type) is not None:
                 given[info.name] = info.type
+            elif position < len(by_owner) and type_string(by_owner[position]) is not None:
+                given[info.name] = by_owner[position]
         return given
+
+    @property
+    def _types_by_owner(self) -> Sequence[TypeProto]:
+        """The types that the node which holds this subgraph gives its inputs; empty where nothing is known."""
+        if self.owner is None or self.parent is None:
+            return ()
+        domain = history.canonical_domain(self.owner.domain)
+        definition = history.definition(domain, self.owner.op_type, self.imports.get(domain, 0))
+        found = definition and find_body_inputs(domain, self.owner.op_type, definition.since_version)
+        if not found:
+            return ()
+        types = [self.parent.type_of(name) or TypeProto() if name else TypeProto() for name in self.owner.input]
+        return found(self.owner, types)
 
     @cached_property
     def _type_strings(self) -> Mapping[str, str]:

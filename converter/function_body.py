@@ -59,7 +59,8 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
         rename([node], names, site.fresh_name)
         node.name = ""
         site.emit(node, opsets[history.canonical_domain(node.domain)])
-    site.replace(*(names[output] for output in function.output[: len(site.node.output)]))
+    # An output that the node does not ask for is one that a body made for it may leave out.
+    site.replace(*(names.get(output) for output in function.output[: len(site.node.output)]))
 
 
 def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, AttributeProto]) -> None:

@@ -1,6 +1,6 @@
 """Attention and what goes with it.
 
-Attention            24: +nonpad_kv_seqlen, a mask may be shorter than the keys · 25: +left_window_size +right_window_size
+Attention            24: +nonpad_kv_seqlen, masks shorter than the keys · 25: +left_window_size +right_window_size
 RotaryEmbedding      born at 23
 LinearAttention      born at 27
 CausalConvWithState  born at 27

@@ -285,3 +285,20 @@ def test_external_data_is_neither_read_nor_lost(tmp_path):
     onnx.save(source, tmp_path / "model.onnx")
     result = convert(tmp_path / "model.onnx", to=18).model
     assert result.graph.initializer[0] == tensor
+
+
+def test_inputs_of_a_loop_body_without_types_are_typed_by_the_loop():
+    text = """
+        <ir_version: 10, opset_import: ["": 18]>
+        g (float[2] x, int64 n) => (float[2] y) <bool c = {1}> {
+            y = Loop (n, c, x) <body = b (int64 i, bool k, float[2] v) => (bool k2, float[2] w) {
+                k2 = Identity (k)
+                w = Add (v, v)
+            }>
+        }
+    """
+    source = model(text)
+    for info in source.graph.node[0].attribute[0].g.input:
+        info.ClearField("type")
+    result = convert(source, to=13).model
+    assert result.graph.node[0].op_type == "Loop"

@@ -61,7 +61,7 @@ def kernel(
 ) -> Callable[[K], K]:
     """Declare the decorated function as the kernel of `operator` at the since-versions `since`.
 
-    `reads_only_shapes` says that the result depends on the inputs' shapes alone, so that it is a constant wherever those are.
+    `reads_only_shapes` says that the result depends on the inputs' shapes alone: it is a constant wherever those are.
 
     The function is called as `function(call, *inputs)`, an absent optional input being None, and returns one value or a
     tuple of them. Values: tensor -> numpy.ndarray (ml_dtypes for the dtypes that numpy lacks; strings as dtype object),
@@ -100,6 +100,30 @@ def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
     """Whether the kernel of this definition looks at nothing but its inputs' shapes."""
     _import_all()
     return KernelKey(domain, operator, since_version) in _shape_readers
+
+
+BodyInputs = Callable[[onnx.NodeProto, Sequence[onnx.TypeProto]], Sequence[onnx.TypeProto]]
+_body_inputs: dict[KernelKey, BodyInputs] = {}
+
+
+def body_inputs(operator: str, since: Sequence[int]) -> Callable[[BodyInputs], BodyInputs]:
+    """Declare how the inputs of an operator's subgraphs are typed by the node's own: `function(node, input_types)`.
+
+    The specification lets a subgraph leave its inputs' types out, and many do. Unknown types are empty TypeProtos.
+    """
+
+    def register(function: BodyInputs) -> BodyInputs:
+        for since_version in since:
+            _body_inputs[KernelKey("", operator, since_version)] = function
+        return function
+
+    return register
+
+
+def find_body_inputs(domain: str, operator: str, since_version: int) -> BodyInputs | None:
+    """What was declared for this definition, or None."""
+    _import_all()
+    return _body_inputs.get(KernelKey(domain, operator, since_version))
 
 
 def all_kernels() -> Mapping[KernelKey, Kernel]:

@@ -1,0 +1,53 @@
+"""Attention and what goes with it."""
+
+import pytest
+
+from tests.conversion import check_converts, check_rewrite
+
+PLAIN = "float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v"
+
+
+def test_without_a_mask_nothing_changes_between_23_and_25():
+    for older, newer in ((23, 24), (24, 25)):
+        before, after = (
+            f'<ir_version: 12, opset_import: ["": {opset}]> g ({PLAIN}) => (float[1, 2, 3, 4] y) '
+            "{ y = Attention <is_causal = 1> (q, k, v) }"
+            for opset in (older, newer)
+        )
+        check_rewrite(before, after)
+        check_rewrite(after, before)
+
+
+def test_unbounded_windows_disappear_below_25():
+    check_rewrite(
+        f'<ir_version: 12, opset_import: ["": 25]> g ({PLAIN}) => (float[1, 2, 3, 4] y) '
+        "{ y = Attention <left_window_size = -1, right_window_size = -1> (q, k, v) }",
+        f'<ir_version: 12, opset_import: ["": 24]> g ({PLAIN}) => (float[1, 2, 3, 4] y) {{ y = Attention (q, k, v) }}',
+    )
+
+
+def test_a_mask_over_all_keys_stays_below_24():
+    before, after = (
+        f'<ir_version: 12, opset_import: ["": {opset}]> g ({PLAIN}, float[3, 5] m) => (float[1, 2, 3, 4] y) '
+        "{ y = Attention (q, k, v, m) }"
+        for opset in (24, 23)
+    )
+    check_rewrite(before, after)
+
+
+@pytest.mark.parametrize("to", [22, 17, 13, 9, 7])
+def test_windows_masks_and_padding_are_written_out(to):
+    result = check_converts(
+        f'<ir_version: 12, opset_import: ["": 25]> g ({PLAIN}, bool[3, 4] m, int64[1] n) => (float[1, 2, 3, 4] y) '
+        '{ y = Attention <is_causal = 1, left_window_size = 2> (q, k, v, m, "", "", n) }',
+        to,
+    )
+    assert all(node.op_type != "Attention" for node in result.graph.node)
+
+
+def test_rotary_embedding_becomes_its_function_body():
+    check_converts(
+        '<ir_version: 10, opset_import: ["": 23]> g (float[1, 2, 3, 4] x, float[6, 2] c, float[6, 2] s, int64[1, 3] p) '
+        "=> (float[1, 2, 3, 4] y) { y = RotaryEmbedding (x, c, s, p) }",
+        13,
+    )
