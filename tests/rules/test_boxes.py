@@ -1,5 +1,7 @@
 """NonMaxSuppression below the opset at which it was born."""
 
+import re
+
 import pytest
 
 from converter import convert
@@ -20,7 +22,7 @@ _11 = '<ir_version: 6, opset_import: ["": 11]>'
     ],
 )
 def test_a_loop_chooses_the_boxes(target, inputs, attributes):
-    names = ", ".join(part.split()[-1] for part in inputs.split(", ") if part[-1].isalpha())
+    names = ", ".join(re.findall(r" ([bsmot])\b", inputs))
     check_converts(
         f"{_11} g ({inputs}) => (int64[K, 3] y) {{ y = NonMaxSuppression {attributes} ({names}) }}", target, exact=True
     )
