@@ -1,0 +1,230 @@
+"""LabelEncoder of ai.onnx.ml.
+
+LabelEncoder  2: classes_strings -> keys_* and values_* of three types, looked up bit by bit · 4: +tensors of five
+              types, +default_tensor; floats are looked up by value, so that 0 is -0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from onnx import numpy_helper
+
+from converter.dtypes import name_of_numpy_dtype
+from converter.facts import Array
+from converter.refusal import Why
+from converter.rule import Step
+from converter.site import Site
+
+_DOMAIN = "ai.onnx.ml"
+_NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}
+_DTYPES: dict[str, Any] = {"string": object, "int64": numpy.int64, "float": numpy.float32}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the node maps: the i-th key to the i-th value, everything else to `default`, an array of one value."""
+
+    keys: Array
+    values: Array
+    default: Array
+
+    def without_repetitions(self, *, zeros_differ: bool) -> Table:
+        """Of repeated keys the last one counts, as 4 says in words."""
+        places = {_identity(key, zeros_differ): place for place, key in enumerate(self.keys.tolist())}
+        kept = sorted(places.values())
+        return Table(self.keys[kept], self.values[kept], self.default)
+
+    @property
+    def replies(self) -> Array:
+        """The values and, after them, the default."""
+        return numpy.concatenate([self.values, self.default])
+
+
+def _identity(key: Any, zeros_differ: bool) -> Any:
+    if isinstance(key, float):
+        return str(key) if zeros_differ or key else "0.0"
+    return key
+
+
+def _table(site: Site) -> Table:
+    """The table of version 2 or 4."""
+    keys = _column(site, "keys")
+    values = _column(site, "values")
+    if len(keys) != len(values):
+        site.refuse(Why.INVALID_MODEL, f"there are {len(keys)} keys and {len(values)} values")
+    given = site.attribute("default_tensor")
+    if given is not None:
+        default = _array(given).reshape(1)
+    elif values.dtype == object:
+        default = numpy.array([site.attribute("default_string", "_Unused")], object)
+    else:
+        name, fallback = ("default_int64", -1) if values.dtype.kind == "i" else ("default_float", -0.0)
+        default = numpy.array([site.attribute(name, fallback)], values.dtype)
+    return Table(keys, values, default)
+
+
+def _column(site: Site, prefix: str) -> Array:
+    tensor = site.attribute(f"{prefix}_tensor")
+    if tensor is not None:
+        return _array(tensor).reshape(-1)
+    lists = {dtype: found for dtype, name in _NAMES.items() if (found := site.attribute(f"{prefix}_{name}"))}
+    if len(lists) != 1:
+        site.refuse(Why.INVALID_MODEL, f"one and only one of the attributes {prefix}_* has to be set")
+    ((dtype, found),) = lists.items()
+    texts = [item.decode("utf-8") if isinstance(item, bytes) else item for item in found]
+    return numpy.array(texts, _DTYPES[dtype])
+
+
+def _array(tensor: Any) -> Array:
+    array = numpy.asarray(numpy_helper.to_array(tensor))
+    if array.dtype.kind not in "SU" and array.dtype != object:
+        return array
+    return numpy.array(
+        [one.decode("utf-8") if isinstance(one, bytes) else str(one) for one in array.reshape(-1)], object
+    )
+
+
+def _emit(site: Site, table: Table, value: str) -> str:
+    """LabelEncoder-2 (and 4, for the types of 2)."""
+    kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
+    attributes = {
+        f"keys_{_NAMES[kinds[0]]}": table.keys.tolist(),
+        f"values_{_NAMES[kinds[1]]}": table.values.tolist(),
+        f"default_{kinds[1]}": table.default.tolist()[0],
+    }
+    return str(site.op.LabelEncoder(value, **attributes))
+
+
+# 1 and 2
+
+
+def classes_become_keys(site: Site) -> None:
+    classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
+    if not classes:
+        site.refuse(Why.INVALID_MODEL, "a LabelEncoder without classes maps everything to its default")
+    texts, numbers = numpy.array(classes, object), numpy.arange(len(classes), dtype=numpy.int64)
+    if site.dtype(0) == "string":
+        table = Table(texts, numbers, numpy.array([site.attribute("default_int64", -1)], numpy.int64))
+    else:
+        table = Table(numbers, texts, numpy.array([site.attribute("default_string", "_Unused")], object))
+    site.replace(_emit(site, table.without_repetitions(zeros_differ=True), site.input(0)))
+
+
+def keys_become_classes(site: Site) -> None:
+    """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
+    table = _table(site).without_repetitions(zeros_differ=True)
+    kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
+    if set(kinds) == {"string", "int64"}:
+        _map_numbers_and_text(site, table, *kinds)
+    elif kinds[0] == "string":
+        numbers = site.op.LabelEncoder(
+            site.input(0), classes_strings=table.keys.tolist(), default_int64=len(table.keys)
+        )
+        site.replace(_reply(site, table, numbers))
+    else:
+        site.replace(_compared(site, table, zeros_differ=True))
+
+
+def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> None:
+    numbers, texts = (table.values, table.keys) if value == "int64" else (table.keys, table.values)
+    default = {f"default_{value}": table.default.tolist()[0]}
+    order = numpy.argsort(numbers, kind="stable")
+    if numpy.array_equal(numbers[order], numpy.arange(len(numbers))):
+        site.replace(site.op.LabelEncoder(site.input(0), classes_strings=texts[order].tolist(), **default))
+    else:
+        attributes = {"cats_strings": texts.tolist(), "cats_int64s": numbers.tolist(), **default}
+        site.replace(site.op.CategoryMapper(site.input(0), **attributes))
+
+
+def _reply(site: Site, table: Table, numbers: str) -> str:
+    """The values by their numbers; the number after the last is the default."""
+    # Written for an opset at which no index is negative.
+    return str(site.op_in("", 10).Gather(site.constant(table.replies, "replies"), numbers, axis=0))
+
+
+def _compared(site: Site, table: Table, *, zeros_differ: bool) -> str:
+    """Each element with each key: of distinct keys at most one is equal."""
+    keys = table.keys
+    if keys.dtype.kind == "f":
+        replies = [value for key, value in zip(keys.tolist(), table.values.tolist(), strict=True) if key == 0]
+        tells_zeros_apart = zeros_differ and bool(replies) and (len(replies) == 1 or replies[0] != replies[1])
+        if numpy.isnan(keys).any() or tells_zeros_apart:
+            site.refuse(
+                Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN and no -0"
+            )
+        keys, first = numpy.unique(keys, return_index=True)
+        table = Table(keys, table.values[first], table.default)
+    op, last = site.op_in("", 13), site.constant_int64([-1], "last")
+    is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, "keys")), to="int64")
+    count = len(keys)
+    offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, "offsets"))
+    numbers = op.Add(op.ReduceSum(offsets, last, keepdims=0), site.scalar(count, "int64", "count"))
+    return _reply(site, table, numbers)
+
+
+# 2 and 4
+
+
+def zeros_are_told_apart(site: Site) -> None:
+    """Where only one of the two zeros is a key, or they have different values, the other's reply is put in."""
+    table = _table(site)
+    if table.keys.dtype != numpy.float32:
+        return
+    table = table.without_repetitions(zeros_differ=True)
+    is_negative = numpy.signbit(table.keys) & (table.keys == 0)
+    is_positive = ~numpy.signbit(table.keys) & (table.keys == 0)
+    replies = [table.values[mask] if mask.any() else table.default for mask in (is_positive, is_negative)]
+    if not (is_negative | is_positive).any() or replies[0].tolist() == replies[1].tolist():
+        return
+    kept = ~is_negative
+    encoded = _emit(site, Table(table.keys[kept], table.values[kept], table.default), site.input(0))
+    op, zero = site.op_in("", 13), site.scalar(0, "float", "zero")
+    below_zero = op.Less(op.Div(site.scalar(1, "float", "one"), site.input(0)), zero)
+    is_negative_zero = op.And(op.Equal(site.input(0), zero), below_zero)
+    site.replace(op.Where(is_negative_zero, site.constant(replies[1].reshape(()), "reply"), encoded))
+
+
+def tensors_become_lists(site: Site) -> None:
+    """Integers travel in int64; doubles are compared, and given by their numbers. Both zeros become keys."""
+    before = _table(site)
+    table = before.without_repetitions(zeros_differ=False)
+    if table.keys.dtype == numpy.float64:
+        site.replace(_compared(site, table, zeros_differ=False))
+        return
+    value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
+    if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
+        value = site.op_in("", 13).Cast(value, to="int64")
+    table = _with_both_zeros(_in_lists(table))
+    if narrow == "double":
+        numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
+        site.replace(_reply(site, table, _emit(site, numbers, value)))
+        return
+    has_tensors = any(site.has_attribute(f"{name}_tensor") for name in ("keys", "values", "default"))
+    if not has_tensors and [*map(repr, table.keys.tolist())] == [*map(repr, before.keys.tolist())]:
+        return
+    encoded = _emit(site, table, value)
+    site.replace(site.op_in("", 13).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+
+
+def _in_lists(table: Table) -> Table:
+    def widened(array: Array) -> Array:
+        return array.astype(numpy.int64) if array.dtype.kind == "i" else array
+
+    return Table(widened(table.keys), widened(table.values), widened(table.default))
+
+
+def _with_both_zeros(table: Table) -> Table:
+    if table.keys.dtype.kind != "f" or not (table.keys == 0).any():
+        return table
+    (place,) = numpy.flatnonzero(table.keys == 0)
+    keys = numpy.append(table.keys, -table.keys[place])
+    return Table(keys.astype(table.keys.dtype), numpy.append(table.values, table.values[place]), table.default)
+
+
+STEPS = [
+    Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
+    Step("LabelEncoder", 2, 4, up=zeros_are_told_apart, down=tensors_become_lists, domain=_DOMAIN),
+]

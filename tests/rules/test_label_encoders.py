@@ -1,0 +1,100 @@
+"""LabelEncoder across the opsets of ai.onnx.ml."""
+
+import pytest
+
+from converter import convert
+from converter.refusal import Why
+from tests.conversion import check_refusal, check_rewrite, model
+
+IMPORTS = '<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": {ml}]>'
+
+
+def encoder(x, y, attributes, ml, opset=15):
+    return (
+        IMPORTS.format(opset=opset, ml=ml)
+        + f" g ({x}[N, M] x) => ({y}[N, M] y) {{ y = ai.onnx.ml.LabelEncoder <{attributes}> (x) }}"
+    )
+
+
+def check(before, to, **at):
+    conversion = convert(model(before), to={"ai.onnx.ml": to, **at})
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    return [node.op_type for node in conversion.model.graph.node]
+
+
+def test_classes_become_keys_in_both_directions():
+    for x, y in (("string", "int64"), ("int64", "string")):
+        keys, values = {
+            "string": ('keys_strings = ["a", "b"]', "values_int64s = [0, 1]"),
+            "int64": ("keys_int64s = [0, 1]", 'values_strings = ["a", "b"]'),
+        }[x]
+        default = 'default_string = "?"' if y == "string" else "default_int64 = -7"
+        classes = f'classes_strings = ["a", "b"], {default}'
+        check_rewrite(encoder(x, y, classes, 1), encoder(x, y, f"{keys}, {values}, {default}", 2))
+        check_rewrite(encoder(x, y, f"{keys}, {values}, {default}", 2), encoder(x, y, classes, 1))
+
+
+def test_numbers_in_any_order_go_to_their_places():
+    check_rewrite(
+        encoder("string", "int64", 'keys_strings = ["a", "b", "c"], values_int64s = [2, 0, 1], default_int64 = 5', 2),
+        encoder("string", "int64", 'classes_strings = ["b", "c", "a"], default_int64 = 5', 1),
+    )
+
+
+@pytest.mark.parametrize("x", ["string", "int64", "float"])
+@pytest.mark.parametrize("y", ["string", "int64", "float"])
+def test_every_pair_of_types_goes_down_to_1(x, y):
+    keys = {
+        "string": 'keys_strings = ["a", "b", "a"]',
+        "int64": "keys_int64s = [-5, 9223372036854775807, -5]",
+        "float": "keys_floats = [0.5, -2.0, 0.5]",
+    }[x]
+    values = {
+        "string": 'values_strings = ["p", "", "q"]',
+        "int64": "values_int64s = [7, 9223372036854775807, -1]",
+        "float": "values_floats = [0.1, -0.0, 3.0]",
+    }[y]
+    assert check(encoder(x, y, f"{keys}, {values}", 2), 1)
+
+
+@pytest.mark.parametrize("to", [2, 1])
+@pytest.mark.parametrize("x", ["double", "int32", "int16"])
+@pytest.mark.parametrize("y", ["double", "int32", "int16"])
+def test_tensors_of_other_types_go_down(x, y, to):
+    check(
+        encoder(x, y, f"keys_tensor = {x}[2] {{1, 7}}, values_tensor = {y}[2] {{3, -4}}, "
+        f"default_tensor = {y}[1] {{9}}", 4),
+        to,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", ["0.0, 1.0", "-0.0, 1.0", "-0.0, 0.0", "0.0, -0.0, 0.0", "2.0, 3.0"])
+def test_zeros_are_looked_up_bit_by_bit_in_2_only(keys):
+    values = ", ".join(str(10 + place) for place in range(keys.count(",") + 1))
+    attributes = f"keys_floats = [{keys}], values_int64s = [{values}]"
+    check(encoder("float", "int64", attributes, 2), 4)
+    check(encoder("float", "int64", attributes, 4), 2)
+
+
+def test_encoders_that_mean_the_same_in_2_and_4_stay():
+    text = encoder("string", "int64", 'keys_strings = ["a"], values_int64s = [3], default_int64 = 5', "{}")
+    check_rewrite(text.replace("{}", "2"), text.replace("{}", "4"))
+    check_rewrite(text.replace("{}", "4"), text.replace("{}", "2"))
+
+
+def test_both_domains_may_move_at_once():
+    operators = check(encoder("float", "string", 'keys_floats = [1.0], values_strings = ["a"]', 2), 1, **{"": 7})
+    assert "LabelEncoder" not in operators
+
+
+def test_a_key_of_nan_cannot_be_compared():
+    text = encoder("double", "int64", "keys_tensor = double[1] {nan}, values_int64s = [3]", 4)
+    check_refusal(text, 2, Why.NO_EQUIVALENT, "NaN", domain="ai.onnx.ml")
+
+
+def test_operators_of_a_domain_that_is_not_imported_are_missed():
+    text = (
+        '<ir_version: 8, opset_import: ["ai.onnx.ml": 2]> g (float[N] x) => (string[N] y) '
+        '{ y = ai.onnx.ml.LabelEncoder <keys_floats = [1.0], values_strings = ["a"]> (x) }'
+    )
+    check_refusal(text, 1, Why.NO_EQUIVALENT, "does not import", domain="ai.onnx.ml")
