@@ -116,13 +116,15 @@ def product_with_hard_sigmoid(site: Site) -> None:
 
 
 def product_with_tanh_of_softplus(site: Site) -> None:
-    op, value = site.op, site.input(0)
-    site.replace(op.Mul(value, op.Tanh(op.Softplus(value))))
+    op = site.op_at(13)
+    _, (value,), result = in_float(site, op)
+    site.replace(result(op.Mul(value, op.Tanh(op.Softplus(value)))))
 
 
 def product_with_sigmoid(site: Site) -> None:
-    op, dtype = site.op, site.dtype(0)
-    site.replace(_swish(site, op, site.input(0), dtype))
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    site.replace(result(_swish(site, op, value, dtype)))
 
 
 def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
@@ -132,8 +134,9 @@ def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
 
 
 def gate_and_value_are_multiplied(site: Site) -> None:
-    op, dtype = site.op, site.dtype(0)
-    site.replace(op.Mul(_swish(site, op, site.input(0), dtype), site.input(1)))
+    op = site.op_at(13)
+    dtype, (gate, value), result = in_float(site, op)
+    site.replace(result(op.Mul(_swish(site, op, gate, dtype), value)))
 
 
 def normal_distribution_is_written_out(site: Site) -> None:

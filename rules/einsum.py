@@ -45,10 +45,14 @@ def equation_is_carried_out(site: Site) -> None:
     for name, labels in zip(site.inputs, terms, strict=True):
         value = op.Cast(name, to=carrier) if carrier != dtype else name
         operands.append(_with_diagonals(site, op, Operand(value, labels)))
-    current = _summed(site, op, operands[0], _needed(operands[1:], result))
+    current = operands[0]
+    if carrier not in FLOATING or len(operands) == 1:
+        current = _summed(site, op, current, _needed(operands[1:], result))
     for position in range(1, len(operands)):
-        needed = _needed(operands[position + 1 :], result)
-        following = _summed(site, op, operands[position], needed | set(current.labels))
+        needed, following = _needed(operands[position + 1 :], result), operands[position]
+        if carrier not in FLOATING:
+            # Sums of floats wait for the products: an infinity times a sum is not the sum of its products.
+            following = _summed(site, op, following, needed | set(current.labels))
         current = _combined(site, op, current, following, needed)
     ordered = _ordered(op, current, result).name
     site.replace(op.Cast(ordered, to=dtype) if carrier != dtype else ordered)
@@ -116,10 +120,8 @@ def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed
     shared = [label for label in first.labels if label in second.labels]
     summed = [label for label in shared if label not in needed]
     batch = [label for label in shared if label in needed]
-    own = [
-        [label for label in operand.labels if label not in shared and label in needed] for operand in (first, second)
-    ]
-    if len(summed) == 1 and all(len(labels) <= 1 for labels in own):
+    own = [[label for label in operand.labels if label not in shared] for operand in (first, second)]
+    if len(summed) == 1 and all(len(labels) <= 1 and needed.issuperset(labels) for labels in own):
         rows, columns = (labels or [""] for labels in own)
         left = _shaped(site, op, first, (*batch, *rows, *summed))
         right = _shaped(site, op, second, (*batch, *summed, *columns))

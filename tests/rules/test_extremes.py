@@ -48,7 +48,8 @@ def test_64_bit_integers_are_compared_below_12():
 @pytest.mark.parametrize("to", [8, 7, 6])
 def test_64_bit_integers_are_stacked_and_reduced_below_9(to):
     check_converts(
-        '<ir_version: 7, opset_import: ["": 12]> g (uint64[2, 1] a, uint64[3] b) => (uint64[2, 3] y)  {y = Min (a, b) }',
+        '<ir_version: 7, opset_import: ["": 12]> g (uint64[2, 1] a, uint64[3] b) => (uint64[2, 3] y) '
+        "{ y = Min (a, b) }",
         to,
         exact=True,
     )

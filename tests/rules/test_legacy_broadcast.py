@@ -91,7 +91,7 @@ def test_a_part_loses_its_dimensions_of_1_and_gets_an_axis():
 
 
 @pytest.mark.parametrize(
-    "operator, mirrored", [("Add", "Add"), ("Mul", "Mul"), ("Less", "Greater"), ("Greater", "Less")]
+    ("operator", "mirrored"), [("Add", "Add"), ("Mul", "Mul"), ("Less", "Greater"), ("Greater", "Less")]
 )
 def test_the_larger_input_comes_first_where_an_operator_mirrors_another(operator, mirrored):
     result = "bool" if operator in ("Less", "Greater") else "float"
@@ -113,7 +113,9 @@ def test_the_first_input_is_tiled_where_no_operator_mirrors():
 
 
 @pytest.mark.parametrize("operator", ["Sub", "Div", "Pow"])
-@pytest.mark.parametrize("first, second", [("[]", "[N, M]"), ("[N, 1]", "[M]"), ("[A, B]", "[C]"), ("[2, 0]", "[1]")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("[]", "[N, M]"), ("[N, 1]", "[M]"), ("[A, B]", "[C]"), ("[2, 0]", "[1]")]
+)
 def test_unknown_dimensions_are_repeated_at_run_time(operator, first, second):
     first = "" if first == "[]" else first
     check_converts(

@@ -104,10 +104,20 @@ def einsum(call: Call, *operands: Array) -> Array:
     _check_ellipses(call, terms, operands)
     wide = [widened(operand) for operand in operands]
     try:
-        result = numpy.einsum(equation, *wide, optimize=len(wide) > 1)
+        result = numpy.einsum(equation, *wide, optimize=_from_left_to_right(len(wide)))
     except ValueError as error:
         call.fail(f"{equation!r} does not fit the inputs: {error}")
     return narrowed_as(numpy.asarray(result), operands[0].dtype)
+
+
+def _from_left_to_right(operands: int) -> Any:
+    """Which operands numpy contracts next. It puts the result last, and would choose by the sizes itself.
+
+    The text leaves the order open, which infinities feel; this one is onnxruntime's.
+    """
+    if operands == 1:
+        return False
+    return ["einsum_path", *((0, 1 if left == operands else left - 1) for left in range(operands, 1, -1))]
 
 
 def _check_ellipses(call: Call, terms: list[str], operands: tuple[Array, ...]) -> None:
