@@ -10,6 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.evaluator.kernels.numeric import as_dtype, widened
+from converter.evaluator.kernels.quantization import saturated
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.windows import Windows, kernel_windows, spatial_shape
 
@@ -62,10 +63,8 @@ def quantized_convolution(
         accumulated += _per_output_channel(call, b, w, x.ndim, "B")
     # Rounded once to float32 and then multiplied by the combined scale, as onnxruntime does; the text leaves it open.
     multiplier = _per_output_channel(call, x_scale.reshape(()) * w_scale / y_scale.reshape(()), w, x.ndim, "w_scale")
-    rounded = numpy.rint(accumulated.astype(numpy.float32) * multiplier).astype(numpy.float64)
-    limits = numpy.iinfo(y_zero_point.dtype)
-    shifted = rounded + y_zero_point.reshape(()).astype(numpy.float64)
-    return numpy.asarray(numpy.clip(shifted, limits.min, limits.max)).astype(y_zero_point.dtype)
+    rounded = numpy.asarray(numpy.rint(accumulated.astype(numpy.float32) * multiplier))
+    return saturated(rounded, y_zero_point.reshape(()), y_zero_point.dtype)
 
 
 @kernel("CausalConvWithState", since=(27,))
