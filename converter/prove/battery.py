@@ -48,6 +48,8 @@ MIXED = "a mixture"
 
 EACH_ITS_OWN = (SPECIAL, "integral", "random", "ties", "sprinkled", "ones")
 
+EACH_ITS_OWN_ROUNDING = ("positive", "negative", "ones", "wide positive")
+
 MIXTURES = 6
 """How many mixtures of manners are tried."""
 
@@ -231,7 +233,7 @@ class Battery:
         for manner in manners:
             for _ in range(self._turns(layout) if manner == SPECIAL and thoroughly else 1):
                 attempt(self._case(layout, manner, steering))
-        if thoroughly and len(self._decks) > 1 and not self._rounding:
+        if thoroughly and len(self._decks) > 1:
             for _ in range(MIXTURES):
                 attempt(self._case(layout, MIXED, steering))
         if thoroughly and self._steering:
@@ -302,7 +304,8 @@ class Battery:
                 return one.example
             steered = DIRECTING[0]
         if data == MIXED:
-            data = EACH_ITS_OWN[int(self._rng.integers(len(EACH_ITS_OWN)))]
+            manners = EACH_ITS_OWN_ROUNDING if self._rounding else EACH_ITS_OWN
+            data = manners[int(self._rng.integers(len(manners)))]
         if data == SPECIAL and one.name in self._decks and not steered:
             return self._decks[one.name].take(shape)
         return self._value_of_type(one.type, shape, sizes, data, steered)

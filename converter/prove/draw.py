@@ -30,7 +30,19 @@ BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", "largest", "smallest")
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")
 """What the original may accept where it rejects broad values, in the order in which they are tried."""
 
-ROUNDING = ("positive", "negative", "ones", "wide positive", "one not finite", "positive")
+ROUNDING = (
+    "positive",
+    "negative",
+    "ones",
+    "zeros",
+    "wide positive",
+    "large positive",
+    "large negative",
+    "one infinity",
+    "one negative infinity",
+    "one NaN",
+    "positive",
+)
 """For sites that may round: one sign in a tensor, far from the extremes. Where terms cancel or overflow half-way,
 another order of summation is far off in units of the result, and no bound of a rounding rule could hold."""
 
@@ -50,6 +62,8 @@ DIRECTING = (
     "minus one",
 )
 """For inputs that steer an operator."""
+
+_NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
 
 _WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
@@ -175,9 +189,13 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
             return -rng.uniform(0.5, 2.0, shape)
         case "wide positive":
             return 2.0 ** rng.uniform(-6, 6, shape)
-        case "one not finite":
+        case "large positive":
+            return rng.uniform(16.0, 64.0, shape)
+        case "large negative":
+            return -rng.uniform(16.0, 64.0, shape)
+        case "one infinity" | "one negative infinity" | "one NaN":
             values = numpy.asarray(rng.uniform(0.5, 2.0, shape))
-            values.flat[: min(1, values.size)] = (numpy.inf, -numpy.inf, numpy.nan)[rng.integers(3)]
+            values.flat[: min(1, values.size)] = _NOT_FINITE[manner]
             return values
         case "fractions":
             return rng.random(shape)
@@ -189,7 +207,7 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
 def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
     low, high = integer_limits(dtype)
     match manner:
-        case "random" | "wide positive" | "one not finite":
+        case "random" | "wide positive" | "large positive":
             return rng.integers(
                 low, high, size=shape, endpoint=True, dtype=numpy.uint64 if high >= 2**63 else numpy.int64
             )
@@ -199,10 +217,12 @@ def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return numpy.zeros(shape)
         case "largest":
             return numpy.full(shape, high)
-        case "smallest" | "negative":
+        case "smallest" | "large negative":
             return numpy.full(shape, low)
         case "integral":
             return rng.integers(max(-3, low), min(4, high), size=shape, endpoint=True)
+        case "negative":
+            return -rng.integers(min(1, high), min(4, high), size=shape, endpoint=True) if low else numpy.zeros(shape)
         case "positive" | "numbers as text":
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":

@@ -206,7 +206,15 @@ def test_rounding_sites_get_one_sign_per_tensor() -> None:
     found = run(Input("x", tensor("float", [4, 5])), rounding=True)
     for case in found.taken:
         values = case.values["x"][numpy.isfinite(case.values["x"])]
-        assert "integral" in case.label or (values > 0).all() or (values < 0).all()
+        assert "integral" in case.label or (values >= 0).all() or (values <= 0).all()
+
+
+def test_rounding_sites_get_what_is_not_finite_too() -> None:
+    found = run(Input("x", tensor("float", [4, 5])), rounding=True)
+    values = numpy.concatenate([case.values["x"].reshape(-1) for case in found.taken])
+    assert numpy.isnan(values).any()
+    assert numpy.isposinf(values).any()
+    assert numpy.isneginf(values).any()
 
 
 def test_sequences_and_optionals_are_drawn() -> None:
