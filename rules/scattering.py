@@ -95,20 +95,28 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     positions = Positions(site)
     writing = _elements(site, positions) if site.node.op_type == "ScatterElements" else _slices(site, positions)
     written = positions.indices(writing.written)
+    dtype = site.dtype(0)
+    # Loop takes bfloat16 from 16 on.
+    carrier = "float" if dtype == "bfloat16" and site.target < 16 else dtype
+    start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
 
     def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:
         this = inner.Unsqueeze(number, site.constant_int64([0]))
         place = inner.Gather(written, this, axis=0)
-        combined = getattr(inner, operator)(inner.Gather(rows, place, axis=0), inner.Gather(writing.updates, this))
+        row = inner.Gather(rows, place, axis=0)
+        row = row if carrier == dtype else inner.Cast(row, to=dtype)
+        combined = getattr(inner, operator)(row, inner.Gather(writing.updates, this))
+        combined = combined if carrier == dtype else inner.Cast(combined, to=carrier)
         tuples = inner.Unsqueeze(place, site.constant_int64([1]))
         return [inner.Identity(going), inner.ScatterND(rows, tuples, combined)]
 
     dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), (site.dtype(0), dims)])
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
     count = positions.indices(writing.number_of_updates)
     # Such a Loop means the same at every version.
     op = site.op_at(min(site.opset, site.target))
-    site.replace(writing.restored(positions, op.Loop(count, "", writing.rows, body=graph)))
+    rows = op.Loop(count, "", start, body=graph)
+    site.replace(writing.restored(positions, rows if carrier == dtype else positions.op.Cast(rows, to=dtype)))
 
 
 @dataclass

@@ -110,6 +110,16 @@ def test_reductions_are_lowered_to_15(reduction, node):
     check_converts(f"{_18} g {node.format(f'reduction = {chr(34)}{reduction}{chr(34)}')}", 15, exact=True)
 
 
+@pytest.mark.parametrize("reduction", ["add", "min"])
+def test_a_loop_below_16_carries_bfloat16_as_float(reduction):
+    check_converts(
+        f"{_18} g (bfloat16[5, 2] x, int64[K, 1] i, bfloat16[K, 2] u) => (bfloat16[5, 2] y) "
+        f'{{ y = ScatterND <reduction = "{reduction}"> (x, i, u) }}',
+        13,
+        exact=True,
+    )
+
+
 def test_no_reduction_is_no_attribute_below_16():
     graph = "g (bool[4] x, int64[2] i, bool[2] u) => (bool[4] y)"
     check_rewrite(
