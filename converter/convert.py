@@ -21,6 +21,7 @@ from converter.refusal import ConversionRefused, Refusal
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
 from converter.specialise import CallSite, specialisable, specialise
+from converter.targets import Target, find_target, objections
 from converter.trace import GRAPH_PATH, ConversionTrace, function_path
 from converter.traced_edit import Crossings
 from converter.walk import ModelWalk
@@ -61,6 +62,7 @@ def convert(
     *,
     to: int | Mapping[str, int] | None = None,
     ir: int | None = None,
+    target: str | Target | None = None,
     exact: bool = False,
     prove: bool = True,
     check: bool = True,
@@ -71,12 +73,14 @@ def convert(
     """Move a model to other opsets or to an IR version, up or down; the model (or file) that is given stays as it is.
 
     `to` is the opset of ai.onnx, or opsets by domain; domains that nothing in the model imports are left out. `ir` is
-    the IR version, by default the smallest that the result needs. `exact` refuses rules that round; `prove=False` and
+    the IR version, by default the smallest that the result needs. `target` is the runtime that the result is for, as
+    "onnxruntime==1.4": the nearest opsets and the IR version that it takes are chosen, where `to` and `ir` do not say
+    so, and everything else that it is known not to take is refused. `exact` refuses rules that round; `prove=False` and
     `check=False` leave out the proof and onnx's checker. External data is looked for in `base_dir`, by default the
     folder of the file.
 
-    Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, ModelFileError
-    for a file or model that cannot be read.
+    Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, UnknownTarget,
+    ModelFileError for a file or model that cannot be read.
     """
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
@@ -84,17 +88,18 @@ def convert(
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     notes = validate_model(source) if check else []
-    if to is None and ir is None:
-        raise UnreachableTarget("nothing says where to: name an opset or an IR version")
+    if to is None and ir is None and target is None:
+        raise UnreachableTarget("nothing says where to: name an opset, an IR version or a target")
+    runtime = find_target(target) if isinstance(target, str) else target
     if ir is not None:
-        _check_ir_version(ir)
-    targets = _targets(to, source, is_complete=ir is not None)
+        _check_ir_version(ir, runtime)
+    targets = _targets(to, source, runtime, is_complete=ir is not None)
     walked = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
     model, trace = walked.model, walked.trace
     _stamp(model, targets)
-    fitting = Fitting()
-    if ir is not None:
-        fitting = IRFitting(source, model, trace, walked.names, walked.crossings_of).fit(ir)
+    fitting = _fit(source, walked, ir, runtime)
+    if runtime is not None and (refusals := objections(model, runtime, base_dir)):
+        raise ConversionRefused(refusals)
     if check:
         check_model(model, base_dir, original=source)
     certificate = None
@@ -105,7 +110,7 @@ def convert(
         certificate = prove_conversion(source, model, trace, ModelFacts(source, base_dir), seed=seed)
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
-    report = Report.from_trace(source, model, trace, fitting, notes=notes)
+    report = Report.from_trace(source, model, trace, fitting, notes=notes, target=runtime)
     return Conversion(model, report, certificate)
 
 
@@ -117,13 +122,30 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     return convert(model, to=target_version, prove=False, check=False).model
 
 
-def _check_ir_version(ir: int) -> None:
+def _check_ir_version(ir: int, runtime: Target | None) -> None:
     if not OLDEST_IR_VERSION <= ir <= onnx.IR_VERSION:
         known = f"{OLDEST_IR_VERSION} to {onnx.IR_VERSION}"
         raise UnreachableTarget(f"there is no IR version {ir} to convert to; the installed onnx knows {known}")
+    if runtime is not None and ir not in runtime.ir_versions:
+        raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, and {ir} was asked for")
 
 
-def _targets(to: int | Mapping[str, int] | None, source: ModelProto, *, is_complete: bool) -> dict[str, int]:
+def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
+    """Bring the model to the IR version that was asked for, or to one that the runtime takes."""
+    model = walked.model
+    wanted = model.ir_version if runtime is None else runtime.ir_version_for(model.ir_version)
+    has_functions = runtime is None or runtime.has_functions
+    if ir is not None:
+        wanted = ir
+    elif wanted == model.ir_version and (has_functions or not model.functions):
+        return Fitting()
+    fitting = IRFitting(source, model, walked.trace, walked.names, walked.crossings_of)
+    return fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
+
+
+def _targets(
+    to: int | Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
+) -> dict[str, int]:
     """The opsets to go to, by domain; with `is_complete`, also of the domains that are to stay where they are."""
     imports = imported_opsets(source.opset_import)
     everywhere = {**imports}
@@ -131,9 +153,15 @@ def _targets(to: int | Mapping[str, int] | None, source: ModelProto, *, is_compl
         everywhere = {**imported_opsets(function.opset_import), **everywhere}
     opsets = {AI_ONNX: to} if isinstance(to, int) else to or {}
     wanted = {canonical_domain(domain): opset for domain, opset in opsets.items()}
-    if is_complete:
-        staying = {domain: opset for domain, opset in everywhere.items() if domain in CONVERTED_DOMAINS}
-        wanted = {**staying, **wanted}
+    if is_complete or runtime is not None:
+        nearest = {
+            domain: opset if runtime is None else runtime.opset_for(domain, opset)
+            for domain, opset in everywhere.items()
+            if domain in CONVERTED_DOMAINS
+        }
+        wanted = {**nearest, **wanted}
+    if runtime is not None:
+        _check_opsets_of_runtime(wanted, runtime)
     for domain, opset in wanted.items():
         if domain not in CONVERTED_DOMAINS:
             known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
@@ -149,6 +177,14 @@ def _targets(to: int | Mapping[str, int] | None, source: ModelProto, *, is_compl
                 f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
             )
     return {domain: opset for domain, opset in wanted.items() if domain in everywhere}
+
+
+def _check_opsets_of_runtime(wanted: Mapping[str, int], runtime: Target) -> None:
+    for domain, opset in wanted.items():
+        taken = runtime.opsets.get(domain)
+        if taken is not None and opset not in taken:
+            shown = display_domain(domain)
+            raise UnreachableTarget(f"{runtime.spelling} takes opset {taken} of {shown}, and {opset} was asked for")
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,11 @@ def called_function_key(node: NodeProto) -> FunctionKey:
     return (history.canonical_domain(node.domain), node.op_type, node.overload)
 
 
+def omitted_inputs(function: FunctionProto, call: NodeProto) -> set[str]:
+    """The inputs of a function that a call leaves out."""
+    return {name for position, name in enumerate(function.input) if not any(call.input[position : position + 1])}
+
+
 def imported_opsets(imports: Any) -> dict[str, int]:
     """opset_import as a mapping; of several entries for one domain the last counts, as in onnxruntime."""
     return {history.canonical_domain(entry.domain): entry.version for entry in imports}
@@ -204,6 +209,10 @@ class ModelFacts:
             visit(self.function_scope(function))
         return paths
 
+    def all_scopes(self) -> Iterator[ScopeFacts]:
+        """The facts of the graph, the functions and all subgraphs."""
+        yield from self._paths.values()
+
     def scope(self, path: str) -> ScopeFacts:
         """The facts of the scope at `path`."""
         return self._scopes.get(path) or self._paths[path]
@@ -295,6 +304,19 @@ class ScopeFacts:
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
         self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
+
+    @cached_property
+    def omissible(self) -> frozenset[str]:
+        """The values seen from here that are no values where a call of the function leaves an input out."""
+        if not isinstance(self.container, FunctionProto):
+            return self.parent.omissible if self.parent else frozenset()
+        omitted: set[str] = set()
+        for scope, call in self.model.call_sites[function_key(self.container)]:
+            omitted |= omitted_inputs(self.container, call)
+            omitted.update(
+                name for name, given in zip(self.container.input, call.input, strict=False) if given in scope.omissible
+            )
+        return frozenset(omitted)
 
     def child(self, index: int, node: NodeProto, attribute: str, graph: GraphProto) -> ScopeFacts:
         """The facts of a subgraph of the node at `index`."""
@@ -514,12 +536,8 @@ class ScopeFacts:
         if isinstance(self.container, FunctionProto):
             for position, name in enumerate(self.container.input):
                 calls = self.model.call_sites[function_key(self.container)]
-                common = _common(
-                    [
-                        scope.type_of(node.input[position]) if position < len(node.input) else None
-                        for scope, node in calls
-                    ]
-                )
+                given_in = [(scope, node.input[position]) for scope, node in calls if any(node.input[position:][:1])]
+                common = _common([scope.type_of(argument) for scope, argument in given_in])
                 if common is not None:
                     given[name] = common
             return given

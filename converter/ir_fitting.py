@@ -57,17 +57,19 @@ class IRFitting:
         self._done = Fitting()
         self._refusals: list[Refusal] = []
 
-    def fit(self, ir_version: int, *, keep_metadata: bool = False) -> Fitting:
+    def fit(self, ir_version: int, *, keep_metadata: bool = False, keep_functions: bool = True) -> Fitting:
         """Carry it out. Raises ConversionRefused with everything that the IR version cannot hold.
 
-        With `keep_metadata`, metadata_props stay where they are: readers that do not know them pass them over.
+        With `keep_metadata`, metadata_props stay where they are: readers that do not know them pass them over. Without
+        `keep_functions`, all functions are inlined.
         """
         # Notes come first, while each is still at the node that it was about.
         fields = fields_missing_in(ir_version) - ({"metadata_props", "value_info"} if keep_metadata else set())
         found = take_notes(self._model, fields)
         self._trace.moved_notes |= {note.field for note in found}
         self._done.moved_notes += found
-        self._inline(lambda function: ir_version < 8 or (ir_version < 9 and len(function.attribute_proto) > 0))
+        holds_functions = keep_functions and ir_version >= 8
+        self._inline(lambda function: not holds_functions or (ir_version < 9 and len(function.attribute_proto) > 0))
         if ir_version < 10:
             self._rename_overloads()
         if ir_version < 6:

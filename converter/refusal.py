@@ -23,6 +23,7 @@ class Why(Enum):
     UNKNOWN_OPERATOR = "no such operator exists at the model's opset"
     ROUNDING = "only a rounding rule exists, and exact ones were asked for"
     IR_VERSION = "the IR version cannot hold this"
+    TARGET = "the runtime does not take this"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from converter.history import Cell, display_domain
 from converter.ir_fitting import Fitting
 from converter.notes import MovedNote
 from converter.rule import Rule
+from converter.targets import Target
 from converter.trace import ConversionTrace, function_path
 
 
@@ -54,6 +55,10 @@ class Report:
     """Functions whose calls have been replaced by what they do, as the IR version has no functions."""
     added_inputs: Sequence[str] = field(default=())
     """Initializers that have become inputs with a default, as the IR version wants it."""
+    target: str = ""
+    """The runtime that the result is for."""
+    quirks: Sequence[str] = field(default=())
+    """What else is known of that runtime."""
     moved_metadata: Sequence[MovedNote] = field(default=())
     """What the model said of itself in fields that the IR version does not have."""
 
@@ -66,6 +71,7 @@ class Report:
         fitting: Fitting,
         *,
         notes: Sequence[str] = (),
+        target: Target | None = None,
     ) -> Report:
         """The report of a conversion that has come to its end."""
         return cls(
@@ -76,7 +82,9 @@ class Report:
             rewrites=_rewrites(trace),
             source_nodes=_node_count(source),
             target_nodes=_node_count(result),
-            notes=(*notes, *fitting.notes),
+            notes=(*notes, *fitting.notes, *((target.note,) if target and target.note else ())),
+            target=target.spelling if target else "",
+            quirks=tuple(quirk.text for quirk in target.quirks) if target else (),
             added_functions=_added_functions(source, result),
             inlined_functions=tuple(fitting.inlined_functions),
             added_inputs=tuple(fitting.added_inputs),

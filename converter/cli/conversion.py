@@ -28,6 +28,7 @@ class ConversionRequest:
     target: Path
     to: tuple[str, ...]
     ir: int | None
+    runtime: str | None
     certificate: Path | None
     exact: bool
     prove: bool
@@ -59,6 +60,7 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
             request.source,
             to=targets or None,
             ir=request.ir,
+            target=request.runtime,
             exact=request.exact,
             prove=request.prove,
             seed=request.seed,
@@ -131,6 +133,10 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield table(("step", "rule", "#nodes", "exactness"), rows)
     else:
         yield "No node had to be rewritten."
+    if report.target:
+        yield printable(f"For {report.target}.")
+    for quirk in report.quirks:
+        yield printable(f"Known of it: {quirk}")
     for note in (*report.notes, *_unused_targets(request, report)):
         yield printable(f"Note: {note}.")
     if report.inlined_functions:

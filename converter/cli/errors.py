@@ -8,6 +8,7 @@ from converter.convert import NotEquivalent, UnreachableTarget
 from converter.explain import UnknownOperator
 from converter.model_file import ModelFileError
 from converter.refusal import ConversionRefused
+from converter.targets import TargetFileError, UnknownTarget
 
 DONE = 0
 UNUSABLE = 1
@@ -33,7 +34,9 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         return REFUSED, [head, *map(str, error.refusals)]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
-    if isinstance(error, (ModelFileError, UnreachableTarget, UnknownOperator, UsageFault)):
+    if isinstance(
+        error, (ModelFileError, UnreachableTarget, UnknownOperator, UnknownTarget, TargetFileError, UsageFault)
+    ):
         return UNUSABLE, [str(error)]
     if _COMMAND_LINE_FAULT is not None and isinstance(error, _COMMAND_LINE_FAULT):
         return UNUSABLE, [str(error.format_message()).replace("\n", " ")]  # type: ignore[attr-defined]

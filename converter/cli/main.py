@@ -21,8 +21,10 @@ from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status
 from converter.cli.output import complain, leave_standard_output, show, show_json
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
+from converter.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from converter.coverage import Coverage
 from converter.explain import explain as explain_operator
+from converter.targets import find_target
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -81,6 +83,9 @@ def convert(
     ir: Annotated[
         int | None, typer.Option("--ir", metavar="N", help="The IR version; by default the smallest that will do.")
     ] = None,
+    runtime: Annotated[
+        str | None, typer.Option("--for", metavar="TARGET", help="The runtime, as onnxruntime==1.4; see targets.")
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
     ] = None,
@@ -97,7 +102,7 @@ def convert(
     if certificate is not None and (no_prove or dry_run):
         raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
     request = ConversionRequest(
-        source, target, tuple(to or ()), ir, certificate, exact, not (no_prove or dry_run), force, seed
+        source, target, tuple(to or ()), ir, runtime, certificate, exact, not (no_prove or dry_run), force, seed
     )
     return carry_out(request, is_dry=dry_run, as_json=json)
 
@@ -121,6 +126,21 @@ def prove(
     return prove_files(
         first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
     )
+
+
+@app.command()
+def targets(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, as onnxruntime==1.4.")] = None,
+    json: Json = False,
+) -> int:
+    """Say which runtimes are known, or what one of them takes and how that is known."""
+    if json:
+        show_json([target_as_dict(find_target(name))] if name else [target_as_dict(one) for one in all_targets()])
+    elif name:
+        show(*target_page(find_target(name)))
+    else:
+        show(targets_table())
+    return DONE
 
 
 @app.command()

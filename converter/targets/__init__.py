@@ -1,0 +1,21 @@
+"""Targets: what each runtime takes, as data. One TOML file per runtime; users add files of their own.
+
+`find_target("onnxruntime==1.4")` is what `convert(..., target=...)` and `--for` use.
+"""
+
+from converter.targets.finding import UnknownTarget, catalogue, find_target
+from converter.targets.objections import objections
+from converter.targets.reading import TargetFileError
+from converter.targets.target import Quirk, Range, Runtime, Target
+
+__all__ = [
+    "Quirk",
+    "Range",
+    "Runtime",
+    "Target",
+    "TargetFileError",
+    "UnknownTarget",
+    "catalogue",
+    "find_target",
+    "objections",
+]

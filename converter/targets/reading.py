@@ -1,0 +1,158 @@
+"""Reads the files that describe runtimes, and rejects what they may not say.
+
+    title = "Some Runtime"
+
+    [sources]
+    docs = "where the facts are from: an address, or how they were measured"
+
+    [[release]]
+    versions = ["1.0", "1.1"]
+    opset = { min = 7, max = 13, source = "docs" }
+    ml_opset = { min = 1, max = 2, source = "docs" }
+    ir = { max = 7, source = "docs" }
+    dtypes_refused = { names = ["double"], source = "docs" }
+    operators_lacking = { names = ["Loop"], source = "docs" }
+    functions = { are_taken = false, source = "docs" }
+
+    [[quirk]]
+    text = "A sentence on something that is no bound."
+    versions = ["1.0"]
+    source = "docs"
+
+`versions` is required, all else can be left out where nothing is known. What a release says holds for each of its
+versions.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from converter.dtypes import element_type
+from converter.history import AI_ONNX, AI_ONNX_ML
+from converter.ir_version import OLDEST_IR_VERSION
+from converter.targets.target import Quirk, Range, Runtime, Target, version_key
+
+_DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
+_KEYS_OF_FACT = {
+    "opset": {"min", "max", "source"},
+    "ml_opset": {"min", "max", "source"},
+    "ir": {"min", "max", "source"},
+    "dtypes_refused": {"names", "source"},
+    "operators_lacking": {"names", "source"},
+    "functions": {"are_taken", "source"},
+}
+
+
+class TargetFileError(Exception):
+    """A file that does not describe a runtime; the message is one sentence."""
+
+
+def read_runtime(name: str, text: str) -> Runtime:
+    """The runtime that a file describes. Raises TargetFileError."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetFileError(f"target {name}: this is no TOML: {error}") from error
+    reader = _Reader(name, content)
+    targets = sorted(reader.targets(), key=lambda target: version_key(target.version))
+    if not targets:
+        raise TargetFileError(f"target {name}: it has no release")
+    versions = [target.version for target in targets]
+    for version in versions:
+        if versions.count(version) > 1:
+            raise TargetFileError(f"target {name}: it lists version {version} twice")
+    return Runtime(name, reader.title, targets)
+
+
+class _Reader:
+    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
+        self._name = name
+        self._check_keys("the file", content, {"title", "sources", "release", "quirk"})
+        self.title = self._text("the file", content, "title")
+        self._sources = content.get("sources", {})
+        self._releases = content.get("release", [])
+        self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
+
+    def targets(self) -> list[Target]:
+        return [
+            self._target(str(version), release) for release in self._releases for version in self._versions(release)
+        ]
+
+    def _versions(self, release: Mapping[str, Any]) -> list[Any]:
+        versions = release.get("versions")
+        if not isinstance(versions, list) or not versions or not all(re.search(r"\d", str(one)) for one in versions):
+            raise self._fault("a release has to list its versions")
+        return versions
+
+    def _target(self, version: str, release: Mapping[str, Any]) -> Target:
+        where = f"release {version}"
+        self._check_keys(where, release, {"versions", *_KEYS_OF_FACT})
+        for key, fact in release.items():
+            if key != "versions":
+                self._check_keys(f"{where}, {key}", fact, _KEYS_OF_FACT[key])
+                self._source(f"{where}, {key}", fact)
+        return Target(
+            name=self._name,
+            version=version,
+            title=self.title,
+            opsets={
+                domain: self._range(f"{where}, {key}", release[key], 1)
+                for key, domain in _DOMAIN_OF_KEY.items()
+                if key in release
+            },
+            ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
+            dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
+            operators_lacking=frozenset(self._names(release, "operators_lacking")),
+            has_functions=bool(release.get("functions", {}).get("are_taken", True)),
+            quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
+            sources={key: self._source(key, fact) for key, fact in release.items() if key != "versions"},
+        )
+
+    def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
+        self._check_keys("a quirk", entry, {"text", "versions", "source"})
+        text = self._text("a quirk", entry, "text")
+        return Quirk(text, self._source(f"quirk {text!r}", entry), tuple(map(str, entry.get("versions", ()))))
+
+    def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
+        found = Range(fact.get("min", first), fact.get("max"))
+        if not isinstance(found.first, int) or not isinstance(found.last, int | None):
+            raise self._fault(f"{where}: min and max are numbers")
+        if found.first < first or (found.last is not None and found.last < found.first):
+            raise self._fault(f"{where}: {found.first} to {found.last} is no range from {first} on")
+        return found
+
+    def _names(self, release: Mapping[str, Any], key: str) -> list[str]:
+        names = release.get(key, {}).get("names", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._fault(f"{key}: names is a list of names")
+        return names
+
+    def _dtype(self, name: str) -> str:
+        try:
+            element_type(name)
+        except (KeyError, ValueError) as error:
+            raise self._fault(f"{name!r} is no dtype") from error
+        return name
+
+    def _source(self, where: str, fact: Mapping[str, Any]) -> str:
+        key = self._text(where, fact, "source")
+        if key not in self._sources:
+            raise self._fault(f"{where}: its source {key!r} is not among the sources")
+        return str(self._sources[key])
+
+    def _text(self, where: str, table: Mapping[str, Any], key: str) -> str:
+        if not isinstance(table.get(key), str) or not table[key]:
+            raise self._fault(f"{where} has no {key}")
+        return str(table[key])
+
+    def _check_keys(self, where: str, table: Any, known: set[str]) -> None:
+        if not isinstance(table, dict):
+            raise self._fault(f"{where} is no table")
+        for key in table.keys() - known:
+            raise self._fault(f"{where} has a key {key!r}, and may only have {', '.join(sorted(known))}")
+
+    def _fault(self, sentence: str) -> TargetFileError:
+        return TargetFileError(f"target {self._name}: {sentence}")

@@ -1,0 +1,251 @@
+"""Targets: the files that describe runtimes, how one is found, and what a conversion for one does."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from importlib.resources import files
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from converter import ConversionRefused, UnreachableTarget, Why, convert, history
+from converter.cli import main
+from converter.history import AI_ONNX
+from converter.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
+from converter.targets.reading import read_runtime
+from tests.small_models import minimum_model, model_of
+
+FILES = sorted(file.name for file in files("converter.targets").iterdir() if file.name.endswith(".toml"))
+TARGETS = [target for runtime in catalogue().values() for target in runtime.targets]
+
+SMALL = """
+title = "Small"
+[sources]
+docs = "example.com"
+[[release]]
+versions = ["1.0", "1.2"]
+opset = { min = 9, max = 11, source = "docs" }
+ir = { max = 5, source = "docs" }
+functions = { are_taken = false, source = "docs" }
+[release.operators_lacking]
+names = ["Sin"]
+source = "docs"
+[release.dtypes_refused]
+names = ["double"]
+source = "docs"
+"""
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", FILES)
+    def test_are_read(self, name: str) -> None:
+        runtime = catalogue()[name.removesuffix(".toml")]
+        assert runtime.versions
+
+    @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.spelling)
+    def test_have_a_source_for_every_fact(self, target: Target) -> None:
+        assert len(target.opsets) == len({"opset", "ml_opset"} & target.sources.keys())
+        assert (target.ir_versions.last is None) or "ir" in target.sources
+        assert not target.dtypes_refused or "dtypes_refused" in target.sources
+        assert not target.operators_lacking or "operators_lacking" in target.sources
+        assert all(quirk.source for quirk in target.quirks)
+        assert target.sources or target.quirks
+
+    @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.spelling)
+    def test_name_operators_and_opsets_that_exist(self, target: Target) -> None:
+        known = {operator for _, operator in history.histories()}
+        assert target.operators_lacking <= known
+        for domain, opsets in target.opsets.items():
+            assert opsets.first <= (opsets.last or opsets.first) <= history.latest_opset(domain)
+        assert (target.ir_versions.last or 3) <= onnx.IR_VERSION
+
+    @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.spelling)
+    def test_name_in_quirks_only_versions_that_are_listed(self, target: Target) -> None:
+        listed = set(catalogue()[target.name].versions)
+        assert all(listed.issuperset(quirk.versions) for quirk in target.quirks)
+
+    @pytest.mark.parametrize(
+        ("before", "after", "words"),
+        [
+            ('title = "Small"', "", "no title"),
+            ("[sources]", "[sauces]", "sauces"),
+            ('source = "docs" }', 'source = "hearsay" }', "hearsay"),
+            ("min = 9", "min = 12", "no range"),
+            ("min = 9", 'min = "9"', "numbers"),
+            ('versions = ["1.0", "1.2"]', "versions = []", "versions"),
+            ('versions = ["1.0", "1.2"]', 'versions = ["1.0", "1.0"]', "twice"),
+            ('"double"', '"doubles"', "doubles"),
+            ("are_taken", "taken", "taken"),
+            ("[[release]]", "[[release", "TOML"),
+        ],
+    )
+    def test_that_are_wrong_are_rejected_in_one_sentence(self, before: str, after: str, words: str) -> None:
+        assert before in SMALL
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", SMALL.replace(before, after))
+
+
+class TestFinding:
+    @pytest.mark.parametrize(
+        ("wanted", "found"),
+        [
+            ("onnxruntime==1.4", "onnxruntime==1.4"),
+            ("onnxruntime==1.4.0", "onnxruntime==1.4"),
+            ("OnnxRuntime-1.4", "onnxruntime==1.4"),
+            ("onnx-1.7", "onnx==1.7"),
+            ("tensorrt==8", "tensorrt==8.0"),
+            ("rknn-toolkit", "rknn-toolkit==1.7"),
+        ],
+    )
+    def test_takes_the_spellings_that_people_use(self, wanted: str, found: str) -> None:
+        assert find_target(wanted).spelling == found
+        assert not find_target(wanted).note
+
+    def test_without_a_version_means_the_newest(self) -> None:
+        assert find_target("opencv").version == catalogue()["opencv"].versions[-1]
+
+    def test_a_version_that_is_not_listed_is_taken_for_the_one_before(self) -> None:
+        found = find_target("openvino==2023.1")
+        assert found.version == "2022.3"
+        assert "2023.1 is not listed" in found.note
+
+    @pytest.mark.parametrize(
+        ("wanted", "words"),
+        [
+            ("onxruntime==1.4", "did you mean onnxruntime"),
+            ("tensorflow", "did you mean tensorrt"),
+            ("openvino==2019.1", "nothing is known of OpenVINO 2019.1"),
+            ("openvino==new", "no version"),
+        ],
+    )
+    def test_says_what_is_near(self, wanted: str, words: str) -> None:
+        with pytest.raises(UnknownTarget, match=words):
+            find_target(wanted)
+
+    def test_takes_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "small.toml").write_text(SMALL)
+        assert find_target(str(tmp_path / "small.toml")).spelling == "small==1.2"
+        assert find_target(f"{tmp_path / 'small.toml'}==1.0").spelling == "small==1.0"
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(TargetFileError, match="cannot be read"):
+            find_target(str(tmp_path / "none.toml"))
+
+    def test_takes_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "small.toml").write_text(SMALL)
+        (tmp_path / "plugin_of_a_test.py").write_text(f"PATH = {str(tmp_path / 'small.toml')!r}")
+        monkeypatch.syspath_prepend(tmp_path)
+        entry = EntryPoint("small", "plugin_of_a_test:PATH", "opsetlift.targets")
+        monkeypatch.setattr("converter.targets.finding.entry_points", lambda group: [entry])
+        catalogue.cache_clear()
+        try:
+            assert find_target("small==1").spelling == "small==1.0"
+        finally:
+            catalogue.cache_clear()
+
+
+class TestOnnxReleases:
+    @pytest.mark.parametrize("row", [row for row in helper.VERSION_TABLE if row[2] >= 7], ids=lambda row: row[0])
+    def test_take_what_the_release_defined(self, row: tuple[str, int, int, int]) -> None:
+        target = find_target(f"onnx=={row[0]}")
+        assert target.ir_versions.last == row[1]
+        assert target.opsets[AI_ONNX].last == row[2]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    (tmp_path / "small.toml").write_text(SMALL)
+    return str(tmp_path / "small.toml")
+
+
+class TestConversion:
+    def test_goes_to_the_nearest_opset_and_an_ir_version_that_are_taken(self) -> None:
+        conversion = convert(minimum_model(opset=18), target="onnxruntime==1.4")
+        assert [entry.version for entry in conversion.model.opset_import] == [12]
+        assert conversion.model.ir_version == 7
+        assert conversion.report.target == "onnxruntime==1.4"
+
+    def test_goes_up_where_the_model_is_too_old(self) -> None:
+        conversion = convert(minimum_model(opset=8), target="tensorrt==11")
+        assert [entry.version for entry in conversion.model.opset_import] == [9]
+
+    def test_leaves_alone_what_is_taken_as_it_is(self) -> None:
+        source = minimum_model(opset=11)
+        conversion = convert(source, target="onnxruntime==1.4")
+        assert conversion.model.graph == source.graph
+        assert conversion.model.opset_import[0].version == 11
+
+    def test_takes_an_opset_within_what_the_runtime_takes(self) -> None:
+        assert convert(minimum_model(), to=9, target="onnxruntime==1.4").model.opset_import[0].version == 9
+        with pytest.raises(UnreachableTarget, match="takes opset 7 to 12"):
+            convert(minimum_model(), to=13, target="onnxruntime==1.4")
+        with pytest.raises(UnreachableTarget, match="takes IR version 3 to 7"):
+            convert(minimum_model(), ir=8, target="onnxruntime==1.4")
+
+    def test_keeps_metadata_though_the_runtime_is_older_than_it(self) -> None:
+        source = minimum_model(opset=21)
+        source.graph.node[0].metadata_props.add(key="layer", value="7")
+        source.graph.node[0].op_type = "Relu"
+        del source.graph.node[0].attribute[:]
+        conversion = convert(source, target="onnxruntime==1.4")
+        assert conversion.model.ir_version == 7
+        assert conversion.model.graph.node[0].metadata_props[0].value == "7"
+
+    def test_inlines_functions_for_runtimes_without_them(self, small: str) -> None:
+        source = onnx.parser.parse_model(
+            """
+            <ir_version: 8, opset_import: ["": 11, "local": 1]>
+            g (float[3] x) => (float[3] y) { y = local.f (x) }
+            <domain: "local", opset_import: ["": 11]>
+            f (a) => (o) { o = Cos (a) }
+            """
+        )
+        conversion = convert(source, target=small)
+        assert not conversion.model.functions
+        assert conversion.model.ir_version == 5
+
+    def test_refuses_operators_that_the_runtime_lacks(self, small: str) -> None:
+        source = model_of([helper.make_node("Sin", ["x"], ["y"], name="wave")], opset=11)
+        with pytest.raises(ConversionRefused) as caught:
+            convert(source, target=small)
+        (refusal,) = caught.value.refusals
+        assert (refusal.why, refusal.operator, refusal.node) == (Why.TARGET, "Sin", "wave")
+
+    def test_refuses_dtypes_where_they_come_in(self, small: str) -> None:
+        nodes = [
+            helper.make_node("Cast", ["x"], ["wide"], name="widen", to=TensorProto.DOUBLE),
+            helper.make_node("Neg", ["wide"], ["still_wide"]),
+            helper.make_node("Cast", ["still_wide"], ["y"], to=TensorProto.FLOAT),
+        ]
+        with pytest.raises(ConversionRefused) as caught:
+            convert(model_of(nodes, opset=11), target=small)
+        (refusal,) = caught.value.refusals
+        assert (refusal.why, refusal.node) == (Why.TARGET, "widen")
+
+
+class TestCommandLine:
+    def test_converts_for_a_runtime(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        onnx.save(minimum_model(opset=18), tmp_path / "in.onnx")
+        arguments = [str(tmp_path / "in.onnx"), str(tmp_path / "out.onnx"), "--for", "opencv==4.5"]
+        assert main(["convert", *arguments]) == 0
+        assert onnx.load(tmp_path / "out.onnx").opset_import[0].version == 12
+        assert "Softmax below opset 13" in capsys.readouterr().out
+
+    def test_an_unknown_runtime_is_one_sentence(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        onnx.save(minimum_model(), tmp_path / "in.onnx")
+        arguments = [str(tmp_path / "in.onnx"), str(tmp_path / "out.onnx"), "--for", "onxruntime"]
+        assert main(["convert", *arguments]) == 1
+        assert "did you mean onnxruntime" in capsys.readouterr().err
+
+    def test_lists_all_targets(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["targets"]) == 0
+        listed = capsys.readouterr().out
+        assert all(target.spelling in listed for target in TARGETS)
+
+    def test_shows_one_target_with_its_sources(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["targets", "tensorrt==8.6"]) == 0
+        shown = capsys.readouterr().out
+        assert "LayerNormalization" in shown
+        assert "onnx-tensorrt" in shown
