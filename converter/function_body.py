@@ -6,6 +6,7 @@ A body is written for an opset of its own, from which the walk takes the emitted
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
@@ -32,6 +33,9 @@ def expand(site: Site) -> None:
     assert definition is not None
     types = []
     if definition.needs_context_for_body:
+        for attribute in site.node.attribute:
+            if attribute.ref_attr_name:
+                _refuse_reference(site, attribute)
         for position, name in enumerate(site.node.input):
             found = site.type_of(name) if name else TypeProto()
             if found is None:
@@ -72,12 +76,14 @@ def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, Attribute
                 del node.attribute[position]
                 continue
             if value.ref_attr_name:
-                site.refuse(
-                    Why.ATTRIBUTE_REFERENCE, f"attribute {value.name} is known only at each call of the function"
-                )
+                _refuse_reference(site, value)
             name = attribute.name
             attribute.CopyFrom(value)
             attribute.name = name
         elif attribute.type == AttributeProto.GRAPH:
             for inner in attribute.g.node:
                 _bind_attributes(site, inner, values)
+
+
+def _refuse_reference(site: Site, attribute: AttributeProto) -> NoReturn:
+    site.refuse(Why.ATTRIBUTE_REFERENCE, f"attribute {attribute.name} is known only at each call of the function")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from converter.facts import FunctionKey, called_function_key, function_key
+from converter.facts import FunctionKey, called_function_key, function_key, omitted_inputs
 from converter.names import FunctionNames
 from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
 
@@ -19,22 +19,55 @@ CallSite = tuple[str, int, str]
 
 
 def specialisable(model: ModelProto, keys: set[FunctionKey]) -> set[FunctionKey]:
-    """Those of `keys` that copies would tell more of: with parameters or several calls, called by no other of them."""
-    calls = dict.fromkeys(keys, 0)
-    called_by_others: set[FunctionKey] = set()
-    callers: list[tuple[FunctionKey | None, GraphProto | FunctionProto]] = [(None, model.graph)]
-    callers += [(function_key(function), function) for function in model.functions]
-    for caller, container in callers:
-        for _, _, node in _nodes("", container):
-            key = called_function_key(node)
-            if key in calls:
-                calls[key] += 1
-                if caller in keys:
-                    called_by_others.add(key)
-    with_parameters = {
-        function_key(function) for function in model.functions if function.attribute or function.attribute_proto
-    }
-    return {key for key in keys if key not in called_by_others and (calls[key] > 1 or key in with_parameters)}
+    """Those of `keys` that copies would tell more of, outer ones first; where there are none, such callers."""
+    functions = {function_key(function): function for function in model.functions}
+    calls: dict[FunctionKey, list[NodeProto]] = {key: [] for key in functions}
+    callers: dict[FunctionKey, set[FunctionKey]] = {key: set() for key in functions}
+    for _, _, node in _nodes("", model.graph):
+        if (key := called_function_key(node)) in calls:
+            calls[key].append(node)
+    for caller, function in functions.items():
+        for _, _, node in _nodes("", function):
+            if (key := called_function_key(node)) in calls:
+                calls[key].append(node)
+                callers[key].add(caller)
+    above = {key: _all_above(key, callers) for key in functions}
+    with_callers = keys.union(*(above[key] for key in keys))
+    for candidates in (keys, with_callers):
+        telling = {
+            key
+            for key in candidates
+            if len(calls[key]) > 1 or any(_tells_more(functions[key], node) for node in calls[key])
+        }
+        if outermost := {key for key in telling if telling.isdisjoint(above[key])}:
+            return outermost
+    return set()
+
+
+def _all_above(key: FunctionKey, callers: Mapping[FunctionKey, set[FunctionKey]]) -> set[FunctionKey]:
+    found: set[FunctionKey] = set()
+    open_ends = [key]
+    while open_ends:
+        more = callers[open_ends.pop()] - found
+        found |= more
+        open_ends += more
+    return found
+
+
+def _tells_more(function: FunctionProto, call: NodeProto) -> bool:
+    """Whether a copy for its only call leaves fewer questions open than the function does."""
+    parameters = {*function.attribute, *(value.name for value in function.attribute_proto)}
+    handed_on = {attribute.name for attribute in call.attribute if attribute.ref_attr_name}
+    return not parameters <= handed_on or not omitted_inputs(function, call).isdisjoint(_names_read(function.node))
+
+
+def _names_read(nodes: Iterable[NodeProto]) -> set[str]:
+    read: set[str] = set()
+    for node in nodes:
+        read.update(node.input)
+        for _, graph in subgraphs(node):
+            read |= _names_read(graph.node)
+    return read
 
 
 def specialise(model: ModelProto, keys: set[FunctionKey]) -> tuple[ModelProto, list[CallSite]]:
@@ -74,18 +107,35 @@ def _bound_copy(function: FunctionProto, call: NodeProto, name: str) -> Function
     values = {attribute.name: attribute for attribute in function.attribute_proto}
     values.update({attribute.name: attribute for attribute in call.attribute})
     # A value that is itself a parameter, of the function that calls, stays one.
-    open_parameters = [value.name for value in values.values() if value.ref_attr_name]
+    open_parameters = {value.name for value in values.values() if value.ref_attr_name}
     bound = {name: value for name, value in values.items() if not value.ref_attr_name}
-    bind(copy.node, bound, set(open_parameters))
+    bind(copy.node, bound, open_parameters)
+    _leave_out(copy.node, omitted_inputs(function, call))
+    # Where the parameter of the function that calls is not given, the default holds.
+    defaults = [value for value in function.attribute_proto if value.name in open_parameters]
     del copy.attribute[:]
     del copy.attribute_proto[:]
-    copy.attribute.extend(open_parameters)
+    copy.attribute_proto.extend(defaults)
+    copy.attribute.extend(sorted(open_parameters.difference(value.name for value in defaults)))
     kept = [attribute for attribute in call.attribute if attribute.name in open_parameters]
     del call.attribute[:]
     call.attribute.extend(kept)
     call.op_type = name
     call.ClearField("overload")
     return copy
+
+
+def _leave_out(nodes: Iterable[NodeProto], names: set[str]) -> None:
+    """Let the nodes not have the inputs `names`, which have no value."""
+    for node in nodes:
+        if not names.isdisjoint(node.input):
+            kept = ["" if name in names else name for name in node.input]
+            while kept and not kept[-1]:
+                kept.pop()
+            del node.input[:]
+            node.input.extend(kept)
+        for _, graph in subgraphs(node):
+            _leave_out(graph.node, names)
 
 
 def bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto], open_parameters: set[str]) -> None:

@@ -193,6 +193,11 @@ class ScopeWalk:
             site.refuse(Why.NOT_WRITTEN, "no rule has been written for this cell yet")
         if leg.rule.apply is None:
             return
+        if omitted := self.facts.omissible.intersection(site.node.input):
+            site.refuse(
+                Why.ATTRIBUTE_REFERENCE,
+                f"whether there is an input {min(omitted)!r} is known only at each call of the function",
+            )
         try:
             leg.rule.apply(site)
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:

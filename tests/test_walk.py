@@ -237,6 +237,67 @@ def test_types_in_a_function_are_those_of_its_calls():
     assert sorted(len(function.node) for function in result.functions) == [1, 3]
 
 
+NESTED_FUNCTIONS = """
+    <ir_version: 8, opset_import: ["": 13, "local": 1]>
+    g (float[2, 3] x) => (float[A, B] y, float[C, D] z) {
+        y = local.outer (x)
+        z = local.outer <axes = [0]> (x)
+    }
+    <domain: "local", opset_import: ["": 13, "local": 1]>
+    least <axes: ints = [1]> (x) => (y) { y = ReduceMin <axes: ints = @axes> (x) }
+    <domain: "local", opset_import: ["": 13, "local": 1]>
+    outer <axes> (x) => (y) { y = local.least <axes: ints = @axes> (x) }
+"""
+
+
+def test_a_parameter_handed_on_to_an_inner_function_is_bound_by_the_outer_call():
+    result = lifted(NESTED_FUNCTIONS, 18)
+    outputs = Evaluator(result).run({"x": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)})
+    assert outputs["y"].tolist() == [[0], [3]]
+    assert outputs["z"].tolist() == [[0, 1, 2]]
+    assert not any(function.attribute or function.attribute_proto for function in result.functions)
+
+
+IMPORTS = 'opset_import: ["": 14, "local": 1]'
+OUTER = "outer (x, k) => (y) { y = local.upper (x, k) }"
+
+
+@pytest.mark.parametrize(("first", "functions"), [("upper", ""), ("outer", f'<domain: "local", {IMPORTS}> {OUTER}')])
+def test_an_input_that_a_call_leaves_out_is_left_out_in_the_copy_for_that_call(first, functions):
+    text = f"""
+        <ir_version: 8, {IMPORTS}>
+        g (float[2, 2] x, int64 k) => (float[2, 2] y, float[2, 2] z) {{
+            y = local.{first} (x)
+            z = local.upper (x, k)
+        }}
+        <domain: "local", {IMPORTS}>
+        upper (x, k) => (y) {{ y = Trilu (x, k) }}
+        {functions}
+    """
+    result = convert(model(text), to=13)
+    assert result.certificate.is_proven
+    outputs = Evaluator(result.model).run({"x": numpy.ones((2, 2), numpy.float32), "k": numpy.array(1)})
+    assert outputs["y"].tolist() == [[1, 1], [0, 1]]
+    assert outputs["z"].tolist() == [[0, 1], [0, 0]]
+
+
+def test_a_body_made_for_attributes_is_made_for_those_of_each_call():
+    text = """
+        <ir_version: 8, opset_import: ["": 12, "local": 1]>
+        g (float[2, 2] x, int64[2] t) => (float[A] y, float z) {
+            y = local.loss <reduction = "none"> (x, t)
+            z = local.loss <reduction = "sum"> (x, t)
+        }
+        <domain: "local", opset_import: ["": 12]>
+        loss <reduction> (x, t) => (y) { y = NegativeLogLikelihoodLoss <reduction: string = @reduction> (x, t) }
+    """
+    result = lifted(text, 11)
+    inputs = {"x": numpy.array([[1, 2], [3, 4]], numpy.float32), "t": numpy.array([0, 1])}
+    outputs = Evaluator(result).run(inputs)
+    assert outputs["y"].tolist() == [-1, -4]
+    assert outputs["z"].tolist() == -5
+
+
 def test_nodes_of_custom_domains_are_left_alone_even_with_a_familiar_name():
     text = """
         <ir_version: 8, opset_import: ["": 13, "com.example": 1]>
