@@ -8,9 +8,10 @@ CausalConvWithState  born at 27
 
 from __future__ import annotations
 
-from converter.function_body import expand, function_body
+from converter.function_body import expand
 from converter.rule import Birth, Step, unchanged
-from converter.site import Site
+from converter.site import Operators, Site
+from rules.narrow_floats import body_in_float, goes_in_float
 
 _MASK, _PAST_KEY, _NONPAD_KV_SEQLEN = 3, 4, 6
 _KEY = 1
@@ -22,11 +23,25 @@ _IN_STEPS = (
 )
 
 
+def masks_cover_all_keys(site: Site) -> None:
+    """Up to 24, from where on a shorter mask, be it of length 1, is filled up with -inf and not broadcast."""
+    if _mask_covers_all_keys(site):
+        return
+    op = site.op
+    total = _length(site, op, site.input(_KEY))
+    if site.input(_PAST_KEY):
+        total = op.Add(total, _length(site, op, site.input(_PAST_KEY)))
+    site.set_input(_MASK, op.Expand(site.input(_MASK), total))
+
+
+def _length(site: Site, op: Operators, keys: str) -> str:
+    return str(op.Shape(keys, start=-2, end=-1))
+
+
 def mask_and_padding_are_written_out(site: Site) -> None:
     """Below 24 the mask covers all keys, and all keys count: else the node becomes its function body."""
     if site.input(_NONPAD_KV_SEQLEN) or not _mask_covers_all_keys(site):
-        expand(site)
-        site.rounds(_ULPS, _IN_STEPS)
+        _write_out(site)
 
 
 def _mask_covers_all_keys(site: Site) -> bool:
@@ -50,8 +65,13 @@ def windows_are_written_out(site: Site) -> None:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")
         return
-    expand(site)
-    site.rounds(_ULPS, _IN_STEPS)
+    _write_out(site)
+
+
+def _write_out(site: Site) -> None:
+    if not goes_in_float(site):
+        expand(site)
+        site.rounds(_ULPS, _IN_STEPS)
 
 
 STEPS = [
@@ -59,7 +79,7 @@ STEPS = [
         "Attention",
         23,
         24,
-        up=unchanged,
+        up=masks_cover_all_keys,
         down=mask_and_padding_are_written_out,
         because="with the inputs of 23, the causal offset of 24 is the past length, as in 23",
     ),
@@ -74,8 +94,8 @@ STEPS = [
 ]
 
 BIRTHS = [
-    Birth("Attention", 23, down=function_body(ulps=_ULPS, because=_IN_STEPS)),
-    Birth("RotaryEmbedding", 23, down=function_body(ulps=4, because=_IN_STEPS)),
-    Birth("LinearAttention", 27, down=function_body(ulps=_ULPS, because=_IN_STEPS)),
-    Birth("CausalConvWithState", 27, down=function_body(ulps=_ULPS, because=_IN_STEPS)),
+    Birth("Attention", 23, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Birth("RotaryEmbedding", 23, down=body_in_float(ulps=4, because=_IN_STEPS)),
+    Birth("LinearAttention", 27, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Birth("CausalConvWithState", 27, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
 ]

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from converter.rule import Step, exact_cast, rounding, unchanged
+from onnx import NodeProto
+
+from converter.function_body import expand
+from converter.rule import Rule, Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
+
+_NARROW = ("tensor(float16)", "tensor(bfloat16)")
 
 DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
 """Binary digits of a number in each dtype."""
@@ -31,6 +36,43 @@ def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str],
     if dtype not in ("float16", "bfloat16"):
         return dtype, site.inputs, lambda value: value
     return "float", [op.Cast(name, to="float") for name in site.inputs], lambda value: str(op.Cast(value, to=dtype))
+
+
+def goes_in_float(site: Site) -> bool:
+    """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
+
+    It stays what it is, at the opset that it comes from, and takes its way from there in float.
+    """
+    narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
+    if not narrow:
+        return False
+    site.rounds(1, ROUNDED_ONCE)
+    op = site.op_at(site.cell.near)
+    wide = NodeProto()
+    wide.CopyFrom(site.node)
+    wide.name = ""
+    for position in narrow:
+        wide.input[position] = op.Cast(site.input(position), to="float")
+    wide.output[:] = [name and site.fresh_name("wide") for name in site.node.output]
+    site.emit(wide, site.cell.near)
+    wanted = [site.dtype(name) if name else "" for name in site.node.output]
+    site.replace(
+        *(
+            op.Cast(name, to=dtype) if name and site.dtype(name) != dtype else name
+            for name, dtype in zip(wide.output, wanted, strict=True)
+        )
+    )
+    return True
+
+
+def body_in_float(*, ulps: int, because: str) -> Rule:
+    """`function_body`, of which narrow floats are not to round each step: they go in float."""
+
+    def becomes_its_function_body(site: Site) -> None:
+        if not goes_in_float(site):
+            expand(site)
+
+    return rounding(becomes_its_function_body, ulps=ulps, because=because)
 
 
 def computed_bfloat16_step(operator: str, older: int, newer: int) -> Step:

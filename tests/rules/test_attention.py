@@ -35,6 +35,27 @@ def test_a_mask_over_all_keys_stays_below_24():
     check_rewrite(before, after)
 
 
+@pytest.mark.parametrize("past", ["", ", float[1, 2, P, 4] pk, float[1, 2, P, 4] pv"])
+@pytest.mark.parametrize("dtype", ["bool", "float"])
+def test_a_mask_for_all_keys_is_broadcast_before_it_would_be_filled_up_at_24(dtype, past):
+    names = ", pk, pv" if past else ""
+    converted = check_converts(
+        f'<ir_version: 12, opset_import: ["": 23]> g ({PLAIN}, {dtype}[3, 1] m{past}) => (float[1, 2, 3, 4] y) '
+        f"{{ y = Attention (q, k, v, m{names}) }}",
+        24,
+        exact=True,
+    )
+    assert "Expand" in [node.op_type for node in converted.graph.node]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_are_attended_in_float(dtype):
+    text = f'<ir_version: 12, opset_import: ["": 24]> g ({PLAIN}, float[3, 4] m) => (float[1, 2, 3, 4] y) ' + (
+        "{ y = Attention <softcap = 2.0> (q, k, v, m) }"
+    )
+    check_converts(text.replace("float[", f"{dtype}["), 23)
+
+
 @pytest.mark.parametrize("to", [22, 17, 13, 9, 7])
 def test_windows_masks_and_padding_are_written_out(to):
     result = check_converts(

@@ -24,3 +24,16 @@ def test_losses_become_their_function_bodies_below_12(operator, reduction):
         9,
     )
     assert all(node.op_type != operator for node in result.graph.node)
+
+
+def test_losses_of_narrow_floats_are_computed_in_float():
+    check_converts(
+        '<ir_version: 8, opset_import: ["": 12]> g (float16[3, 5] x, int64[3] t) => (float16 y, float16[3, 5] z) '
+        "{ y, z = SoftmaxCrossEntropyLoss (x, t) }",
+        11,
+    )
+    check_converts(
+        '<ir_version: 10, opset_import: ["": 22]> g (bfloat16[3, 5] x, int64[3] t) => (bfloat16 y) '
+        "{ y = NegativeLogLikelihoodLoss (x, t) }",
+        21,
+    )
