@@ -3,8 +3,8 @@
     python -m benchmarks.convert
 
 A graph of LayerNorm blocks as exporters write them (ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add, each
-with its own scale and bias, node names as PyTorch gives them) is converted without proof. "In memory" goes from bytes to
-bytes, beside protobuf's parser and serializer alone; "in files" from file to file, beside onnx.load and onnx.save alone.
+with its own scale and bias, node names as PyTorch gives them) is converted without proof. "In memory" goes from bytes
+to bytes, beside protobuf's parser and serializer alone; "in files" from file to file, beside onnx.load and onnx.save.
 All of it in one run; each number is the best of several. Ratios count, the machine decides on the milliseconds.
 """
 

@@ -148,13 +148,18 @@ class Definition:
         """The operator's function body, of several the one for the oldest opset; None where the schema has none."""
         schema = self._untyped_schema
         if schema.has_function:
-            return FunctionProto.FromString(schema.get_function_with_opset_version(min(schema.function_opset_versions)))
-        if not schema.has_context_dependent_function:
+            data = schema.get_function_with_opset_version(min(schema.function_opset_versions))
+        elif schema.has_context_dependent_function:
+            opset = min(schema.context_dependent_function_opset_versions)
+            types = [one.SerializeToString() for one in input_types]
+            data = schema.get_context_dependent_function_with_opset_version(opset, node.SerializeToString(), types)
+        else:
             return None
-        opset = min(schema.context_dependent_function_opset_versions)
-        types = [one.SerializeToString() for one in input_types]
-        data = schema.get_context_dependent_function_with_opset_version(opset, node.SerializeToString(), types)
-        return FunctionProto.FromString(data) if data else None
+        if not data:
+            return None
+        body = FunctionProto()
+        body.ParseFromString(data)
+        return body
 
     @cached_property
     def signature(self) -> object:

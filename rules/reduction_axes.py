@@ -20,6 +20,10 @@ _STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
 """What adds to a 0, which makes 0 of -0."""
 
 
+_RESHAPE_TAKES_SHAPES = 5
+"""The opset from which Reshape has its shape from an input."""
+
+
 def axes_become_input(site: Site) -> None:
     """Absent and empty axes both mean every axis, on either side."""
     axes = site.pop_attribute("axes")
@@ -64,6 +68,12 @@ def axes_count_from_front(site: Site) -> None:
 def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
     """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
     rank = site.rank(0, because="the axes are computed at run time")
+    if site.target < _RESHAPE_TAKES_SHAPES:
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; below opset 5 no "
+            "operator takes a shape that is computed",
+        )
     op = site.op_at(14)
     is_reduced = _named_dimensions(site, op, axes, rank)
     is_empty = op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")) if _may_be_empty(site, axes) else ""

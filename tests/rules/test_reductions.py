@@ -144,3 +144,13 @@ def test_logarithms_of_integers_go_through_double_from_28_on(operator, dtype):
     text = f'<ir_version: 8, opset_import: ["": 18]> g ({dtype}[2, 3] x) => ({dtype}[1, 1] y) {{ y = {operator} (x) }}'
     check_converts(text, 28)
     check_refusal(text, 28, Why.ROUNDING, "truncated", exact=True)
+
+
+def test_axes_of_the_run_are_refused_below_5_where_no_shape_can_be_computed():
+    check_refusal(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[2, 3] x, int64[1] a) => (float[A, B] y) '
+        "{ y = ReduceMin (x, a) }",
+        4,
+        Why.INPUT_NOT_CONSTANT,
+        "below opset 5 no operator takes a shape that is computed",
+    )
