@@ -71,8 +71,8 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     if site.target < _RESHAPE_TAKES_SHAPES:
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; below opset 5 no "
-            "operator takes a shape that is computed",
+            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; "
+            "below opset 5 no operator takes a shape that is computed",
         )
     op = site.op_at(14)
     is_reduced = _named_dimensions(site, op, axes, rank)

@@ -14,8 +14,8 @@ from converter.prove.compare import compare
 from converter.prove.whole_model import model_inputs
 
 ROUNDING_ULPS = 64
-"""How far the two sides may differ in onnxruntime where they are equal bit for bit in ours: its kernels for two forms of
-the same computation may add in another order."""
+"""How far the two sides may differ in onnxruntime where they are equal bit for bit in ours: its kernels for two forms
+of the same computation may add in another order."""
 
 
 class JudgeUnavailable(Exception):
