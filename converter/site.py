@@ -520,11 +520,11 @@ class Site:
         """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""
         position = len(self.emitted)
         count = outputs or len(self.node.output)
-        result = self.op_in(self.node.domain, self.opset)._emit(self.node.op_type, *inputs, outputs=count, **changed)
+        result = self.op._emit(self.node.op_type, *inputs, outputs=count, **changed)
         copied = self.emitted[position][0]
         copied.attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in changed)
         # Registered again: its facts depend on the attributes that it has just been given.
-        self.scope.register(copied, self.opset, self.node.domain)
+        self.scope.register(copied, self.opset, self.cell.domain)
         if outputs is None and not all(self.node.output):
             # To ask for an output may mean something, as for a BatchNormalization.
             for absent in [place for place, name in enumerate(self.node.output) if not name]:

@@ -308,6 +308,17 @@ def test_nodes_of_custom_domains_are_left_alone_even_with_a_familiar_name():
     assert result.graph.node[0].SerializeToString() == source.graph.node[0].SerializeToString()
 
 
+def test_facts_of_copied_nodes_do_not_depend_on_how_the_domain_is_spelt():
+    spelt = "ai.onnx.ReduceMax"
+    text = """
+        <ir_version: 10, opset_import: ["": 20]>
+        g (bool[2, 3] x, int64[1] axes) => (bool[A, B] y) { y = %s (x, axes) }
+    """
+    result = convert(model(text % spelt), to=7, prove=False, check=False).model
+    named = {node.op_type for node in result.graph.node}
+    assert named == {node.op_type for node in lifted(text % "ReduceMax", 7).graph.node}
+
+
 def test_an_operator_that_the_opset_does_not_have_is_refused_by_name():
     refusal = check_refusal(
         '<ir_version: 3, opset_import: ["": 7]> g (float[2] x) => (float[2] y) { y = Mish (x) }',
