@@ -54,6 +54,9 @@ def late_windows_are_cut_off(site: Site) -> None:
     windows = windows_of(site)
     if not windows.may_start_late():
         return
+    if windows.rounds_down_without_late_ones():
+        site.remove_attribute("ceil_mode")
+        return
     dtype, op = site.dtype(0), site.op_at(21)
     if dtype == "bfloat16" and site.node.op_type != "MaxPool":
         site.rounds(1, ROUNDED_ONCE)

@@ -64,6 +64,20 @@ class Windows:
         """The pads, with what the last windows lack."""
         return [*self.begin, *(pad + lack for pad, lack in zip(self.end, self.missing, strict=True))]
 
+    def rounds_down_without_late_ones(self) -> bool:
+        """Whether, but for windows that start behind the input and the pads before it, there are as many as rounding
+        down gives."""
+        for size, begin, end, span, stride in zip(
+            self.sizes, self.begin, self.end, self.spans, self.strides, strict=True
+        ):
+            if size is None:
+                return False
+            room = size + begin + end - span
+            rounded_up = min(-(-room // stride) + 1, -(-(size + begin) // stride))
+            if rounded_up != room // stride + 1:
+                return False
+        return True
+
     def may_start_late(self) -> bool:
         """Whether rounding up may give a window that starts behind the input and the pads before it."""
         if not self.rounds_up:

@@ -58,6 +58,11 @@ def test_a_ratio_computed_at_run_time_is_of_no_use_without_training():
     check_rewrite(text, dropout(10).replace("x)", "x, float r)", 1))
 
 
+@pytest.mark.parametrize("to", [10, 7, 6])
+def test_the_mask_without_training_is_computed_below_12(to):
+    check_converts(dropout(12, outputs="y, m", mask="bool"), to, exact=True)
+
+
 def trained(opset, attributes="", ratio="float r = {0.25}, "):
     return dropout(opset, attributes, inputs="x, r, t", more=f"<{ratio}bool t = {{1}}>")
 

@@ -56,6 +56,13 @@ def test_windows_that_start_in_the_end_pads_are_cut_off_below_22(shape, to):
     check_converts(pool(22, "AveragePool", attributes, shape), to, exact=True)
 
 
+def test_windows_do_not_round_up_below_22_where_only_ignored_ones_would_come_of_it():
+    check_rewrite(
+        pool(22, "MaxPool", "kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1", "1, 1, 2, 2"),
+        pool(12, "MaxPool", "kernel_shape = [1, 1], strides = [2, 2]", "1, 1, 2, 2"),
+    )
+
+
 @pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
 def test_windows_that_start_in_the_end_pads_are_kept_at_22(shape):
     attributes = "kernel_shape = [2, 2], strides = [3, 2], ceil_mode = 1, pads = [0, 0, 1, 1]"
