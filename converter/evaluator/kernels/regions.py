@@ -25,6 +25,8 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         call.fail(f"batch_indices has the shape {list(batch_indices.shape)}; it must be [{rois.shape[0]}]")
     if batch_indices.size and not (batch_indices.min() >= 0 and batch_indices.max() < data.shape[0]):
         call.fail(f"a batch index is not in [0, {data.shape[0] - 1}]")
+    if 0 in data.shape[2:]:
+        call.fail("X has no pixel to sample")
     transformation = attributes.get("coordinate_transformation_mode", "output_half_pixel")
     if transformation not in ("half_pixel", "output_half_pixel"):
         call.fail(f"coordinate_transformation_mode is {transformation!r}; it is half_pixel or output_half_pixel")
