@@ -9,7 +9,8 @@ from functools import cached_property
 
 import onnx
 
-from converter.history import CONVERTED_DOMAINS, Cell, all_cells, display_domain, latest_opset
+from converter.experimental import experimental_operators
+from converter.history import AI_ONNX, CONVERTED_DOMAINS, Cell, all_cells, display_domain, latest_opset
 from converter.rulebook import CellState, RuleBook, default_rule_book
 
 
@@ -60,7 +61,7 @@ class Coverage:
         if entry is None:
             return {CellState.DERIVED: "types only", CellState.NOT_WRITTEN: "not written"}[state]
         if entry.rule.refuses:
-            return f"refused: {entry.rule.refuses.value}"
+            return f"refused: {entry.because}"
         return f"{entry.rule.name} (rounds)" if entry.rule.ulps else entry.rule.name
 
     def markdown(self) -> str:
@@ -89,6 +90,18 @@ class Coverage:
                 for step in self.steps()
                 if step.domain == domain
             ]
+        lines += [
+            "",
+            "## Experiments of ai.onnx",
+            "",
+            "Operators that never had a version, as exporters wrote them before the opset named.",
+            "",
+            "| operator | before | whichever way the model goes |",
+            "|---|---|---|",
+        ]
+        for operator, (_, until) in experimental_operators().items():
+            cell = self._rule_book.experiment(AI_ONNX, operator, 1)
+            lines.append(f"| {operator} | {until} | {self._described(cell) if cell else 'not written'} |")
         return "\n".join(lines) + "\n"
 
     def as_dict(self) -> dict[str, object]:

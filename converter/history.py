@@ -68,6 +68,11 @@ class Cell:
         return self.older == 0
 
     @property
+    def is_experiment(self) -> bool:
+        """Whether it stands for an operator that has no version: what its rule emits is written for `newer`."""
+        return self.is_birth and self.upward
+
+    @property
     def near(self) -> int:
         """The since-version that the site comes from."""
         return self.older if self.upward else self.newer
@@ -84,6 +89,8 @@ class Cell:
 
     def __str__(self) -> str:
         name = f"{self.domain}.{self.operator}" if self.domain else self.operator
+        if self.is_experiment:
+            return f"experimental {name}"
         if self.is_birth:
             return f"{name} below {self.newer}"
         near, far = (self.older, self.newer) if self.upward else (self.newer, self.older)
@@ -253,9 +260,11 @@ def history(domain: str, operator: str) -> OperatorHistory | None:
 
 
 def definition(domain: str, operator: str, opset: int) -> Definition | None:
-    """The definition in force at `opset`; None where there is none."""
+    """The definition in force at `opset`, or that of an experiment there; None where there is none."""
+    from converter.experimental import experimental_definition
+
     found = history(domain, operator)
-    return found.at(opset) if found else None
+    return (found.at(opset) if found else None) or experimental_definition(canonical_domain(domain), operator, opset)
 
 
 def is_silent(domain: str, operator: str, opset: int) -> bool:

@@ -92,6 +92,8 @@ class Routes:
         if found is None or not found.since_version(source):
             if domain not in CONVERTED_DOMAINS or source == target:
                 return Route(descend=True)
+            if experiment := self._rule_book.experiment(domain, operator, source):
+                return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
             born = f"; it was born at {found.birth}" if found else ""
             sentence = f"opset {source} has no operator {operator}{born}, so that what it should compute is not known"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)

@@ -144,6 +144,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Experiment:
+    """How sites of an operator that never had a version are written in operators that have one, those of opset
+    `until`: from there on onnx had the experiment no longer. Whichever way the model is going."""
+
+    operator: str
+    until: int = field(default=10, kw_only=True)
+    lowered: RuleLike = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class Birth:
     """How sites of an operator born at `since` are lowered to older operators."""
 

@@ -11,11 +11,12 @@ from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
 
-from converter.history import Cell, all_cells, canonical_domain, history
-from converter.rule import Birth, Rule, RuleLike, Step, as_rule, unchanged
+from converter.experimental import experimental_operators
+from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, history
+from converter.rule import Birth, Experiment, Rule, RuleLike, Step, as_rule, unchanged
 
 ENTRY_POINT_GROUP = "opsetlift.rules"
-"""Third parties name modules with STEPS and BIRTHS under this group."""
+"""Third parties name modules with STEPS, BIRTHS and EXPERIMENTS under this group."""
 
 
 class RuleBookError(Exception):
@@ -50,6 +51,8 @@ class RuleBook:
                 self._add_step(step, module.__name__)
             for birth in getattr(module, "BIRTHS", ()):
                 self._add_birth(birth, module.__name__)
+            for experiment in getattr(module, "EXPERIMENTS", ()):
+                self._add_experiment(experiment, module.__name__)
 
     def _add_step(self, step: Step, module: str) -> None:
         domain = canonical_domain(step.domain)
@@ -67,6 +70,19 @@ class RuleBook:
         if found is None or found.birth != birth.since or birth.since == 1:
             raise RuleBookError(f"{module}: {birth.operator} is not born at opset {birth.since} in the installed onnx")
         self._add(Cell(domain, birth.operator, 0, birth.since, False), birth.down, module, "")
+
+    def _add_experiment(self, experiment: Experiment, module: str) -> None:
+        _, until = experimental_operators().get(experiment.operator, (None, 0))
+        if until != experiment.until:
+            raise RuleBookError(f"{module}: {experiment.operator} was no experiment until opset {experiment.until}")
+        cell = Cell(AI_ONNX, experiment.operator, 0, until, True)
+        self._add(cell, experiment.lowered, module, "")
+
+    def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
+        """The cell of an operator that was an experiment at `opset`, if something is declared for it."""
+        found = experimental_operators().get(operator) if domain == AI_ONNX else None
+        cell = Cell(domain, operator, 0, found[1], True) if found and opset < found[1] else None
+        return cell if cell in self._entries else None
 
     def _add(self, cell: Cell, rule: RuleLike, module: str, because: str) -> None:
         if cell in self._entries:

@@ -16,7 +16,15 @@ from converter.evaluator.errors import NotExecutable, Place, Rejected
 from converter.evaluator.execute import Body, Description, ExpandedStep, Formal, FunctionStep, KernelStep, Step
 from converter.evaluator.gate import Gate, Illegal, gate_of
 from converter.evaluator.kernels.registry import find_kernel
-from converter.history import OperatorHistory, canonical_domain, display_domain, history, latest_opset
+from converter.experimental import experimental_definition
+from converter.history import (
+    Definition,
+    OperatorHistory,
+    canonical_domain,
+    display_domain,
+    history,
+    latest_opset,
+)
 
 FunctionKey = tuple[str, str, str]
 
@@ -203,10 +211,7 @@ def _with_bound_attributes(node: NodeProto, scope: Scope) -> NodeProto:
 
 def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
     domain, opset = place.domain, scope.opsets[place.domain]
-    versions = _operator_history(domain, node.op_type, opset, place)
-    definition = versions.at(opset)
-    if definition is None:
-        raise Illegal(f"opset {opset} has no such operator; it came with {versions.birth}")
+    definition = _definition(domain, node.op_type, opset, place, strict=scope.library.strict)
     place = replace(place, since_version=definition.since_version)
     try:
         gate = gate_of(definition)
@@ -242,6 +247,19 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
+
+
+def _definition(domain: str, operator: str, opset: int, place: Place, *, strict: bool) -> Definition:
+    experiment = experimental_definition(domain, operator, opset)
+    if experiment is not None:
+        if strict:
+            raise Illegal("the operator was an experiment, which no opset has")
+        return experiment
+    versions = _operator_history(domain, operator, opset, place)
+    found = versions.at(opset)
+    if found is None:
+        raise Illegal(f"opset {opset} has no such operator; it came with {versions.birth}")
+    return found
 
 
 def _operator_history(domain: str, operator: str, opset: int, place: Place) -> OperatorHistory:

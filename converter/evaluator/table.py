@@ -9,7 +9,8 @@ from pathlib import Path
 
 from converter.evaluator.kernels.registry import find_kernel
 from converter.evaluator.prepare import function_opsets
-from converter.history import Definition, OperatorHistory, display_domain, histories
+from converter.experimental import experimental_operators
+from converter.history import AI_ONNX, Definition, OperatorHistory, display_domain, histories
 
 _INTRODUCTION = """\
 # What the evaluator executes
@@ -62,6 +63,11 @@ def table() -> str:
         for _, operator in operators:
             parts.extend(_rows(operator))
         parts.append("\n")
+    parts.append(
+        "## Experiments of ai.onnx\n\nOnly where not strict.\n\n| operator | before | executed |\n|---|---|---|\n"
+    )
+    for name, (definition, until) in experimental_operators().items():
+        parts.append(f"| {name} | {until} | {execution(AI_ONNX, name, definition)} |\n")
     return "".join(parts).rstrip("\n") + "\n"
 
 

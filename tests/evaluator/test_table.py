@@ -8,6 +8,7 @@ import pytest
 
 from converter.evaluator.kernels.registry import all_kernels
 from converter.evaluator.table import execution, table
+from converter.experimental import experimental_operators
 from converter.history import definition, histories
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evaluator.md"
@@ -22,7 +23,8 @@ def test_kernels_are_declared_for_definitions_that_exist() -> None:
     for key in all_kernels():
         operator = histories().get((key.domain, key.operator))
         found = operator and operator.definitions.get(key.since_version)
-        if not found:
+        experiment, _ = experimental_operators().get(key.operator, (None, 0))
+        if not found and (experiment is None or key.since_version != experiment.since_version):
             wrong.append(key)
     assert wrong == []
 

@@ -1,0 +1,138 @@
+"""Operators that had no version, as old exporters wrote them."""
+
+import onnx
+import pytest
+
+from converter import convert
+from converter.evaluator import Evaluator
+from converter.experimental import experimental_operators
+from converter.refusal import Why
+from converter.rulebook import default_rule_book
+from tests.conversion import check_converts, check_refusal, check_rewrite, model
+
+
+def text(node, opset=7, x="float[1, 2, 3, 4] x", y="float[A, B, C, D] y"):
+    return f'<ir_version: 3, opset_import: ["": {opset}]> g ({x}) => ({y}) {{ y = {node} }}'
+
+
+def test_affine_is_a_product_and_a_sum():
+    check_rewrite(
+        text("Affine <alpha = 2.0, beta = -1.0> (x)"),
+        """<ir_version: 4, opset_import: ["": 9]> g (float[1, 2, 3, 4] x) => (float[A, B, C, D] y)
+        <float y_factor = {2}, float y_beta = {-1}> { y_Mul = Mul (x, y_factor) y = Add (y_Mul, y_beta) }""",
+    )
+
+
+def test_thresholded_relu_gets_its_version():
+    check_rewrite(
+        text("ThresholdedRelu <alpha = 0.5> (x)"),
+        """<ir_version: 5, opset_import: ["": 10]> g (float[1, 2, 3, 4] x) => (float[A, B, C, D] y)
+        { y = ThresholdedRelu <alpha = 0.5> (x) }""",
+    )
+
+
+def test_dynamic_slice_becomes_slice():
+    given = "float[N, 4] x, int64[1] s, int64[1] e, int64[1] a"
+    check_rewrite(
+        text("DynamicSlice (x, s, e, a)", x=given, y="float[A, B] y"),
+        f'<ir_version: 5, opset_import: ["": 10]> g ({given}) => (float[A, B] y) {{ y = Slice (x, s, e, a) }}',
+    )
+
+
+NODES = {
+    "Affine": "Affine <alpha = 0.3> (x)",
+    "Scale": "Scale <scale = 0.3> (x)",
+    "Scale by 1": "Scale (x)",
+    "ScaledTanh": "ScaledTanh <alpha = 1.7, beta = 0.6> (x)",
+    "ParametricSoftplus": "ParametricSoftplus <alpha = 0.3, beta = 2.0> (x)",
+    "ThresholdedRelu": "ThresholdedRelu <alpha = 0.3> (x)",
+    "ThresholdedRelu without alpha": "ThresholdedRelu (x)",
+    "ImageScaler": "ImageScaler <scale = 0.1, bias = [0.5, -0.25]> (x)",
+    "ImageScaler without bias": "ImageScaler <scale = 0.1> (x)",
+    "Crop borders": "Crop <border = [1, 0, 1, 2]> (x)",
+    "Crop to a size": "Crop <border = [1, 1, 9, 9], scale = [2, 2]> (x)",
+}
+
+
+@pytest.mark.parametrize("to", [28, 13, 9, 6])
+@pytest.mark.parametrize("dtype", ["float", "float16", "double"])
+@pytest.mark.parametrize("node", NODES.values(), ids=NODES.keys())
+def test_experiments_on_images_are_lowered_at_every_target(node, dtype, to):
+    check_converts(text(node, x=f"{dtype}[1, 2, 3, 4] x", y=f"{dtype}[A, B, C, D] y"), to)
+
+
+@pytest.mark.parametrize("to", [28, 11, 9])
+@pytest.mark.parametrize("dtype", [1, 6, 7, 9])
+@pytest.mark.parametrize(
+    ("attributes", "given"),
+    [
+        ("shape = [2, 3]", ""),
+        ("value = 2.5", "x"),
+        ("extra_shape = [2, 1]", "x"),
+        ("input_as_shape = 1", "s"),
+        ("input_as_shape = 1, extra_shape = [3], value = -1.0", "s"),
+    ],
+)
+def test_constant_fill_becomes_constant_of_shape(attributes, given, dtype, to):
+    name = {1: "float", 6: "int32", 7: "int64", 9: "bool"}[dtype]
+    node = f"ConstantFill <{attributes}, dtype = {dtype}> ({given})"
+    check_converts(text(node, x="float[N, 2] x, int64[2] s", y=f"{name}[] y"), to, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "given"),
+    [("shape = [2, 3]", ""), ("", "x"), ("extra_shape = [2]", "z"), ("input_as_shape = 1", "s")],
+)
+def test_given_values_are_a_constant(attributes, given):
+    node = f"GivenTensorFill <values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], {attributes}> ({given})".replace(", >", ">")
+    before = (
+        '<ir_version: 3, opset_import: ["": 7]> g (float[2, 3] x, float[3] z) => (float[A, B] y) '
+        f"<int64[2] s = {{3, 2}}> {{ y = {node} }}"
+    )
+    converted = check_converts(before, 9, exact=True)
+    assert [one.op_type for one in converted.graph.node] == ["Identity"]
+
+
+@pytest.mark.parametrize("to", [9, 28, 5])
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        ('ATen <operator = "embedding"> (x)', ["ATen"]),
+        ("GRUUnit (x, x, x, x)", ["gates"]),
+        ("MeanVarianceNormalization <across_channels = 1> (x)", ["axes"]),
+        ("ScaledTanh <alpha = 1.0> (x)", ["beta"]),
+        ("ParametricSoftplus <beta = 1.0> (x)", ["alpha"]),
+    ],
+)
+def test_what_was_never_written_down_is_refused_by_name(node, words, to):
+    check_refusal(text(node), to, Why.NO_EQUIVALENT, *words)
+
+
+def test_what_follows_an_experiment_knows_its_dtype():
+    before = """<ir_version: 3, opset_import: ["": 7]> g (float16[N] x) => (float16[N] y)
+        { a = Affine <alpha = 2.0> (x) b = Scale <scale = 0.5> (a) y = Relu (b) }"""
+    check_converts(before, 13)
+
+
+def test_an_experiment_is_none_any_more_from_10_on():
+    check_refusal(text("Affine (x)", opset=11), 13, Why.UNKNOWN_OPERATOR, "no operator Affine")
+
+
+def test_the_evaluator_takes_experiments_only_where_not_strict():
+    affine = model(text("Affine (x)"))
+    inputs = {"x": onnx.numpy_helper.to_array(onnx.helper.make_tensor("x", 1, [1, 2, 3, 4], [0.0] * 24))}
+    assert Evaluator(affine, strict=False).run(inputs)["y"].shape == (1, 2, 3, 4)
+    with pytest.raises(Exception, match="experiment"):
+        Evaluator(affine).run(inputs)
+
+
+def test_every_experiment_has_a_rule():
+    book = default_rule_book()
+    assert [name for name in experimental_operators() if not book.experiment("", name, 1)] == []
+
+
+def test_experiments_are_proven_by_the_certificate():
+    certificate = convert(model(text("Affine (x)")), to=9).certificate
+    (site,) = certificate.sites
+    assert site.cases > 0
+    assert site.rules == ["experimental Affine: multiplied and added"]
