@@ -8,36 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import onnx
-from onnx import ModelProto, OperatorSetIdProto
+from onnx import ModelProto
 
-from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
-from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
+from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
+from converter.facts import ModelFacts
 from converter.ir_fitting import Fitting, IRFitting
-from converter.ir_version import OLDEST_IR_VERSION, natural_ir_version
 from converter.model_file import check_model, load_model, validate_model
-from converter.names import Names
-from converter.refusal import ConversionRefused, Refusal
+from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
-from converter.specialise import CallSite, specialisable, specialise
 from converter.targets import Target, find_target, objections
-from converter.trace import GRAPH_PATH, ConversionTrace, function_path
-from converter.traced_edit import Crossings
-from converter.walk import ModelWalk
+from converter.walked import Walked, walked_copy
 
 if TYPE_CHECKING:
     from converter.prove import Certificate
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
-
-
-_MOST_FUNCTIONS = 1000
-"""Copies for single calls multiply with the depth of calls; past this many the conversion is refused as it stands."""
-
-
-class UnreachableTarget(ValueError):
-    """No such opset, or no such domain among those that OpsetLift has rules for."""
 
 
 class NotEquivalent(Exception):
@@ -92,13 +78,12 @@ def convert(
         raise UnreachableTarget("nothing says where to: name an opset, an IR version or a target")
     runtime = find_target(target) if isinstance(target, str) else target
     if ir is not None:
-        _check_ir_version(ir, runtime)
-    targets = _targets(to, source, runtime, is_complete=ir is not None)
-    walked = _walk(source, targets, rule_book or default_rule_book(), exact, base_dir)
+        check_ir_version(ir, runtime)
+    targets = opsets_to_reach(to, source, runtime, is_complete=ir is not None)
+    walked = walked_copy(source, targets, rule_book or default_rule_book(), exact=exact, base_dir=base_dir)
     model, trace = walked.model, walked.trace
-    _stamp(model, targets)
     fitting = _fit(source, walked, ir, runtime)
-    if runtime is not None and (refusals := objections(model, runtime, base_dir)):
+    if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
     if check:
         check_model(model, base_dir, original=source)
@@ -122,14 +107,6 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     return convert(model, to=target_version, prove=False, check=False).model
 
 
-def _check_ir_version(ir: int, runtime: Target | None) -> None:
-    if not OLDEST_IR_VERSION <= ir <= onnx.IR_VERSION:
-        known = f"{OLDEST_IR_VERSION} to {onnx.IR_VERSION}"
-        raise UnreachableTarget(f"there is no IR version {ir} to convert to; the installed onnx knows {known}")
-    if runtime is not None and ir not in runtime.ir_versions:
-        raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, and {ir} was asked for")
-
-
 def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
     """Bring the model to the IR version that was asked for, or to one that the runtime takes."""
     model = walked.model
@@ -141,116 +118,3 @@ def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | N
         return Fitting()
     fitting = IRFitting(source, model, walked.trace, walked.names, walked.crossings_of)
     return fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
-
-
-def _targets(
-    to: int | Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
-) -> dict[str, int]:
-    """The opsets to go to, by domain; with `is_complete`, also of the domains that are to stay where they are."""
-    imports = imported_opsets(source.opset_import)
-    everywhere = {**imports}
-    for function in source.functions:
-        everywhere = {**imported_opsets(function.opset_import), **everywhere}
-    opsets = {AI_ONNX: to} if isinstance(to, int) else to or {}
-    wanted = {canonical_domain(domain): opset for domain, opset in opsets.items()}
-    if is_complete or runtime is not None:
-        nearest = {
-            domain: opset if runtime is None else runtime.opset_for(domain, opset)
-            for domain, opset in everywhere.items()
-            if domain in CONVERTED_DOMAINS
-        }
-        wanted = {**nearest, **wanted}
-    if runtime is not None:
-        _check_opsets_of_runtime(wanted, runtime)
-    for domain, opset in wanted.items():
-        if domain not in CONVERTED_DOMAINS:
-            known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
-            raise UnreachableTarget(f"there are no rules for the domain {domain!r}, only for {known}")
-        latest = latest_opset(domain)
-        if not 1 <= opset <= latest:
-            shown = display_domain(domain)
-            raise UnreachableTarget(f"{shown} has no opset {opset}; the installed onnx knows 1 to {latest}")
-    for domain, opset in imports.items():
-        if domain in CONVERTED_DOMAINS and not 1 <= opset <= latest_opset(domain):
-            shown = display_domain(domain)
-            raise UnreachableTarget(
-                f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
-            )
-    return {domain: opset for domain, opset in wanted.items() if domain in everywhere}
-
-
-def _check_opsets_of_runtime(wanted: Mapping[str, int], runtime: Target) -> None:
-    for domain, opset in wanted.items():
-        taken = runtime.opsets.get(domain)
-        if taken is not None and opset not in taken:
-            shown = display_domain(domain)
-            raise UnreachableTarget(f"{runtime.spelling} takes opset {taken} of {shown}, and {opset} was asked for")
-
-
-@dataclass(frozen=True)
-class Walked:
-    """A model at its opsets, how it got there, and what to name more of it."""
-
-    model: ModelProto
-    trace: ConversionTrace
-    names: Names
-    crossings: Mapping[str, Crossings]
-    """The rules that were applied in each function, also in those that only the result has."""
-
-    def crossings_of(self, path: str) -> Crossings:
-        """The rules that were applied in the function at a path."""
-        return list(self.crossings.get(path, ()))
-
-
-def _walk(source: ModelProto, targets: Mapping[str, int], rule_book: RuleBook, exact: bool, base_dir: str) -> Walked:
-    """Walk a copy. Where a function cannot be converted for all its callers at once, each gets one of its own."""
-    start = source
-    calls: list[CallSite] = []
-    while True:
-        model = ModelProto()
-        model.CopyFrom(start)
-        walk = ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir)
-        walk.run()
-        if not walk.refusals:
-            break
-        generic = specialisable(start, _functions_refused(start, walk.refusals))
-        if not generic or len(start.functions) > _MOST_FUNCTIONS:
-            raise ConversionRefused(walk.refusals)
-        start, sites = specialise(start, generic)
-        calls += sites
-    trace = walk.trace
-    before = set(map(function_path, source.functions))
-    after = set(map(function_path, start.functions))
-    trace.added_functions = after - before
-    trace.dropped_functions = before - after
-    own = {path: trace.crossings_in(path) for path in after}
-    crossings = {path: list(found) for path, found in own.items()}
-    for path, _, function in reversed(calls):
-        # Copies of callers were made before those of what they call.
-        if (caller := path.split("/")[0]) in crossings:
-            crossings[caller] += crossings.get(function, [])
-    kept = {GRAPH_PATH, *(before & after)}
-    trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
-    for path, index, function in calls:
-        if path.split("/")[0] in kept:
-            trace.add_site(path, index, crossings.get(function, []))
-    return Walked(model, trace, walk.names, own)
-
-
-def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:
-    paths = {refusal.path.split("/")[0] for refusal in refusals}
-    return {function_key(function) for function in model.functions if function_path(function) in paths}
-
-
-def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
-    """Write the opsets that the model and its functions have arrived at, and the IR version that goes with them."""
-    for container in (model, *model.functions):
-        imported = imported_opsets(container.opset_import)
-        arrived = {domain: targets.get(domain, opset) for domain, opset in imported.items()}
-        if len(imported) < len(container.opset_import):
-            spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
-            del container.opset_import[:]
-            container.opset_import.extend(OperatorSetIdProto(domain=spelt[domain]) for domain in arrived)
-        for entry in container.opset_import:
-            entry.version = arrived[canonical_domain(entry.domain)]
-    model.ir_version = natural_ir_version(model)

@@ -7,6 +7,7 @@ its name through a conversion, and hence its facts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy as shallow_copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -186,6 +187,16 @@ class ModelFacts:
         self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imported_opsets(model.opset_import))
         self._scopes = {GRAPH_PATH: self.graph}
 
+    def renewed(self) -> ModelFacts:
+        """The facts for another walk of the same model: what has been worked out, not what a walk registered."""
+        other = ModelFacts(self.model, self.base_dir)
+        for name in ("hints", "possible_types"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        other._scopes = {path: scope.renewed(other, None) for path, scope in self._scopes.items()}
+        other.graph = other._scopes[GRAPH_PATH]
+        return other
+
     def function_scope(self, function: FunctionProto) -> ScopeFacts:
         """The facts of a function's body."""
         path = function_path(function)
@@ -317,6 +328,15 @@ class ScopeFacts:
                 name for name, given in zip(self.container.input, call.input, strict=False) if given in scope.omissible
             )
         return frozenset(omitted)
+
+    def renewed(self, model: ModelFacts, parent: ScopeFacts | None) -> ScopeFacts:
+        """The facts without those of emitted nodes."""
+        other = shallow_copy(self)
+        other.model, other.parent = model, parent
+        other._children = {path: child.renewed(model, other) for path, child in self._children.items()}
+        other._constants = {name: value for name, value in self._constants.items() if self._is_known(name)}
+        other._emitted, other._added_types, other._emitted_types = {}, {}, {}
+        return other
 
     def child(self, index: int, node: NodeProto, attribute: str, graph: GraphProto) -> ScopeFacts:
         """The facts of a subgraph of the node at `index`."""

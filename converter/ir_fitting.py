@@ -148,7 +148,7 @@ class IRFitting:
                 self._make_graph_dense(inner, GRAPH_PATH)
             return [node] if sparse else None
 
-        self._edit_all(make_subgraphs_dense)
+        self._edit_holders(make_subgraphs_dense, "sparse_initializer")
 
     def _make_graph_dense(self, graph: GraphProto, path: str) -> None:
         for sparse in graph.sparse_initializer:
@@ -174,7 +174,7 @@ class IRFitting:
                 self._hoist(inner, next(filter(None, node.output), node.op_type))
             return [node] if holders else None
 
-        self._edit_all(hoist)
+        self._edit_holders(hoist, "initializer")
         inputs = {info.name for info in graph.input}
         added = [tensor for tensor in graph.initializer if tensor.name not in inputs]
         if not added:
@@ -206,8 +206,14 @@ class IRFitting:
         del graph.value_info[:]
         graph.value_info.extend(described)
 
-    def _edit_all(self, edit: Edit) -> None:
-        """Edit the graph's own nodes, each together with all its subgraphs. There are no functions any more."""
+    def _edit_holders(self, edit: Edit, field: str) -> None:
+        """Edit the graph's own nodes, each together with all its subgraphs, if any of these has something in a field.
+
+        There are no functions any more.
+        """
+        holders = (graph for node in self._model.graph.node if node.attribute for graph in _subgraphs_of(node))
+        if not any(getattr(graph, field) for graph in holders):
+            return
         TracedEdit(self._trace, edit).run(GRAPH_PATH, self._source.graph, self._model.graph)
 
     def _refuse_what_is_left(self, ir_version: int) -> None:

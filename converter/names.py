@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto
@@ -22,6 +23,12 @@ class Names:
     def __init__(self, model: ModelProto) -> None:
         self._model = model
         self._given: set[str] = set()
+
+    def renewed(self) -> Names:
+        """The names for another walk of the same model: those that this one has given are free again."""
+        other = copy(self)
+        other._given = set()
+        return other
 
     @cached_property
     def _bytes(self) -> bytes | None:

@@ -57,13 +57,15 @@ class ModelWalk:
         *,
         exact: bool = False,
         base_dir: str = "",
+        facts: ModelFacts | None = None,
+        names: Names | None = None,
     ) -> None:
         self.model = model
         self.exact = exact
         self.targets = targets
         self.routes = Routes(rule_book)
-        self.facts = ModelFacts(original, base_dir)
-        self.names = Names(original)
+        self.facts = facts or ModelFacts(original, base_dir)
+        self.names = names or Names(original)
         self.functions = frozenset(self.facts.functions)
         self.trace = ConversionTrace()
         self.refusals: list[Refusal] = []

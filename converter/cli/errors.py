@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from converter.convert import NotEquivalent, UnreachableTarget
+from converter.convert import NotEquivalent
+from converter.destination import UnreachableTarget
 from converter.explain import UnknownOperator
 from converter.model_file import ModelFileError
 from converter.refusal import ConversionRefused

@@ -21,9 +21,11 @@ from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status
 from converter.cli.output import complain, leave_standard_output, show, show_json
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
+from converter.cli.reaching import reach_page
 from converter.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from converter.coverage import Coverage
 from converter.explain import explain as explain_operator
+from converter.reach import reach as reach_of
 from converter.targets import find_target
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -126,6 +128,25 @@ def prove(
     return prove_files(
         first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
     )
+
+
+@app.command()
+def reach(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any form that onnx.load knows.")],
+    runtimes: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="TARGET", help="Only this runtime, as onnxruntime==1.4; repeatable."),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Take rules that round for refusals.")] = False,
+    json: Json = False,
+) -> int:
+    """Say which opsets and runtimes a model can be taken to, and what is in the way of the others; write nothing."""
+    found = reach_of(model, targets=runtimes or None, exact=exact)
+    if json:
+        show_json(found.as_dict())
+    else:
+        show(*reach_page(found, is_detailed=bool(runtimes)))
+    return DONE
 
 
 @app.command()

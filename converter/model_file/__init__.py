@@ -1,9 +1,17 @@
 """Model files and the models in them: load, validate, check, save. The rest of the project sees this page only."""
 
-from converter.model_file.checking import check_model
+from converter.model_file.checking import check_model, without_weights
 from converter.model_file.errors import ModelFileError
 from converter.model_file.loading import load_model
 from converter.model_file.saving import check_writable, save_model
 from converter.model_file.validation import validate_model
 
-__all__ = ["ModelFileError", "check_model", "check_writable", "load_model", "save_model", "validate_model"]
+__all__ = [
+    "ModelFileError",
+    "check_model",
+    "check_writable",
+    "load_model",
+    "save_model",
+    "validate_model",
+    "without_weights",
+]

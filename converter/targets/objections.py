@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import ModelProto, NodeProto
+from onnx import NodeProto
 
 from converter.dtypes import dtype_of_type
 from converter.facts import ModelFacts, ScopeFacts, called_function_key
@@ -13,11 +13,10 @@ from converter.refusal import Refusal, Why
 from converter.targets.target import Target
 
 
-def objections(model: ModelProto, target: Target, base_dir: str = "") -> list[Refusal]:
-    """Every place with an operator that the runtime lacks or a dtype that it refuses."""
+def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
+    """Every place in a model with an operator that the runtime lacks or a dtype that it refuses."""
     if not (target.operators_lacking or target.dtypes_refused):
         return []
-    facts = ModelFacts(model, base_dir)
     refused = _possibly_refused(facts, target)
     found: list[Refusal] = []
     for scope in facts.all_scopes():

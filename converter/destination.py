@@ -1,0 +1,70 @@
+"""Where a conversion goes: opsets by domain, from what was asked for and from what a runtime takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+from onnx import ModelProto
+
+from converter.facts import imported_opsets
+from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
+from converter.ir_version import OLDEST_IR_VERSION
+from converter.targets import Target
+
+
+class UnreachableTarget(ValueError):
+    """No such opset or IR version, or no such domain among those that OpsetLift has rules for."""
+
+
+def check_ir_version(ir: int, runtime: Target | None) -> None:
+    """Raises UnreachableTarget for one that does not exist or that the runtime does not take."""
+    if not OLDEST_IR_VERSION <= ir <= onnx.IR_VERSION:
+        known = f"{OLDEST_IR_VERSION} to {onnx.IR_VERSION}"
+        raise UnreachableTarget(f"there is no IR version {ir} to convert to; the installed onnx knows {known}")
+    if runtime is not None and ir not in runtime.ir_versions:
+        raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, and {ir} was asked for")
+
+
+def opsets_to_reach(
+    to: int | Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
+) -> dict[str, int]:
+    """The opsets to go to, by domain; with `is_complete`, also of the domains that are to stay where they are."""
+    imports = imported_opsets(source.opset_import)
+    everywhere = {**imports}
+    for function in source.functions:
+        everywhere = {**imported_opsets(function.opset_import), **everywhere}
+    opsets = {AI_ONNX: to} if isinstance(to, int) else to or {}
+    wanted = {canonical_domain(domain): opset for domain, opset in opsets.items()}
+    if is_complete or runtime is not None:
+        nearest = {
+            domain: opset if runtime is None else runtime.opset_for(domain, opset)
+            for domain, opset in everywhere.items()
+            if domain in CONVERTED_DOMAINS
+        }
+        wanted = {**nearest, **wanted}
+    if runtime is not None:
+        _check_opsets_of_runtime(wanted, runtime)
+    for domain, opset in wanted.items():
+        if domain not in CONVERTED_DOMAINS:
+            known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
+            raise UnreachableTarget(f"there are no rules for the domain {domain!r}, only for {known}")
+        latest = latest_opset(domain)
+        if not 1 <= opset <= latest:
+            shown = display_domain(domain)
+            raise UnreachableTarget(f"{shown} has no opset {opset}; the installed onnx knows 1 to {latest}")
+    for domain, opset in imports.items():
+        if domain in CONVERTED_DOMAINS and not 1 <= opset <= latest_opset(domain):
+            shown = display_domain(domain)
+            raise UnreachableTarget(
+                f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
+            )
+    return {domain: opset for domain, opset in wanted.items() if domain in everywhere}
+
+
+def _check_opsets_of_runtime(wanted: Mapping[str, int], runtime: Target) -> None:
+    for domain, opset in wanted.items():
+        taken = runtime.opsets.get(domain)
+        if taken is not None and opset not in taken:
+            shown = display_domain(domain)
+            raise UnreachableTarget(f"{runtime.spelling} takes opset {taken} of {shown}, and {opset} was asked for")

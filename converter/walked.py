@@ -1,0 +1,144 @@
+"""A copy of a model, walked to its opsets; where one body of a function cannot serve all callers, with copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onnx import ModelProto, OperatorSetIdProto
+
+from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
+from converter.history import canonical_domain
+from converter.ir_version import natural_ir_version
+from converter.model_file import without_weights
+from converter.names import Names
+from converter.refusal import ConversionRefused, Refusal
+from converter.rulebook import RuleBook
+from converter.specialise import CallSite, specialisable, specialise
+from converter.trace import GRAPH_PATH, ConversionTrace, function_path
+from converter.traced_edit import Crossings
+from converter.walk import ModelWalk
+
+_MOST_FUNCTIONS = 1000
+"""Copies for single calls multiply with the depth of calls; past this many the conversion is refused as it stands."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A model at its opsets, how it got there, and what to name more of it."""
+
+    model: ModelProto
+    trace: ConversionTrace
+    names: Names
+    crossings: Mapping[str, Crossings]
+    """The rules that were applied in each function, also in those that only the result has."""
+
+    def crossings_of(self, path: str) -> Crossings:
+        """The rules that were applied in the function at a path."""
+        return list(self.crossings.get(path, ()))
+
+
+class DryRuns:
+    """What several walks of one model share, when nothing of them is to be written: facts, names, and no weights."""
+
+    def __init__(self, source: ModelProto, base_dir: str) -> None:
+        self._light = without_weights(source)
+        self._facts = ModelFacts(source, base_dir)
+        self._names = Names(source)
+
+    def copy(self) -> ModelProto:
+        """The model to be walked. Facts are read off the one with weights."""
+        model = ModelProto()
+        model.CopyFrom(self._light)
+        return model
+
+    def facts(self) -> ModelFacts:
+        """The facts for the next walk."""
+        self._facts = self._facts.renewed()
+        return self._facts
+
+    def names(self) -> Names:
+        """The names for the next walk."""
+        self._names = self._names.renewed()
+        return self._names
+
+
+def walked_copy(
+    source: ModelProto,
+    targets: Mapping[str, int],
+    rule_book: RuleBook,
+    *,
+    exact: bool,
+    base_dir: str,
+    dry: DryRuns | None = None,
+) -> Walked:
+    """Walk a copy, and write into it where it has arrived. Where a function cannot be converted for all its callers at
+    once, each gets one of its own.
+
+    Raises ConversionRefused.
+    """
+    start = source
+    calls: list[CallSite] = []
+    while True:
+        walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None)
+        walk.run()
+        if not walk.refusals:
+            break
+        generic = specialisable(start, _functions_refused(start, walk.refusals))
+        if not generic or len(start.functions) > _MOST_FUNCTIONS:
+            raise ConversionRefused(walk.refusals)
+        start, sites = specialise(start, generic)
+        calls += sites
+    trace = walk.trace
+    before = set(map(function_path, source.functions))
+    after = set(map(function_path, start.functions))
+    trace.added_functions = after - before
+    trace.dropped_functions = before - after
+    own = {path: trace.crossings_in(path) for path in after}
+    crossings = {path: list(found) for path, found in own.items()}
+    for path, _, function in reversed(calls):
+        # Copies of callers were made before those of what they call.
+        if (caller := path.split("/")[0]) in crossings:
+            crossings[caller] += crossings.get(function, [])
+    kept = {GRAPH_PATH, *(before & after)}
+    trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
+    for path, index, function in calls:
+        if path.split("/")[0] in kept:
+            trace.add_site(path, index, crossings.get(function, []))
+    _stamp(walk.model, targets)
+    return Walked(walk.model, trace, walk.names, own)
+
+
+def _walk(
+    start: ModelProto,
+    targets: Mapping[str, int],
+    rule_book: RuleBook,
+    exact: bool,
+    base_dir: str,
+    dry: DryRuns | None,
+) -> ModelWalk:
+    if dry is not None:
+        facts = dry.facts()
+        return ModelWalk(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=dry.names())
+    model = ModelProto()
+    model.CopyFrom(start)
+    return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir)
+
+
+def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:
+    paths = {refusal.path.split("/")[0] for refusal in refusals}
+    return {function_key(function) for function in model.functions if function_path(function) in paths}
+
+
+def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
+    """Write the opsets that the model and its functions have arrived at, and the IR version that goes with them."""
+    for container in (model, *model.functions):
+        imported = imported_opsets(container.opset_import)
+        arrived = {domain: targets.get(domain, opset) for domain, opset in imported.items()}
+        if len(imported) < len(container.opset_import):
+            spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
+            del container.opset_import[:]
+            container.opset_import.extend(OperatorSetIdProto(domain=spelt[domain]) for domain in arrived)
+        for entry in container.opset_import:
+            entry.version = arrived[canonical_domain(entry.domain)]
+    model.ir_version = natural_ir_version(model)

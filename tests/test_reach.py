@@ -1,0 +1,141 @@
+"""`reach`: where a model can be taken, and whether that is what conversions then find."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy
+import onnx
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+from converter import ConversionRefused, convert, reach
+from converter.cli import main
+from converter.history import latest_opset
+from converter.targets import catalogue
+from tests.small_models import minimum_model, model_of, weighted_model
+
+EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/models/*/model.onnx"))
+
+CALLS = """
+    <ir_version: 10, opset_import: ["": 18, "local": 1]>
+    g (float[2, 4] x) => (float[2, 1] y, float[2, 1] z) { y = local.f <wide = 1> (x)  z = local.f <wide = 0> (x) }
+    <domain: "local", opset_import: ["": 18]>
+    f <wide> (a) => (o) { axes = Constant <value_ints = [1]> ()  o = ReduceMin <keepdims: int = @wide> (a, axes) }
+"""
+
+
+def answers(model: ModelProto, *targets: str) -> dict[str, bool]:
+    found = reach(model, targets=targets)
+    return {answer.where: answer.is_reachable for answer in (*found.opsets, *found.targets)}
+
+
+def test_every_opset_and_every_target_is_answered() -> None:
+    found = reach(minimum_model())
+    assert [answer.where for answer in found.opsets] == [f"ai.onnx {n}" for n in range(1, latest_opset() + 1)]
+    listed = [target.spelling for runtime in catalogue().values() for target in runtime.targets]
+    assert [answer.where for answer in found.targets] == listed
+
+
+def outcome(model: ModelProto, **to: object) -> tuple[list[str], int]:
+    """What a conversion refuses, and the IR version that it ends at; 0 where it refuses."""
+    try:
+        return [], convert(model, prove=False, check=False, **to).model.ir_version
+    except ConversionRefused as refused:
+        return list(map(str, refused.refusals)), 0
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_conversions_to_each_opset_find_the_same(path: Path) -> None:
+    model = onnx.load(path)
+    for answer in reach(model, targets=[]).opsets:
+        expected = outcome(model, to=answer.opsets["ai.onnx"])
+        assert (list(map(str, answer.blockers)), answer.ir_version) == expected, answer.where
+
+
+@pytest.mark.parametrize(
+    "target", ["onnxruntime==0.1", "onnxruntime==1.4", "tensorrt==5.1", "onnxjs==0.1.0", "winml==11"]
+)
+def test_conversions_for_a_target_find_the_same(target: str) -> None:
+    for path in EXAMPLES:
+        model = onnx.load(path)
+        (answer,) = reach(model, targets=[target]).targets
+        assert (list(map(str, answer.blockers)), answer.ir_version) == outcome(model, target=target), path
+
+
+def test_functions_that_need_copies_for_their_callers_are_no_blockers() -> None:
+    model = onnx.parser.parse_model(CALLS)
+    assert answers(model, "onnxruntime==1.4") == {
+        f"ai.onnx {answer.opsets['ai.onnx']}": answer.is_reachable for answer in reach(model, targets=[]).opsets
+    } | {"onnxruntime==1.4": True}
+
+
+def test_blockers_name_the_node_and_the_reason() -> None:
+    model = model_of([helper.make_node("Sin", ["x"], ["y"], name="wave")], opset=9)
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    (answer,) = reach(model, targets=["tensorrt==5.1"]).targets
+    assert not answer.is_reachable
+    assert any("double" in refusal.sentence for refusal in answer.blockers)
+    assert answer.sentence == "no, 1 place in the way"
+
+
+def test_rewrites_are_counted_and_unchanged_nodes_are_not() -> None:
+    found = {answer.where: answer for answer in reach(minimum_model(opset=13), targets=[]).opsets}
+    assert found["ai.onnx 13"].sentence == "yes"
+    assert found["ai.onnx 12"].sentence == "yes"
+    assert found["ai.onnx 18"].sentence == "yes, with 1 rewrite"
+
+
+def test_a_runtime_of_which_no_opset_is_known_gets_no_yes() -> None:
+    (answer,) = reach(minimum_model(), targets=["ncnn"]).targets
+    assert answer.sentence == "nothing known is in the way"
+
+
+def test_values_of_weights_are_read_where_a_rule_needs_them() -> None:
+    axes = numpy_helper.from_array(numpy.array([1]), "axes")
+    weight = numpy_helper.from_array(numpy.zeros((2000, 3), numpy.float32), "w")
+    nodes = [helper.make_node("Gather", ["w", "x"], ["g"]), helper.make_node("ReduceMin", ["g", "axes"], ["y"])]
+    model = model_of(nodes, opset=18, initializers=[axes, weight])
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    assert answers(model)["ai.onnx 13"]
+
+
+def test_the_model_stays_as_it_is() -> None:
+    model = weighted_model()
+    before = model.SerializeToString()
+    reach(model)
+    assert model.SerializeToString() == before
+
+
+class TestCommandLine:
+    def test_shows_opsets_and_targets_with_one_answer_together(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        onnx.save(minimum_model(), tmp_path / "model.onnx")
+        assert main(["reach", str(tmp_path / "model.onnx")]) == 0
+        shown = capsys.readouterr().out
+        assert f"ai.onnx 18 to {latest_opset()}" in shown
+        assert f"onnxruntime==1.6 to {catalogue()['onnxruntime'].versions[-1]}" in shown
+
+    def test_shows_every_blocker_of_one_target(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        nodes = [
+            helper.make_node("Not", ["c"], ["n"], name="first"),
+            helper.make_node("Not", ["n"], ["m"], name="second"),
+            helper.make_node("Cast", ["m"], ["y"], to=onnx.TensorProto.FLOAT),
+        ]
+        model = model_of(nodes, inputs=("c",), opset=9)
+        model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.BOOL
+        onnx.save(model, tmp_path / "model.onnx")
+        assert main(["reach", str(tmp_path / "model.onnx"), "--for", "tensorrt==5.1"]) == 0
+        shown = capsys.readouterr().out
+        assert "Not 'first'" in shown
+        assert "Not 'second'" in shown
+
+    def test_json_has_every_answer(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        onnx.save(minimum_model(), tmp_path / "model.onnx")
+        assert main(["reach", str(tmp_path / "model.onnx"), "--for", "onnxruntime==1.4", "--json"]) == 0
+        content = json.loads(capsys.readouterr().out)
+        assert [answer["where"] for answer in content["targets"]] == ["onnxruntime==1.4"]
+        assert len(content["opsets"]) == latest_opset()
