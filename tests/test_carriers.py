@@ -7,7 +7,7 @@ import pytest
 from converter.carriers import cast_back_attributes, exact_carrier, holds
 from converter.dtypes import dtype_name, numpy_dtype, tensor_type
 from converter.evaluator import Evaluator
-from converter.prove.draw import every_value, special_values
+from converter.prove.draw import every_value_of, special_values
 
 DTYPES = [dtype_name(number) for number in onnx.TensorProto.DataType.values() if number != onnx.TensorProto.UNDEFINED]
 PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier != dtype and holds(carrier, dtype)]
@@ -15,7 +15,7 @@ PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier !
 
 @pytest.mark.parametrize(("dtype", "carrier"), PAIRS)
 def test_values_come_back_from_a_carrier_bit_by_bit(dtype, carrier):
-    values = every_value(dtype)
+    values = every_value_of(dtype)
     if values is None:
         values = special_values(dtype)
     back = onnx.helper.make_node(
