@@ -128,6 +128,12 @@ class Definition:
         """The types that a formal parameter's `type_str`, a variable or a type itself, stands for."""
         return self.types_by_variable.get(type_variable) or frozenset([type_variable])
 
+    @property
+    def given_types(self) -> frozenset[str]:
+        """The types of the first output."""
+        outputs = self.schema.outputs
+        return self.allowed_types(outputs[0].type_str) if outputs else frozenset()
+
     @cached_property
     def takes_subgraphs(self) -> bool:
         return any(
@@ -235,6 +241,17 @@ class OperatorHistory:
             if target < newer <= source
         )
 
+    @cache  # noqa: B019 (histories live as long as the process)
+    def first_to_give(self, type_string: str, opset: int) -> int:
+        """The first since-version after `opset` whose first output may have a type; 0 where the one in force there may,
+        or none.
+        """
+        here = self.at(opset)
+        if here is None or type_string in here.given_types:
+            return 0
+        later = (v for v, found in self.definitions.items() if v > opset and type_string in found.given_types)
+        return next(later, 0)
+
     def steps(self) -> list[tuple[int, int]]:
         """Adjacent since-versions, oldest first."""
         return list(zip(self.since_versions, self.since_versions[1:], strict=False))
@@ -265,6 +282,19 @@ def definition(domain: str, operator: str, opset: int) -> Definition | None:
 
     found = history(domain, operator)
     return (found.at(opset) if found else None) or experimental_definition(canonical_domain(domain), operator, opset)
+
+
+@cache
+def gaining_types_from_nothing(opset: int) -> frozenset[str]:
+    """The operators of ai.onnx without inputs of which a later version gives more types than that at `opset`."""
+    found = set()
+    for (domain, operator), operator_history in histories().items():
+        here = operator_history.at(opset) if domain == AI_ONNX else None
+        if here is not None and here.schema.max_input == 0:
+            later = (one.given_types for version, one in operator_history.definitions.items() if version > opset)
+            if not here.given_types.issuperset(frozenset().union(*later)):
+                found.add(operator)
+    return frozenset(found)
 
 
 def is_silent(domain: str, operator: str, opset: int) -> bool:

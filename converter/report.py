@@ -82,7 +82,7 @@ class Report:
             rewrites=_rewrites(trace),
             source_nodes=_node_count(source),
             target_nodes=_node_count(result),
-            notes=(*notes, *fitting.notes, *((target.note,) if target and target.note else ())),
+            notes=(*notes, *sorted(trace.notes), *fitting.notes, *((target.note,) if target and target.note else ())),
             target=target.spelling if target else "",
             quirks=tuple(quirk.text for quirk in target.quirks) if target else (),
             added_functions=_added_functions(source, result),

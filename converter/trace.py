@@ -81,6 +81,8 @@ class ConversionTrace:
     """Paths of functions that only the result has: copies for single calls, each of which is a site."""
     dropped_functions: set[str] = field(default_factory=set)
     """Paths of functions that only the original has; every call of them is a site."""
+    notes: set[str] = field(default_factory=set)
+    """Sentences on what was odd about the model, and could be taken."""
     moved_notes: set[str] = field(default_factory=set)
     """Fields of any message, none of which says what is computed, that the result's IR version does not have."""
 

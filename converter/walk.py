@@ -18,7 +18,7 @@ from onnx import (
 )
 
 from converter import history
-from converter.dtypes import dtype_of_type, name_of_numpy_dtype, tensor_type_proto
+from converter.dtypes import dtype_name, dtype_of_type, name_of_numpy_dtype, tensor_type, tensor_type_proto
 from converter.facts import (
     Array,
     ModelFacts,
@@ -120,12 +120,20 @@ class ScopeWalk:
         routes: dict[tuple[str, str], Route | None] = {}
         missing = Route()
         for index, node in enumerate(self.container.node):
+            spelt = node.domain
+            if spelt != canonical_domain(spelt):
+                node.domain = canonical_domain(spelt)
             key = (node.domain, node.op_type)
             route = routes.get(key, missing)
             if route is missing:
                 route = routes[key] = self._route(*key)
+            if node.op_type in self._ahead and not node.input:
+                route = self._route_ahead(node) or route
             if route is not None:
                 self._take(index, node, route)
+            if spelt != node.domain:
+                self._crossings.setdefault(index, [])
+                self.walk.trace.notes.add(f"nodes of domain {spelt!r} have the domain '' now: checkers know no other")
         self._finish()
 
     def _route(self, domain: str, operator: str) -> Route | None:
@@ -136,6 +144,29 @@ class ScopeWalk:
             return route
         possible = self.walk.facts.possible_types
         return route if possible is None else route.without_idle_legs(possible)
+
+    @cached_property
+    def _ahead(self) -> frozenset[str]:
+        """Operators without inputs, of which a later version gives types that the one in force here does not."""
+        return history.gaining_types_from_nothing(self.imports.get(AI_ONNX, 1))
+
+    def _route_ahead(self, node: NodeProto) -> Route | None:
+        """The route of a node with a tensor of a type that only a later version gives: it is taken for one of that.
+
+        Exporters wrote such constants, and runtimes, which fold them first, never looked.
+        """
+        opset = self.imports.get(AI_ONNX, 1)
+        dtype = next((one.t.data_type for one in node.attribute if one.HasField("t")), TensorProto.UNDEFINED)
+        found = history.history(node.domain, node.op_type)
+        if found is None or dtype == TensorProto.UNDEFINED:
+            return None
+        later = found.first_to_give(tensor_type(dtype_name(dtype)), opset)
+        if not later:
+            return None
+        self.walk.trace.notes.add(
+            f"{node.op_type} gives no {dtype_name(dtype)} at opset {opset}; it was taken for that of {later}"
+        )
+        return self.walk.routes.find(AI_ONNX, node.op_type, later, self.target(AI_ONNX))
 
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:

@@ -125,7 +125,7 @@ class KernelStep(Step):
         results = self.kernel(NodeCall(self, environment), *inputs)
         if type(results) is not tuple:
             results = (results,)
-        return self.gate.check_outputs(results, bindings, self.outputs)
+        return self.gate.check_outputs(results, bindings, self.outputs, strict=self.strict)
 
 
 Description = tuple[str | None, tuple[int, ...] | None]

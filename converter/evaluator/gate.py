@@ -17,7 +17,7 @@ from onnx.defs import OpSchema
 
 from converter.evaluator import values
 from converter.evaluator.values import Value
-from converter.history import Definition
+from converter.history import Definition, history
 
 Option = OpSchema.FormalParameterOption
 
@@ -130,8 +130,13 @@ class Gate:
                 )
         return bindings
 
-    def check_outputs(self, outputs: Sequence[Value], bindings: Bindings, names: Sequence[str]) -> list[Value]:
-        """The values for the outputs' `names`, types checked, numpy scalars as arrays and lists as typed sequences."""
+    def check_outputs(
+        self, outputs: Sequence[Value], bindings: Bindings, names: Sequence[str], *, strict: bool = True
+    ) -> list[Value]:
+        """The values for the outputs' `names`, types checked, numpy scalars as arrays and lists as typed sequences.
+
+        Unless strict, what takes no input may give the types of later versions: constants of any dtype were common.
+        """
         formals = self._outputs
         last = len(formals) - 1
         checked: list[Value] = []
@@ -155,7 +160,7 @@ class Gate:
                 raise WrongOutput(
                     f"output {formal.name!r} ({index}) is {actual}, but {formal.type_variable} is {bound}"
                 )
-            if actual not in formal.allowed:
+            if actual not in formal.allowed and (strict or not self._is_given_later(actual)):
                 raise Illegal(f"output {formal.name!r} ({index}) would be {actual}; this version has {_list(formal)}")
             if formal.homogeneous:
                 bindings[formal.type_variable] = actual
@@ -166,6 +171,11 @@ class Gate:
         if missing:
             raise WrongOutput(f"output {missing[0]!r} ({len(checked)}) was not computed")
         return checked
+
+    def _is_given_later(self, type_string: str) -> bool:
+        found = history(self.schema.domain, self.schema.name)
+        is_given = found is not None and found.first_to_give(type_string, self.schema.since_version)
+        return bool(is_given and self.schema.max_input == 0)
 
 
 def _formals(definition: Definition, parameters: Sequence[OpSchema.FormalParameter]) -> list[Formal]:

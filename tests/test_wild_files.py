@@ -1,0 +1,123 @@
+"""Files as old exporters wrote them, against the letter of their opset: taken where runtimes take them, and noted."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from converter import convert
+from converter.evaluator import Evaluator
+from converter.model_file import ModelFileError
+
+RELU = [helper.make_node("Relu", ["x"], ["y"])]
+RESHAPE = [
+    helper.make_node("Constant", [], ["s"], value=helper.make_tensor("v", TensorProto.INT64, [2], [-1, 2])),
+    helper.make_node("Reshape", ["x", "s"], ["y"]),
+]
+
+
+def file(nodes, *imports):
+    """A model of these nodes that imports (domain, opset) pairs, in order."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["A", "B"])],
+    )
+    model = onnx.ModelProto(ir_version=4, graph=graph)
+    for domain, opset in imports:
+        model.opset_import.add(domain=domain, version=opset)
+    return model
+
+
+def converted(model, to):
+    conversion = convert(model, to=to)
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    return conversion
+
+
+@pytest.mark.parametrize(
+    ("imports", "taken"),
+    [
+        ([("", 7), ("", 9)], "9"),
+        ([("", 9), ("", 7)], "7"),
+        ([("", 7), ("ai.onnx", 8)], "8"),
+    ],
+)
+def test_of_conflicting_imports_the_last_one_counts(imports, taken):
+    conversion = converted(file(RELU, *imports), 11)
+    assert [entry.version for entry in conversion.model.opset_import] == [11]
+    assert any(f"the last one, {taken}, was taken" in note for note in conversion.report.notes)
+
+
+def test_an_import_that_is_repeated_is_written_once():
+    conversion = converted(file(RELU, ("", 7), ("", 7)), 11)
+    assert [(entry.domain, entry.version) for entry in conversion.model.opset_import] == [("", 11)]
+    assert not any("imports" in note for note in conversion.report.notes)
+
+
+@pytest.mark.parametrize("spelling", ["", "ai.onnx"])
+def test_nodes_may_spell_out_the_default_domain(spelling):
+    node = helper.make_node("Relu", ["x"], ["y"], domain="ai.onnx")
+    conversion = converted(file([node], (spelling, 7)), 11)
+    assert [one.domain for one in conversion.model.graph.node] == [""]
+    assert any("'ai.onnx'" in note for note in conversion.report.notes)
+
+
+def test_nodes_in_subgraphs_may_spell_out_the_default_domain():
+    inner = helper.make_node("Relu", ["x"], ["z"], domain="ai.onnx")
+    branch = helper.make_graph([inner], "b", [], [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["N", 4])])
+    condition = helper.make_node("Constant", [], ["c"], value=helper.make_tensor("v", TensorProto.BOOL, [], [True]))
+    choice = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)
+    conversion = converted(file([condition, choice], ("", 11)), 13)
+    (node,) = (attribute.g.node[0] for attribute in conversion.model.graph.node[1].attribute[:1])
+    assert node.domain == ""
+
+
+@pytest.mark.parametrize("to", [8, 5, 9, 11, 28])
+def test_constants_before_9_may_hold_integers(to):
+    conversion = converted(file(RESHAPE, ("", 7)), to)
+    onnx.checker.check_model(conversion.model, full_check=True)
+    assert "Constant gives no int64 at opset 7; it was taken for that of 9" in conversion.report.notes
+
+
+def test_constants_that_are_what_their_opset_gives_are_not_noted():
+    nodes = [helper.make_node("Constant", [], ["c"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [2.0]))]
+    conversion = converted(file([*nodes, helper.make_node("Add", ["x", "c"], ["y"])], ("", 7)), 13)
+    assert conversion.report.notes == ()
+
+
+def test_the_evaluator_takes_integers_in_old_constants_only_where_not_strict():
+    model, inputs = (
+        file(RESHAPE, ("", 7)),
+        {"x": onnx.numpy_helper.to_array(helper.make_tensor("x", 1, [1, 4], [0.0] * 4))},
+    )
+    assert Evaluator(model, strict=False).run(inputs)["y"].shape == (2, 2)
+    with pytest.raises(Exception, match="this version has"):
+        Evaluator(model).run(inputs)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Softmax", ["x"], ["y"], axis=-1),
+        helper.make_node("Concat", ["x", "x"], ["y"], axis=-1),
+        helper.make_node("ReduceSum", ["x"], ["y"], axes=[-1]),
+        helper.make_node("ArgMax", ["x"], ["a"], axis=-1),
+        helper.make_node("Flatten", ["x"], ["y"], axis=-1),
+    ],
+    ids=lambda node: node.op_type,
+)
+@pytest.mark.parametrize("to", [11, 13, 28])
+def test_axes_before_11_may_be_negative(node, to):
+    nodes = [node] if "y" in node.output else [node, helper.make_node("Relu", ["x"], ["y"])]
+    converted(file(nodes, ("", 9)), to)
+
+
+def test_a_model_without_any_import_is_turned_down_as_runtimes_do():
+    with pytest.raises(ModelFileError, match="imports no opset"):
+        convert(file(RELU), to=11)
+
+
+def test_an_operator_of_a_domain_that_is_not_imported_is_turned_down():
+    with pytest.raises(ModelFileError, match=r"ai\.onnx, which is not imported"):
+        convert(file(RELU, ("ai.onnx.ml", 1)), to=11)
