@@ -5,17 +5,22 @@ A body is written for an opset of its own, from which the walk takes the emitted
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from converter import history
-from converter.facts import imported_opsets
+from converter.facts import Array, imported_opsets, referenced_names
 from converter.inlining import rename
 from converter.refusal import Why
 from converter.rule import Rule
 from converter.site import Site
+from converter.trace import subgraphs
+
+_MOST_ELEMENTS = 64
+"""Of larger values that are known, the nodes that compute them stay."""
 
 
 def function_body(*, ulps: int = 0, because: str = "") -> Rule:
@@ -52,19 +57,47 @@ def expand(site: Site) -> None:
 
 
 def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, AttributeProto]) -> None:
+    """Emit the body's nodes, but for small values that are known: bodies count sizes, which are often static."""
     names = {"": ""}
     for position, formal in enumerate(function.input):
         names[formal] = site.input(position)
     opsets = imported_opsets(function.opset_import)
+    known: dict[str, Array] = {}
+
+    def settle(formals: Iterable[str]) -> None:
+        for formal in formals:
+            if formal in known:
+                names[formal] = site.constant(known.pop(formal), formal)
+
     for body_node in function.node:
         node = NodeProto()
         node.CopyFrom(body_node)
         _bind_attributes(site, node, attributes)
+        for _, graph in subgraphs(body_node):
+            settle(referenced_names(graph))
         rename([node], names, site.fresh_name)
         node.name = ""
         site.emit(node, opsets[history.canonical_domain(node.domain)])
+        value = _small_value(site, node)
+        if value is not None:
+            site.emitted.pop()
+            known[body_node.output[0]] = value
+            continue
+        settle(body_node.input)
+        node.input[:] = [names.get(formal, formal) for formal in body_node.input]
+    settle(function.output)
     # An output that the node does not ask for is one that a body made for it may leave out.
     site.replace(*(names.get(output) for output in function.output[: len(site.node.output)]))
+
+
+def _small_value(site: Site, node: NodeProto) -> Array | None:
+    """The value of a node's only output, where it is known and small."""
+    if len(node.output) != 1:
+        return None
+    shape = site.known_shape(node.output[0])
+    if shape is None or math.prod(shape) > _MOST_ELEMENTS:
+        return None
+    return site.constant_value(node.output[0])
 
 
 def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, AttributeProto]) -> None:

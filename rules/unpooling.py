@@ -21,8 +21,8 @@ def values_are_scattered(site: Site) -> None:
     unpooled = op.Reshape(op.ScatterElements(zeros, indices, values), shape)
     if site.input(2):
         begin = site.constant_int64([0] * rank, "begin")
-        rest = op.Concat(begin, op.Sub(site.input(2), shape), axis=0)
-        unpooled = op.Pad(unpooled, site.folded(lambda: str(op.Identity(rest)), "pads"))
+        pads = site.folded(lambda: str(op.Concat(begin, op.Sub(site.input(2), shape), axis=0)), "pads")
+        unpooled = op.Pad(unpooled, pads)
     site.replace(unpooled)
 
 

@@ -66,6 +66,16 @@ def test_windows_masks_and_padding_are_written_out(to):
     assert all(node.op_type != "Attention" for node in result.graph.node)
 
 
+@pytest.mark.parametrize(("sizes", "is_counted"), [("1, 2, 3, 4", False), ("B, H, S, D", True)])
+def test_sizes_are_counted_at_run_time_only_where_they_are_not_known(sizes, is_counted):
+    result = check_converts(
+        f'<ir_version: 12, opset_import: ["": 23]> g (float[{sizes}] q, float[{sizes}] k, float[{sizes}] v) '
+        f"=> (float[{sizes}] y) {{ y = Attention <is_causal = 1> (q, k, v) }}",
+        22,
+    )
+    assert any(node.op_type == "Shape" for node in result.graph.node) == is_counted
+
+
 def test_rotary_embedding_becomes_its_function_body():
     check_converts(
         '<ir_version: 10, opset_import: ["": 23]> g (float[1, 2, 3, 4] x, float[6, 2] c, float[6, 2] s, int64[1, 3] p) '
