@@ -198,6 +198,41 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
+def page(ours: list[Result], peers: list[Result]) -> str:
+    """docs/corpus.md: the tables of both converters, and what our refusals cost, most costly first."""
+    reasons: dict[tuple[str, str], list[Result]] = {}
+    for one in ours:
+        if one.outcome == "refused" and one.interface_exists:
+            reasons.setdefault((one.direction, one.detail.split("] ")[0] + "]"), []).append(one)
+    lines = [
+        "# ONNX's own tests at other opsets",
+        "",
+        f"Written by `python -m benchmarks.corpus --markdown`, with onnx {onnx.__version__}. The last column is the share",
+        "of the correct among conversions to opset 7 and later whose interface types exist there.",
+        "",
+        "```",
+        "opsetlift",
+        table(ours),
+        "",
+        "onnx.version_converter",
+        table(peers),
+        "```",
+        "",
+        "## What refusals cost",
+        "",
+        "Conversions refused although the types of inputs and outputs exist at the target, by the cell that stopped",
+        "them; the number behind the slash counts targets from 7 on only.",
+        "",
+        "| conversions | direction | cell | example |",
+        "|---|---|---|---|",
+    ]
+    for (direction, cell), refused in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        late = sum(one.target >= 7 for one in refused)
+        sentence = refused[0].detail.split("] ", 1)[-1].replace("|", "\\|")
+        lines.append(f"| {len(refused)} / {late} | {direction} | {cell} | {sentence} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--up", action="store_true")
@@ -205,10 +240,14 @@ def main() -> None:
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--ort", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--markdown", action="store_true", help="print the page docs/corpus.md, for both converters")
     parser.add_argument("--reasons", type=int, default=0, help="how many of the most frequent refusals to list")
     parser.add_argument("--bad", type=int, default=20, help="how many wrong, invalid or crashed cases to list")
     options = parser.parse_args()
     both = options.up == options.down
+    if options.markdown:
+        print(page(measure(only=options.only), measure(only=options.only, converter="peer")))
+        return
     for converter in ("opsetlift", "peer") if options.peer else ("opsetlift",):
         results = measure(
             up=options.up or both,
