@@ -1,5 +1,7 @@
 """Operators that had no version, as old exporters wrote them."""
 
+from types import ModuleType
+
 import onnx
 import pytest
 
@@ -7,7 +9,8 @@ from converter import convert
 from converter.evaluator import Evaluator
 from converter.experimental import experimental_operators
 from converter.refusal import Why
-from converter.rulebook import default_rule_book
+from converter.rule import Experiment, unchanged
+from converter.rulebook import RuleBook, RuleBookError, default_rule_book
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 
@@ -136,3 +139,25 @@ def test_experiments_are_proven_by_the_certificate():
     (site,) = certificate.sites
     assert site.cases > 0
     assert site.rules == ["experimental Affine: multiplied and added"]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "message"),
+    [
+        (Experiment("Relu", lowered=unchanged), "Relu was no experiment"),
+        (Experiment("Affine", until=9, lowered=unchanged), "until opset 9"),
+    ],
+)
+def test_what_was_no_experiment_cannot_be_declared(experiment, message):
+    module = ModuleType("third_party")
+    module.EXPERIMENTS = [experiment]
+    with pytest.raises(RuleBookError, match=message):
+        RuleBook([module])
+
+
+def test_an_experiment_is_declared_once():
+    modules = [ModuleType("one"), ModuleType("two")]
+    for module in modules:
+        module.EXPERIMENTS = [Experiment("Affine", lowered=unchanged)]
+    with pytest.raises(RuleBookError, match="declared twice"):
+        RuleBook(modules)
