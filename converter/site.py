@@ -279,8 +279,8 @@ class Site:
         if position < len(self.node.input):
             self._drop(self.node.input[position])
             del self.node.input[position]
+            self._trim()
             self._is_edited = True
-        self._trim()
 
     def _trim(self) -> None:
         while self.node.input and not self.node.input[-1]:

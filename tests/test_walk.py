@@ -308,6 +308,16 @@ def test_nodes_of_custom_domains_are_left_alone_even_with_a_familiar_name():
     assert result.graph.node[0].SerializeToString() == source.graph.node[0].SerializeToString()
 
 
+def test_a_blank_last_input_stays_where_the_rule_had_nothing_to_take_away():
+    text = """
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N] x, int64[2] pads) => (float[M] y) { y = Pad (x, pads, "") }
+    """
+    result = convert(model(text), to=13)
+    assert list(result.model.graph.node[0].input) == ["x", "pads", ""]
+    assert result.certificate.is_proven
+
+
 def test_facts_of_copied_nodes_do_not_depend_on_how_the_domain_is_spelt():
     spelt = "ai.onnx.ReduceMax"
     text = """
