@@ -42,6 +42,9 @@ def _dft(call: Call, x: Array, dft_length: Array | None, axis: int) -> Array:
     length = x.shape[axis] if length is None else length
     if length < 1:
         call.fail(f"dft_length must be positive, not {length}")
+    if not signal.shape[axis]:
+        # Padded here, since numpy's irfft leaves uninitialized what it computes of nothing.
+        signal = numpy.zeros([1 if place == axis else dim for place, dim in enumerate(signal.shape)], signal.dtype)
     if onesided and inverse:
         return as_dtype(numpy.fft.irfft(signal, length, axis)[..., None], x.dtype)
     if onesided:
@@ -80,6 +83,8 @@ def _complex(call: Call, x: Array) -> Array:
     if x.shape[-1] not in (1, 2):
         call.fail(f"the last dimension must be 1 (real) or 2 (complex), not {x.shape[-1]}")
     wide = numpy.ascontiguousarray(widened(x))
+    if not numpy.isfinite(wide).all():
+        call.fail_if_strict("which results of a transform of infinities are NaN depends on the algorithm")
     if x.shape[-1] == 1:
         return wide[..., 0]
     return wide.view(numpy.result_type(wide.dtype, numpy.complex64))[..., 0]
