@@ -237,8 +237,8 @@ def weights_are_known(site: Site) -> None:
     if known is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            "the bands' edges are powers that are rounded down to whole bins; below opset 17 other operators give them, "
-            "and their last digits decide which bin an edge falls into. Constant inputs would do",
+            "the bands' edges are powers, rounded down to whole bins; below opset 17 other operators give them, whose "
+            "last digits decide which bin an edge falls into. Constant inputs would do",
         )
     site.replace(site.constant(known, "weights"))
 
