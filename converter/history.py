@@ -152,6 +152,11 @@ class Definition:
         return bool(self._untyped_schema.has_type_and_shape_inference_function)
 
     @property
+    def infers_through_body(self) -> bool:
+        """Whether onnx infers the outputs' types from the function body."""
+        return bool(self._untyped_schema.has_function) and not self.infers_types
+
+    @property
     def needs_context_for_body(self) -> bool:
         """Whether the function body depends on the node and on its inputs' types."""
         schema = self._untyped_schema

@@ -279,6 +279,10 @@ class TestChecking:
         with pytest.raises(ModelFileError, match=r"^the conversion went wrong, please report it: "):
             check_model(result, original=minimum_model(opset=13))
 
+    def test_a_default_that_a_function_body_reads_is_known_to_the_checker(self) -> None:
+        node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+        check_model(model_of([node], opset=13))
+
     def test_weights_are_not_looked_at(self, tmp_path: Path) -> None:
         model = weighted_model()
         model.graph.initializer[0].dims[:] = [2, 3000]

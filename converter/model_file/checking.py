@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import onnx
 import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError
-from onnx import ModelProto, TensorProto
+from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 
 from converter.dtypes import dtype_name
+from converter.facts import imported_opsets
+from converter.history import canonical_domain, definition
 from converter.model_file.errors import ModelFileError, one_line
 from converter.model_file.external_data import ExternalData
 from converter.model_file.tensors import is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
+from converter.trace import subgraphs
 
 LARGEST_KEPT_TENSOR = 4096
 """Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
@@ -45,6 +49,8 @@ def check_model(
 def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
     copied = without_weights(model, base_dir)
     incomplete = _complete_interface(copied)
+    for container in (copied.graph, *copied.functions):
+        _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
     try:
         onnx.checker.check_model(copied, full_check=not incomplete)
         if incomplete:
@@ -88,6 +94,19 @@ def _complete_interface(model: ModelProto) -> bool:
     for value in missing:
         value.type.tensor_type.shape.SetInParent()
     return bool(missing)
+
+
+def _spell_out_defaults(container: GraphProto | FunctionProto, opsets: Mapping[str, int]) -> None:
+    """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
+    for node in container.node:
+        for _, graph in subgraphs(node):
+            _spell_out_defaults(graph, opsets)
+        domain = canonical_domain(node.domain)
+        found = definition(domain, node.op_type, opsets.get(domain, 0))
+        if found is not None and found.infers_through_body:
+            given = {attribute.name for attribute in node.attribute}
+            defaults = (one.default_value for one in found.schema.attributes.values())
+            node.attribute.extend(value for value in defaults if value.name and value.name not in given)
 
 
 def _sentence(error: Exception) -> str:

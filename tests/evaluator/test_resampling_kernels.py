@@ -245,6 +245,10 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
         node("AffineGrid", 20, floats([[1, 0], [0, 1]]), ints(1, 1, 2, 2)),
         "size asks for [1, 2, 3]",
     ),
+    "AffineGrid of a negative size": (
+        node("AffineGrid", 20, floats([[1, 0, 0], [0, 1, 0]]), ints(1, 1, 2, -2)),
+        "cannot be negative",
+    ),
     "RoiAlign of an image that is not there": (
         node("RoiAlign", 16, IMAGE, floats([0, 0, 1, 1]), ints(1)),
         "not in [0, 0]",

@@ -153,6 +153,8 @@ def affine_grid(call: Call, theta: Array, size: Array) -> Array:
     rank = len(dimensions) - 2
     if rank not in (2, 3):
         call.fail(f"size has {len(dimensions)} values; it is (N, C, H, W) or (N, C, D, H, W)")
+    if min(dimensions) < 0:
+        call.fail(f"size is {dimensions}; a dimension cannot be negative")
     if theta.shape != (dimensions[0], rank, rank + 1):
         call.fail(f"theta has the shape {list(theta.shape)}; size asks for {[dimensions[0], rank, rank + 1]}")
     precision = float_precision(theta)
