@@ -281,7 +281,10 @@ class TestChecking:
 
     def test_a_default_that_a_function_body_reads_is_known_to_the_checker(self) -> None:
         node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
-        check_model(model_of([node], opset=13))
+        model = model_of([node], opset=13)
+        for value in (*model.graph.input, *model.graph.output):
+            value.CopyFrom(helper.make_tensor_value_info(value.name, TensorProto.FLOAT, [1, 2, 3, 4]))
+        check_model(model)
 
     def test_weights_are_not_looked_at(self, tmp_path: Path) -> None:
         model = weighted_model()
