@@ -1,8 +1,9 @@
-"""Attention and what goes with it."""
+"""Attention across its versions."""
 
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from converter.refusal import Why
+from tests.conversion import check_converts, check_refusal, check_rewrite
 
 PLAIN = "float[1, 2, 3, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v"
 
@@ -76,9 +77,57 @@ def test_sizes_are_counted_at_run_time_only_where_they_are_not_known(sizes, is_c
     assert any(node.op_type == "Shape" for node in result.graph.node) == is_counted
 
 
-def test_rotary_embedding_becomes_its_function_body():
+DYNAMIC = {
+    "plain": ("float[B, H, S, D] q, float[B, H, T, D] k, float[B, H, T, E] v", "B, H, S, E", "(q, k, v)"),
+    "grouped": ("float[B, 4, S, 8] q, float[B, 2, T, 8] k, float[B, 2, T, 8] v", "B, 4, S, 8", "(q, k, v)"),
+    "packed": (
+        "float[B, S, 32] q, float[B, T, 16] k, float[B, T, 16] v",
+        "B, S, 32",
+        "<q_num_heads = 4, kv_num_heads = 2> (q, k, v)",
+    ),
+    "masked": (
+        "float[B, 4, S, 8] q, float[B, 4, T, 8] k, float[B, 4, T, 8] v, float[B, 1, S, T] m",
+        "B, 4, S, 8",
+        "<softcap = 2.0> (q, k, v, m)",
+    ),
+    "cached": (
+        "float[B, 2, S, 4] q, float[B, 2, T, 4] k, float[B, 2, T, 4] v, float[B, 2, P, 4] x, float[B, 2, P, 4] z",
+        "B, 2, S, 4",
+        '(q, k, v, "", x, z)',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DYNAMIC)
+@pytest.mark.parametrize("is_causal", [0, 1])
+@pytest.mark.parametrize("to", [22, 9])
+def test_no_size_of_the_run_is_presumed_not_even_that_it_is_not_0(case, is_causal, to):
+    inputs, shape, call = DYNAMIC[case]
+    attributes, _, names = call.rpartition("(")
+    attributes = f"<{attributes.strip(' <>') + ', ' if attributes.strip() else ''}is_causal = {is_causal}>"
     check_converts(
-        '<ir_version: 10, opset_import: ["": 23]> g (float[1, 2, 3, 4] x, float[6, 2] c, float[6, 2] s, int64[1, 3] p) '
-        "=> (float[1, 2, 3, 4] y) { y = RotaryEmbedding (x, c, s, p) }",
-        13,
+        f'<ir_version: 12, opset_import: ["": 23]> g ({inputs}) => (float[{shape}] y) '
+        f"{{ y = Attention {attributes} ({names} }}",
+        to,
+    )
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
+@pytest.mark.parametrize("precision", [1, 10, 11])
+def test_the_products_are_shown_as_far_as_they_are_asked_for(mode, precision):
+    check_converts(
+        f'<ir_version: 12, opset_import: ["": 23]> g ({PLAIN}, bool[3, 5] m) '
+        "=> (float[1, 2, 3, 4] y, float[1, 2, 3, 5] shown) { y, , , shown = Attention "
+        f"<qk_matmul_output_mode = {mode}, softmax_precision = {precision}, softcap = 3.0> (q, k, v, m) }}",
+        22,
+    )
+
+
+def test_an_unknown_rank_is_refused():
+    check_refusal(
+        '<ir_version: 12, opset_import: ["": 23]> g (float[] q, float[] k, float[] v) => (float[] y) '
+        "{ y = Attention (q, k, v) }",
+        22,
+        Why.RANK_UNKNOWN,
+        "packed",
     )

@@ -37,3 +37,12 @@ def test_losses_of_narrow_floats_are_computed_in_float():
         "{ y = NegativeLogLikelihoodLoss (x, t) }",
         21,
     )
+
+
+@pytest.mark.parametrize("operator", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_losses_of_unknown_sizes_are_written_out_below_12(operator):
+    check_converts(
+        '<ir_version: 8, opset_import: ["": 12]> g (float[N, C, D] x, int64[N, D] t, float[C] w) => (float[N, D] y) '
+        f'{{ y = {operator} <reduction = "none"> (x, t, w) }}',
+        11,
+    )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from converter.dtypes import numpy_dtype
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
+from converter.evaluator.kernels.softmax import shares
 
 Array = NDArray[Any]
 
@@ -177,9 +178,7 @@ def _softmax(call: Call, scores: Array) -> Array:
     if scores.shape[-1] == 0:
         return scores
     stage = widened(scores.astype(dtype, copy=False))
-    exponentials = numpy.exp(stage - stage.max(axis=-1, keepdims=True))
-    shares = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return as_dtype(as_dtype(shares, dtype), scores.dtype)
+    return as_dtype(as_dtype(shares(stage), dtype), scores.dtype)
 
 
 def _softmax_dtype(call: Call, default: numpy.dtype[Any]) -> numpy.dtype[Any]:

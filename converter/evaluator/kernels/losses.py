@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
+from converter.evaluator.kernels.softmax import logarithms_of_shares
 
 Array = NDArray[Any]
 
@@ -24,9 +25,8 @@ def softmax_cross_entropy_loss(
 ) -> tuple[Array, Array]:
     if scores.ndim < 2:
         call.fail(f"scores must have the shape (N, C, D1, ..., Dk), not {list(scores.shape)}")
-    wide = widened(scores)
-    shifted = wide - wide.max(axis=1, keepdims=True, initial=-numpy.inf)
-    log_probabilities = shifted - numpy.log(numpy.exp(shifted).sum(axis=1, keepdims=True))
+    classes_last = numpy.asarray(numpy.moveaxis(widened(scores), 1, -1), order="C")
+    log_probabilities = numpy.moveaxis(logarithms_of_shares(classes_last), -1, 1)
     loss = _loss(call, log_probabilities, labels, weights)
     return as_dtype(loss, scores.dtype), as_dtype(log_probabilities, scores.dtype)
 
@@ -53,9 +53,10 @@ def _loss(call: Call, log_probabilities: Array, target: Array, weight: Array | N
     losses = numpy.where(ignored, log_probabilities.dtype.type(0), -picked * applied)
     if reduction == "none":
         return numpy.asarray(losses)
-    total = numpy.asarray(losses.sum())
+    total = numpy.asarray(losses.sum(dtype=numpy.float64)).astype(losses.dtype)
     if reduction == "sum":
         return total
     # "Divided by the sum of applied weights": ONNX's node tests count ignored samples as 0 also without weights, where
     # the text has a plain mean.
-    return numpy.asarray(total / numpy.where(ignored, 0, applied).sum(dtype=total.dtype))
+    counted_weights = numpy.asarray(numpy.where(ignored, 0, applied).sum(dtype=numpy.float64)).astype(total.dtype)
+    return numpy.asarray(total / counted_weights)

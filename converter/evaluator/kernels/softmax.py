@@ -38,22 +38,26 @@ def _shifted(x: Array) -> Array:
     return numpy.asarray(x - numpy.maximum.reduce(x, axis=-1, keepdims=True, initial=-numpy.inf))
 
 
+def shares(x: Array) -> Array:
+    """The softmax of the last axis."""
+    exponentials = numpy.exp(_shifted(x))
+    return numpy.asarray(exponentials / _total(exponentials))
+
+
+def logarithms_of_shares(x: Array) -> Array:
+    """The logarithm of the softmax of the last axis."""
+    shifted = _shifted(x)
+    return numpy.asarray(shifted - numpy.log(_total(numpy.exp(shifted))))
+
+
 @kernel("Softmax", since=(1, 11, 13))
 def softmax(call: Call, x: Array) -> Array:
-    def quotient(values: Array) -> Array:
-        exponentials = numpy.exp(_shifted(values))
-        return numpy.asarray(exponentials / _total(exponentials))
-
-    return _along_axis(call, x, quotient)
+    return _along_axis(call, x, shares)
 
 
 @kernel("LogSoftmax", since=(1, 11, 13))
 def log_softmax(call: Call, x: Array) -> Array:
-    def difference(values: Array) -> Array:
-        shifted = _shifted(values)
-        return numpy.asarray(shifted - numpy.log(_total(numpy.exp(shifted))))
-
-    return _along_axis(call, x, difference)
+    return _along_axis(call, x, logarithms_of_shares)
 
 
 @kernel("Hardmax", since=(1, 11, 13))
