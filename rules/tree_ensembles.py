@@ -21,6 +21,10 @@ _DOMAIN = "ai.onnx.ml"
 _MEMBER = len(BRANCHES)
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_OPERATORS = {"SOFTMAX": "Softmax", "LOGISTIC": "Sigmoid"}
+"""Transforms that are operators. They are written as such: onnxruntime numbers these two of TreeEnsemble the other way
+round."""
+
 _MOST_NODES = 1 << 20
 
 
@@ -74,10 +78,10 @@ def regressor_becomes_tree_ensemble(site: Site) -> None:
         if base and transform != "NONE":
             site.refuse(Why.NO_EQUIVALENT, f"between {aggregate} and {transform} TreeEnsemble adds no base values")
         later, base = base, []
-    if later:
+    if later or transform in _OPERATORS:
         dtype = "double"
     value = _as(site, site.input(0), dtype)
-    scores = _tree_ensemble(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
+    scores = _transformed(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
     if later:
         offsets = numpy.array([weight for _, weight in later])
         scores = site.op_in("", 13).Add(scores, site.constant(offsets, "base_values"))
@@ -113,7 +117,9 @@ def classifier_becomes_tree_ensemble(site: Site) -> None:
         sums = _Scores(trees, base, len(labels))
         scores = _tree_ensemble(site, value, sums, "NONE", "double")
         top = site.op_in("", 13).ArgMax(scores, axis=1, keepdims=0)
-        if transform != "NONE":
+        if transform in _OPERATORS:
+            scores = _by_operator(site, scores, transform)
+        elif transform != "NONE":
             scores = _tree_ensemble(site, value, sums, transform, "double")
     labelled = site.op_in("", 10).Gather(site.constant(labels, "labels"), top, axis=0)
     site.replace(labelled, _as(site, scores, "float"))
@@ -127,9 +133,11 @@ def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str,
     threshold = site.scalar(0.5 if is_probability else 0, "double", "threshold")
     is_positive = op.Greater(op.Squeeze(positive, site.constant_int64([1])), threshold)
     top = op.Cast(is_positive, to="int64")
-    if transform == "NONE":
-        one = site.scalar(1, "double", "one")
-        return top, op.Concat(op.Sub(one, positive) if is_probability else op.Neg(positive), positive, axis=1)
+    if transform == "NONE" and is_probability:
+        return top, op.Concat(op.Sub(site.scalar(1, "double", "one"), positive), positive, axis=1)
+    if transform == "NONE" or transform in _OPERATORS:
+        scores = op.Concat(op.Neg(positive), positive, axis=1)
+        return top, scores if transform == "NONE" else _by_operator(site, scores, transform)
     trees = [{name: _with_both_scores(node) for name, node in tree.items()} for tree in sums.trees]
     base = [vote for _, weight in sums.base for vote in ((1, weight), (0, -weight))]
     if is_probability and transform == "PROBIT":
@@ -159,6 +167,18 @@ def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
 
 def _as(site: Site, value: str, dtype: str) -> str:
     return value if site.dtype(value) == dtype else str(site.op_in("", 13).Cast(value, to=dtype))
+
+
+def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
+    if transform not in _OPERATORS:
+        return _tree_ensemble(site, value, scores, transform, dtype)
+    return _by_operator(site, _tree_ensemble(site, value, scores, "NONE", dtype), transform)
+
+
+def _by_operator(site: Site, scores: str, transform: str) -> str:
+    site.rounds(1, f"{transform} is computed by an operator of its own, in double")
+    op, attributes = site.op_in("", 13), {"axis": 1} if transform == "SOFTMAX" else {}
+    return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
 
 
 def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:

@@ -192,3 +192,19 @@ def test_regressors_come_back_as_they_went():
     (node,), (original,) = back.graph.node, model.graph.node
     assert node.op_type == original.op_type
     assert len(node.attribute) >= len(original.attribute)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+def test_onnxruntime_computes_the_same_before_and_after(transform):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = ensemble(
+        "TreeEnsembleClassifier", 3, "float", (("y", "int64"), ("z", "float")), post_transform=transform,
+        classlabels_int64s=[7, -2, 5], **NODES, **votes("class", [0, 1, 2]),
+    )  # fmt: skip
+    x = numpy.array([[0, 0], [1, 1], [0.5, -1], [numpy.nan, 2], [2, numpy.nan]], numpy.float32)
+    before, after = (
+        onnxruntime.InferenceSession(one.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+        for one in (model, convert(model, to={DOMAIN: 5}).model)
+    )
+    numpy.testing.assert_array_equal(after[0], before[0])
+    numpy.testing.assert_allclose(after[1], before[1], rtol=1e-6)
