@@ -268,14 +268,14 @@ class ScopeWalk:
     def _bring_home(self, site: Site, crossings: Crossings) -> list[NodeProto]:
         """Take what a rule emitted to the target, dressed with the original's name and metadata."""
         before = site.node
-        outputs = set(before.output)
+        main_output = next(filter(None, before.output), "")
         nodes: list[NodeProto] = []
         for node, opset in site.emitted:
             if opset == AT_TARGET:
                 nodes.append(node)
                 continue
             if node is not before:
-                self._dress(node, before, is_heir=site.is_replaced and not outputs.isdisjoint(node.output))
+                self._dress(node, before, is_heir=site.is_replaced and main_output in node.output)
                 self._check_emitted(node, opset, site)
             route = self._route_from(node, opset)
             replaced = self.cross(node, route, crossings) if route is not None else None

@@ -72,35 +72,53 @@ def _table(site: Site, values: list[int], dtype: str) -> str:
 def complement_is_a_difference(site: Site) -> None:
     """All bits less those that are set."""
     dtype = site.dtype(0)
-    ones = -1 if dtype in _SIGNED else _modulus(dtype) - 1
-    site.replace(site.op.Sub(site.scalar(ones, dtype, "ones"), site.input(0)))
+    op, carrier = site.op_at(14), _carrier(dtype)
+    ones = site.scalar(-1 if _width(dtype) == 64 else _modulus(dtype) - 1, carrier, "ones")
+    site.replace(_as(op, op.Sub(ones, _number(op, site.input(0), dtype)), carrier, dtype))
 
 
 def bits_are_taken_apart(site: Site) -> None:
     """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
     op, dtype = site.op_at(14), site.dtype(0)
-    first, second = site.inputs
-    common = _common_bits(site, op, first, second, dtype)
-    if site.node.op_type == "BitwiseAnd":
-        site.replace(common)
-        return
-    rest = common if site.node.op_type == "BitwiseOr" else op.Add(common, common)
-    site.replace(op.Sub(op.Add(first, second), rest))
+    carrier = _carrier(dtype)
+    first, second = (_number(op, value, dtype) for value in site.inputs)
+    result = common = _common_bits(site, op, first, second, dtype)
+    if site.node.op_type != "BitwiseAnd":
+        rest = common if site.node.op_type == "BitwiseOr" else op.Add(common, common)
+        result = op.Sub(op.Add(first, second), rest)
+    site.replace(_as(op, result, carrier, dtype))
+
+
+def _carrier(dtype: str) -> str:
+    """Where the bits are computed: in a dtype that runtimes calculate in, be there others that could hold them."""
+    return "int32" if _width(dtype) < 32 else "int64"
+
+
+def _number(op: Operators, value: str, dtype: str) -> str:
+    """The number that the bits are, in the carrier; of 64 bits the first is the sign."""
+    unsigned = "u" + dtype.removeprefix("u")
+    return value if dtype == "int64" else _as(op, _as(op, value, dtype, unsigned), unsigned, _carrier(dtype))
+
+
+def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
+    return value if dtype == wanted else str(op.Cast(value, to=wanted))
 
 
 def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
-    """Computed in a dtype that holds the unsigned numbers: int32, int64 or uint64."""
-    width, unsigned = _width(dtype), "u" + dtype.removeprefix("u")
-    carrier = "int32" if width < 32 else "int64" if width == 32 else "uint64"
+    carrier = _carrier(dtype)
+    has_sign = _width(dtype) == 64
+    width = _width(dtype) - has_sign
     powers = site.constant(numpy.array([1 << position for position in range(width)], numpy_dtype(carrier)), "powers")
     two = site.scalar(2, carrier, "two")
-    bits = []
+    bits, signs = [], []
     for value in (first, second):
-        value = op.Cast(value, to=unsigned) if dtype in _SIGNED else value
-        value = op.Cast(value, to=carrier) if carrier != unsigned else value
+        if has_sign:
+            least = site.scalar(-(2**63), carrier, "least")
+            signs.append(op.Cast(op.Less(value, site.zero(carrier)), to=carrier))
+            value = op.Sub(value, op.Mul(signs[-1], least))
         bits.append(op.Mod(op.Div(op.Unsqueeze(value, site.constant_int64([-1])), powers), two))
     common = op.ReduceSum(op.Mul(op.Mul(*bits), powers), site.constant_int64([-1]), keepdims=0)
-    return str(op.Cast(common, to=dtype)) if carrier != dtype else common
+    return str(op.Add(common, op.Mul(op.Mul(*signs), least)) if has_sign else common)
 
 
 _TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"

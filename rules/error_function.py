@@ -44,9 +44,11 @@ def error_function_is_summed_up(site: Site) -> None:
         site.replace(_of_integers(site, dtype))
         return
     site.rounds(1, "a series in double, summed up beyond the digits of the result's dtype")
-    value = op.Cast(site.input(0), to="double")
-    value = op.Min(value, site.scalar(_ROUNDS_TO_1, "double", "limit"))
-    value = op.Max(value, site.scalar(-_ROUNDS_TO_1, "double", "limit"))
+    # Limited in float: not every runtime has Min and Max for doubles.
+    value = site.input(0) if dtype == "float" else op.Cast(site.input(0), to="float")
+    value = op.Min(value, site.scalar(_ROUNDS_TO_1, "float", "limit"))
+    value = op.Max(value, site.scalar(-_ROUNDS_TO_1, "float", "limit"))
+    value = op.Cast(value, to="double")
     square = op.Mul(value, value)
     total = site.scalar(_coefficient(_TERMS - 1), "double", "coefficient")
     for term in reversed(range(_TERMS - 1)):

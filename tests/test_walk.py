@@ -318,6 +318,18 @@ def test_a_blank_last_input_stays_where_the_rule_had_nothing_to_take_away():
     assert result.certificate.is_proven
 
 
+def test_of_the_nodes_that_compute_several_outputs_one_takes_over_the_name():
+    text = """
+        <ir_version: 6, opset_import: ["": 11]>
+        g (float[2, 6] x) => (float[2, 3] least, int64[2, 3] places) <int64[1] k = {3}> {
+            [smallest] least, places = TopK <largest = 0> (x, k)
+        }
+    """
+    names = [node.name for node in lifted(text, 10).graph.node]
+    assert len(set(names)) == len(names) > 2
+    assert names.count("smallest") == 1
+
+
 def test_facts_of_copied_nodes_do_not_depend_on_how_the_domain_is_spelt():
     spelt = "ai.onnx.ReduceMax"
     text = """

@@ -1,5 +1,7 @@
 """Shifts and bitwise operators across their versions and below their births."""
 
+import numpy
+import onnx
 import pytest
 
 from tests.conversion import check_converts, check_rewrite
@@ -64,10 +66,23 @@ def test_bits_are_taken_apart_below_18(operator, dtype, to):
     )
 
 
-@pytest.mark.parametrize(("dtype", "ones"), [("int16", -1), ("uint8", 255), ("int64", -1), ("uint64", 2**64 - 1)])
-def test_the_complement_is_what_all_bits_exceed_by_below_18(dtype, ones):
-    check_rewrite(
+@pytest.mark.parametrize(
+    ("dtype", "ones"), [("int16", 2**16 - 1), ("uint8", 255), ("int32", 2**32 - 1), ("uint64", -1)]
+)
+def test_the_complement_is_what_all_bits_exceed_by_below_18_in_a_dtype_that_runtimes_calculate_in(dtype, ones):
+    after = check_converts(
         f'<ir_version: 8, opset_import: ["": 18]> g ({dtype}[3] x) => ({dtype}[3] y) {{ y = BitwiseNot (x) }}',
-        f'<ir_version: 8, opset_import: ["": 17]> g ({dtype}[3] x) => ({dtype}[3] y) <{dtype} y_ones = {{{ones}}}> '
+        17,
+        exact=True,
+    )
+    (constant,) = map(onnx.numpy_helper.to_array, after.graph.initializer)
+    assert constant.dtype in (numpy.int32, numpy.int64)
+    assert constant == ones
+
+
+def test_the_complement_of_int64_is_one_difference_below_18():
+    check_rewrite(
+        '<ir_version: 8, opset_import: ["": 18]> g (int64[3] x) => (int64[3] y) { y = BitwiseNot (x) }',
+        '<ir_version: 8, opset_import: ["": 17]> g (int64[3] x) => (int64[3] y) <int64 y_ones = {-1}> '
         "{ y = Sub (y_ones, x) }",
     )
