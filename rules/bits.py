@@ -6,6 +6,9 @@ BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot 18: born
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 import numpy
 
 from converter.dtypes import numpy_dtype
@@ -43,45 +46,60 @@ def signed_integers_shift_as_unsigned(site: Site) -> None:
 
 
 def shift_is_a_product_or_quotient(site: Site) -> None:
-    """With a power of two, looked up in a table; an amount beyond the width leaves nothing."""
+    """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
     dtype = site.dtype(0)
-    op = site.op_at(14)
-    is_left = site.attribute("direction") == "LEFT"
-    width = _width(dtype)
-    # The last entry is for all amounts beyond the width: a factor of 0, or a quotient of 0 by the greatest divisor.
+    op, carrier, width = site.op_at(14), _carrier(dtype), _width(dtype)
+    value = _number(site, op, site.input(0), dtype)
+    place = site.folded(lambda: _place(site, op, dtype), "place")
+
+    def looked_up(*values: int) -> str:
+        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(carrier)), "powers")
+        return site.folded(lambda: str(op.Gather(table, place)), "power")
+
     powers = [1 << position for position in range(width)]
-    amounts = site.constant_value(1)
-    if amounts is not None and (is_left or bool((amounts < width).all())):
-        known = numpy.array([*powers, 0], numpy_dtype(dtype))[numpy.minimum(amounts, width).astype(numpy.int64)]
-        power = site.constant(known.reshape(amounts.shape), "power")
-        site.replace(op.Mul(site.input(0), power) if is_left else op.Div(site.input(0), power))
+    if site.attribute("direction") == "LEFT":
+        site.replace(_as(op, op.Mul(value, looked_up(*powers, 0)), carrier, dtype))
         return
-    index = op.Cast(op.Min(site.input(1), site.scalar(width, dtype, "width")), to="int64")
-    power = op.Gather(_table(site, [*powers, 0 if is_left else 1], dtype), index)
-    if is_left:
-        site.replace(op.Mul(site.input(0), power))
+    if width < 64:
+        shifted = op.Div(value, looked_up(*powers, 1))
+        places = site.constant_value(place)
+        if places is None or (places == width).any():
+            shifted = op.Mul(shifted, looked_up(*[1] * width, 0))
     else:
-        is_within = op.Gather(_table(site, [*[1] * width, 0], dtype), index)
-        site.replace(op.Mul(op.Div(site.input(0), power), is_within))
+        # The sign is the first bit; what is below it is a number.
+        sign, rest = _sign_and_rest(site, op, value)
+        quotient = op.Div(rest, looked_up(*powers[:-1], 1, 1))
+        shifted = op.Mul(quotient, looked_up(*[1] * (width - 1), 0, 0))
+        shifted = op.Add(shifted, op.Mul(sign, looked_up(*reversed(powers), 0)))
+    site.replace(_as(op, shifted, carrier, dtype))
 
 
-def _table(site: Site, values: list[int], dtype: str) -> str:
-    return site.constant(numpy.array(values, numpy_dtype(dtype)), "powers")
+def _place(site: Site, op: Operators, dtype: str) -> str:
+    """The amount of a shift, or the width where it is beyond that."""
+    carrier, width = _carrier(dtype), _width(dtype)
+    amount = _number(site, op, site.input(1), dtype)
+    is_beyond = op.Less(site.scalar(width - 1, carrier, "last"), amount)
+    if width == 64:
+        is_beyond = op.Or(is_beyond, op.Less(amount, site.zero(carrier)))
+    beyond = op.Cast(is_beyond, to=carrier)
+    inside = op.Mul(amount, op.Sub(site.scalar(1, carrier, "one"), beyond))
+    return str(op.Add(inside, op.Mul(beyond, site.scalar(width, carrier, "width"))))
 
 
 def complement_is_a_difference(site: Site) -> None:
-    """All bits less those that are set."""
+    """All bits less those that are set: of a signed integer, -1 less it."""
     dtype = site.dtype(0)
     op, carrier = site.op_at(14), _carrier(dtype)
-    ones = site.scalar(-1 if _width(dtype) == 64 else _modulus(dtype) - 1, carrier, "ones")
-    site.replace(_as(op, op.Sub(ones, _number(op, site.input(0), dtype)), carrier, dtype))
+    ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
+    difference = op.Sub(site.scalar(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
+    site.replace(_as(op, difference, carrier, dtype))
 
 
 def bits_are_taken_apart(site: Site) -> None:
     """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
     op, dtype = site.op_at(14), site.dtype(0)
     carrier = _carrier(dtype)
-    first, second = (_number(op, value, dtype) for value in site.inputs)
+    first, second = (_number(site, op, value, dtype) for value in site.inputs)
     result = common = _common_bits(site, op, first, second, dtype)
     if site.node.op_type != "BitwiseAnd":
         rest = common if site.node.op_type == "BitwiseOr" else op.Add(common, common)
@@ -94,10 +112,17 @@ def _carrier(dtype: str) -> str:
     return "int32" if _width(dtype) < 32 else "int64"
 
 
-def _number(op: Operators, value: str, dtype: str) -> str:
-    """The number that the bits are, in the carrier; of 64 bits the first is the sign."""
-    unsigned = "u" + dtype.removeprefix("u")
-    return value if dtype == "int64" else _as(op, _as(op, value, dtype, unsigned), unsigned, _carrier(dtype))
+def _number(site: Site, op: Operators, value: str, dtype: str) -> str:
+    """The number that the bits are, in the carrier; of 64 bits the first is the sign.
+
+    Not by casts to an unsigned dtype and on: there are runtimes that make one of the two, from the signed one.
+    """
+    carrier = _carrier(dtype)
+    value = _as(op, value, dtype, carrier)
+    if dtype not in _SIGNED or _width(dtype) == 64:
+        return value
+    is_negative = op.Cast(op.Less(value, site.zero(carrier)), to=carrier)
+    return str(op.Add(value, op.Mul(is_negative, site.scalar(_modulus(dtype), carrier, "modulus"))))
 
 
 def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
@@ -105,20 +130,33 @@ def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
 
 
 def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
-    carrier = _carrier(dtype)
-    has_sign = _width(dtype) == 64
-    width = _width(dtype) - has_sign
-    powers = site.constant(numpy.array([1 << position for position in range(width)], numpy_dtype(carrier)), "powers")
-    two = site.scalar(2, carrier, "two")
-    bits, signs = [], []
-    for value in (first, second):
-        if has_sign:
-            least = site.scalar(-(2**63), carrier, "least")
-            signs.append(op.Cast(op.Less(value, site.zero(carrier)), to=carrier))
-            value = op.Sub(value, op.Mul(signs[-1], least))
-        bits.append(op.Mod(op.Div(op.Unsqueeze(value, site.constant_int64([-1])), powers), two))
-    common = op.ReduceSum(op.Mul(op.Mul(*bits), powers), site.constant_int64([-1]), keepdims=0)
-    return str(op.Add(common, op.Mul(op.Mul(*signs), least)) if has_sign else common)
+    """The sum of what the common bits stand for; in halves of 64 bits, for there are runtimes that sum in double."""
+    carrier, width = _carrier(dtype), _width(dtype)
+    numbers: Sequence[str] = (first, second)
+    parts = []
+    if width == 64:
+        signs, numbers = zip(*(_sign_and_rest(site, op, value) for value in numbers), strict=True)
+        parts.append(op.Mul(op.Mul(*signs), _least(site)))
+        width -= 1
+    two, last = site.scalar(2, carrier, "two"), site.constant_int64([-1])
+    columns = [op.Unsqueeze(value, last) for value in numbers]
+    for start in range(0, width, 32):
+        values = [1 << position for position in range(start, min(start + 32, width))]
+        powers = site.constant(numpy.array(values, numpy_dtype(carrier)), "powers")
+        bits = [op.Mod(op.Div(column, powers), two) for column in columns]
+        parts.append(op.ReduceSum(op.Mul(op.Mul(*bits), powers), last, keepdims=0))
+    return str(reduce(op.Add, parts))
+
+
+def _least(site: Site) -> str:
+    """The number of which only the sign is set."""
+    return site.scalar(-(2**63), "int64", "least")
+
+
+def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
+    """The first bit of 64, and the number that the others are."""
+    sign = op.Cast(op.Less(value, site.zero("int64")), to="int64")
+    return sign, op.Sub(value, op.Mul(sign, _least(site)))
 
 
 _TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"

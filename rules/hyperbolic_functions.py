@@ -107,7 +107,8 @@ def logarithm_above_1(site: Site) -> None:
 def _split(formula: Formula, value: str) -> tuple[str, str]:
     """A number as far as its square is finite, and the logarithm of the factor by which it is beyond that."""
     op = formula.op
-    bounded = op.Min(value, formula.number(math.ldexp(1, _LARGE_EXPONENT)))
+    # Not every runtime has Min for doubles where it has Max.
+    bounded = op.Neg(op.Max(op.Neg(value), formula.number(-math.ldexp(1, _LARGE_EXPONENT))))
     factor = op.Mul(value, formula.number(math.ldexp(1, -_LARGE_EXPONENT)))
     return bounded, op.Log(op.Max(factor, formula.number(1)))
 

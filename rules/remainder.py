@@ -65,7 +65,9 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
     zero = site.scalar(0.0, "double", "zero")
     rest = op.Abs(dividend)
     # An infinite divisor leaves every finite dividend alone, and so does one beyond them all.
-    bounded = op.Min(op.Abs(divisor), site.scalar(math.ldexp(1, _BEYOND), "double", "beyond"))
+    # Not every runtime has Min for doubles where it has Max.
+    beyond = site.scalar(-math.ldexp(1, _BEYOND), "double", "beyond")
+    bounded = op.Neg(op.Max(op.Neg(op.Abs(divisor)), beyond))
     for exponent in reversed(range(0, _QUOTIENT_BITS[dtype], _DIGITS)):
         step = op.Mul(bounded, site.scalar(math.ldexp(1, exponent), "double", "scale"))
         rest = op.Sub(rest, op.Mul(op.Floor(op.Div(rest, step)), step))
