@@ -19,6 +19,7 @@ _BECAUSE = "exponentials and logarithms round at each step of the formula, of wh
 
 # Beyond it 1 is nothing beside the square, and the square of it does not overflow.
 _LARGE_EXPONENT = 500
+_LARGEST_FLOAT = math.ldexp(2 - math.ldexp(1, -23), 127)
 
 
 class Formula:
@@ -37,11 +38,17 @@ class Formula:
         value = self._site.input(0)
         return value if self._narrow == "double" else self._op.Cast(value, to="double")
 
+    def plain_argument(self) -> tuple[str, str]:
+        """The argument in float where that holds it, and its dtype."""
+        if self._narrow in ("float", "double"):
+            return self._site.input(0), self._narrow
+        return self._op.Cast(self._site.input(0), to="float"), "float"
+
     def result(self, value: str) -> None:
         self._site.replace(value if self._narrow == "double" else self._op.Cast(value, to=self._narrow))
 
-    def number(self, value: float) -> str:
-        return self._site.scalar(value, "double", "number")
+    def number(self, value: float, dtype: str = "double") -> str:
+        return self._site.scalar(value, dtype, "number")
 
     def sign(self, value: str) -> str:
         """1, 0 or -1."""
@@ -86,8 +93,7 @@ def logarithm_of_the_legs(site: Site) -> None:
     """asinh |x| = log1p(|x| + x² / (1 + √(1 + x²))), with the sign of x."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
-    magnitude = op.Abs(value)
-    bounded, excess = _split(formula, magnitude)
+    bounded, excess = _split(formula, magnitude=True)
     square = op.Mul(bounded, bounded)
     hypotenuse = op.Sqrt(op.Add(square, formula.number(1)))
     legs = op.Add(bounded, op.Div(square, op.Add(hypotenuse, formula.number(1))))
@@ -98,19 +104,26 @@ def logarithm_above_1(site: Site) -> None:
     """acosh(1 + t) = log1p(t + √t √(t + 2))."""
     formula = Formula(site)
     op = formula.op
-    bounded, excess = _split(formula, formula.argument())
+    bounded, excess = _split(formula)
     above = op.Sub(bounded, formula.number(1))
     root = op.Mul(op.Sqrt(above), op.Sqrt(op.Add(above, formula.number(2))))
     formula.result(op.Add(formula.log_of_1_plus(op.Add(above, root)), excess))
 
 
-def _split(formula: Formula, value: str) -> tuple[str, str]:
-    """A number as far as its square is finite, and the logarithm of the factor by which it is beyond that."""
+def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
+    """The argument as far as its square is finite in double, and the logarithm of the factor that it is beyond.
+
+    Of floats only infinity is beyond; and not every runtime has Min and Max for doubles.
+    """
     op = formula.op
-    # Not every runtime has Min for doubles where it has Max.
-    bounded = op.Neg(op.Max(op.Neg(value), formula.number(-math.ldexp(1, _LARGE_EXPONENT))))
-    factor = op.Mul(value, formula.number(math.ldexp(1, -_LARGE_EXPONENT)))
-    return bounded, op.Log(op.Max(factor, formula.number(1)))
+    value, dtype = formula.plain_argument()
+    limit = formula.number(_LARGEST_FLOAT if dtype == "float" else math.ldexp(1, _LARGE_EXPONENT), dtype)
+    value = op.Abs(value) if magnitude else value
+    bounded = op.Min(value, limit)
+    factor = op.Max(op.Div(value, limit), formula.number(1, dtype))
+    if dtype == "float":
+        bounded, factor = op.Cast(bounded, to="double"), op.Cast(factor, to="double")
+    return bounded, op.Log(factor)
 
 
 def half_the_difference_of_logarithms(site: Site) -> None:
