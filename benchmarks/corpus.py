@@ -1,10 +1,11 @@
 """Every test that the installed onnx carries, taken to other opsets: how many arrive, how many are wrong.
 
-    python -m benchmarks.corpus [--up] [--down] [--peer] [--ort] [--only NAME] [--reasons]
+    python -m benchmarks.corpus [--up] [--down] [--peer] [--ort] [--only NAME] [--reasons N] [--releases FOLDER]
 
 Each test's model goes from its own opset to each target, is checked in full by onnx.checker and executed on the shipped
 inputs; the outputs have to be the shipped ones. `--peer` puts onnx.version_converter through the same; `--ort` executes
-in onnxruntime as well, where that implements the opset (7 and later).
+in onnxruntime as well, where that implements the opset. `--releases` takes the tests of older onnx releases instead,
+from wheels unpacked in a folder each (pip download --no-deps --only-binary=:all: --python-version 3.6 onnx==1.5.0).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy
 import onnx
@@ -25,7 +27,7 @@ from converter.dtypes import type_string
 from converter.evaluator import EvaluationError, Evaluator
 from converter.facts import imported_opsets
 from converter.routes import operators_taking
-from tests.evaluator.cases import Case, folder_cases, node_cases
+from tests.evaluator.cases import Case, cases_of_releases, folder_cases, node_cases
 from tests.evaluator.comparison import mismatch
 
 UP_TARGETS = (7, 9, 11, 13, 15, 17, 18, 21, 23, 25, 28)
@@ -51,9 +53,10 @@ class Result:
 
 
 @cache
-def all_cases() -> tuple[Case, ...]:
+def all_cases(releases: Path | None) -> tuple[Case, ...]:
     """The node tests and the suites of files, those that have an opset of ai.onnx."""
-    return tuple(case for case in (*node_cases(), *folder_cases()) if case.opset)
+    found = cases_of_releases(releases) if releases else (*node_cases(), *folder_cases())
+    return tuple(case for case in found if case.opset)
 
 
 def interface_exists(model: onnx.ModelProto, target: int) -> bool:
@@ -100,6 +103,26 @@ def _absolute_tolerance(case: Case, expected: list) -> float:
     return max(case.atol, *(float(numpy.spacing(numpy.abs(value).max())) for value in expected))
 
 
+@cache
+def newest_opset_of_onnxruntime() -> int:
+    """The newest opset of ai.onnx that the installed onnxruntime loads without being told to try."""
+    import onnxruntime
+
+    def loads(opset: int) -> bool:
+        text = (
+            f'<ir_version: 8, opset_import: ["": {opset}]> identity (float[1] x) => (float[1] y) {{ y = Identity(x) }}'
+        )
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        try:
+            onnxruntime.InferenceSession(onnx.parser.parse_model(text).SerializeToString(), options)
+        except Exception:
+            return False
+        return True
+
+    return max(opset for opset in range(7, onnx.defs.onnx_opset_version() + 1) if loads(opset))
+
+
 def _onnxruntime_disagrees(case: Case, model: onnx.ModelProto, inputs: dict, expected: list) -> str | None:
     import onnxruntime
 
@@ -115,7 +138,7 @@ def _onnxruntime_disagrees(case: Case, model: onnx.ModelProto, inputs: dict, exp
             return None  # onnxruntime does not reproduce the original, so it cannot judge the result
     except Exception:
         return None
-    if imported_opsets(model.opset_import).get("", 1) < 7:
+    if not 7 <= imported_opsets(model.opset_import).get("", 1) <= newest_opset_of_onnxruntime():
         return None
     try:
         found = run(model)
@@ -177,20 +200,27 @@ def reproducible(case: Case) -> bool:
         return False
 
 
-def _judge_case(job: tuple[int, bool, bool, str, bool]) -> list[Result]:
-    index, up, down, converter, use_onnxruntime = job
-    case = all_cases()[index]
+def _judge_case(job: tuple[Path | None, int, bool, bool, str, bool]) -> list[Result]:
+    releases, index, up, down, converter, use_onnxruntime = job
+    case = all_cases(releases)[index]
     if not reproducible(case):
         return []
     return [judge(case, target, converter, use_onnxruntime) for target in targets(case, up, down)]
 
 
 def measure(
-    *, up: bool = True, down: bool = True, converter: str = "opsetlift", use_onnxruntime: bool = False, only: str = ""
+    *,
+    up: bool = True,
+    down: bool = True,
+    converter: str = "opsetlift",
+    use_onnxruntime: bool = False,
+    only: str = "",
+    releases: Path | None = None,
 ) -> list[Result]:
     """Every test at every target, on all cores."""
-    indices = [index for index, case in enumerate(all_cases()) if only in case.name or only == case.operator]
-    jobs = [(index, up, down, converter, use_onnxruntime) for index in indices]
+    cases = enumerate(all_cases(releases))
+    indices = [index for index, case in cases if only in case.name or only == case.operator]
+    jobs = [(releases, index, up, down, converter, use_onnxruntime) for index in indices]
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         return [result for results in pool.imap(_judge_case, jobs, chunksize=8) for result in results]
 
@@ -251,14 +281,15 @@ def main() -> None:
     parser.add_argument("--down", action="store_true")
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--ort", action="store_true")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="a part of a test's name, or an operator")
+    parser.add_argument("--releases", type=Path, help="a folder of unpacked wheels of older onnx releases")
     parser.add_argument("--markdown", action="store_true", help="print the page docs/corpus.md, for both converters")
     parser.add_argument("--reasons", type=int, default=0, help="how many of the most frequent refusals to list")
     parser.add_argument("--bad", type=int, default=20, help="how many wrong, invalid or crashed cases to list")
     options = parser.parse_args()
     both = options.up == options.down
     if options.markdown:
-        print(page(measure(only=options.only), measure(only=options.only, converter="peer")))
+        print(page(*(measure(only=options.only, converter=one) for one in ("opsetlift", "peer"))))
         return
     for converter in ("opsetlift", "peer") if options.peer else ("opsetlift",):
         results = measure(
@@ -267,6 +298,7 @@ def main() -> None:
             converter=converter,
             use_onnxruntime=options.ort,
             only=options.only,
+            releases=options.releases,
         )
         print("onnx.version_converter" if converter == "peer" else "opsetlift")
         print(table(results))
