@@ -66,6 +66,11 @@ def failure(case: Case, *, strict: bool = True) -> str | None:
     return None
 
 
+EQUAL_CLASSES = "light_squeezenet"
+"""Its logits are about 1e10, where neighbours are 1024 apart: only a BLAS that sums every column of a product in the same
+order leaves them equal to the last bit, and Softmax anything but one class."""
+
+
 def is_excepted(case: Case) -> bool:
     return case.name in {*NOT_EXECUTABLE, *ILLEGAL} or RANDOM.match(case.name) is not None
 
@@ -76,9 +81,19 @@ def test_onnx_s_expected_outputs_are_reproduced(operator: str) -> None:
     assert {case.name: wrong for case in cases if (wrong := failure(case))} == {}
 
 
-@pytest.mark.parametrize("name", light_cases())
+@pytest.mark.parametrize("name", sorted(light_cases().keys() - {EQUAL_CLASSES}))
 def test_the_outputs_of_networks_are_reproduced(name: str) -> None:
     assert failure(read_light_case(light_cases()[name])) is None
+
+
+def test_a_network_whose_classes_have_equal_weights_finds_them_equal() -> None:
+    case = read_light_case(light_cases()[EQUAL_CLASSES])
+    softmax = case.model.graph.node[-1]
+    assert softmax.op_type == "Softmax"
+    logits = Evaluator(case.model).run(case.inputs(), [softmax.input[0]])[softmax.input[0]]
+    (expected,) = case.expected()
+    assert numpy.ptp(expected) == 0
+    assert numpy.ptp(logits) <= 1e-5 * numpy.abs(logits).max()
 
 
 def test_at_most_ten_legal_cases_are_not_reproduced() -> None:
