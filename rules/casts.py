@@ -18,14 +18,16 @@ _WITH_INFINITY = frozenset(["float", "double", "float16", "bfloat16", "float8e5m
 
 
 def text_becomes_number(site: Site) -> None:
-    """Cast-1 spells the dtype ("FLOAT"); exporters that wrote the number already are understood."""
+    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote the number already is understood."""
     to = site.attribute("to")
     if isinstance(to, str):
         site.set_attribute("to", element_type(to))
 
 
 def number_becomes_text(site: Site) -> None:
-    site.set_attribute("to", TensorProto.DataType.Name(site.attribute("to")))
+    to = site.attribute("to")
+    if not isinstance(to, str):
+        site.set_attribute("to", TensorProto.DataType.Name(to))
 
 
 def saturate_goes(site: Site) -> None:
@@ -92,7 +94,7 @@ _STRINGS = "9 adds strings; what it says of numbers holds for 6, which is silent
 
 STEPS = [
     Step("Cast", 1, 6, up=text_becomes_number, down=number_becomes_text),
-    Step("Cast", 6, 9, up=unchanged, down=unchanged, because=_STRINGS),
+    Step("Cast", 6, 9, up=text_becomes_number, down=unchanged, because=_STRINGS),
     Step("Cast", 9, 13, up=unchanged, down=unchanged, because=_RANGES),
     Step("Cast", 13, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
     Step("Cast", 23, 24, up=infinities_stay_nan, down=in_turn(round_mode_goes, infinities_are_clipped)),

@@ -1,7 +1,9 @@
 """Cast and CastLike across their versions."""
 
+import onnx
 import pytest
 
+from converter import convert
 from converter.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
@@ -18,6 +20,13 @@ def test_the_dtype_becomes_text_below_6():
         '<ir_version: 3, opset_import: ["": 6]> g (bool[N] x) => (float16[N] y) { y = Cast <to = 10> (x) }',
         '<ir_version: 3, opset_import: ["": 5]> g (bool[N] x) => (float16[N] y) { y = Cast <to = "FLOAT16"> (x) }',
     )
+
+
+def test_text_that_onnx_1_1_wrote_at_6_becomes_a_number_too():
+    model = onnx.parser.parse_model(
+        '<ir_version: 3, opset_import: ["": 6]> g (float[N] x) => (double[N] y) { y = Cast <to = "DOUBLE"> (x) }'
+    )
+    assert convert(model, to=13, prove=False).model.graph.node[0].attribute[0].i == onnx.TensorProto.DOUBLE
 
 
 def test_saturate_means_nothing_without_float8():
