@@ -18,7 +18,7 @@ _WITH_INFINITY = frozenset(["float", "double", "float16", "bfloat16", "float8e5m
 
 
 def text_becomes_number(site: Site) -> None:
-    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote the number already is understood."""
+    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
     to = site.attribute("to")
     if isinstance(to, str):
         site.set_attribute("to", element_type(to))
