@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Scope = Literal["graph", "subgraph", "function"]
 
+_FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS = 4
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -63,6 +65,12 @@ class Context:
     def target(self) -> Target | None:
         """The runtime that the model is for, where one was named."""
         return self._state.target
+
+    @property
+    def has_initializers(self) -> bool:
+        """Whether the graph may hold constants that no caller overrides: no function body does, nor did graphs before
+        IR version 4. Elsewhere constants are written as Constant nodes."""
+        return self.scope != "function" and self._state.ir_version >= _FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
         """The opset of `domain` that the graph (or the function) imports; 0 where it imports none."""

@@ -1,0 +1,113 @@
+"""What passes share: finding nodes, reading what is constant, and rewriting a node in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy
+import onnx_graphsurgeon as gs
+
+from converter import history
+from converter.normalize.rewriting import Array, Context
+
+_MOST_INTEGERS = 1 << 10
+"""A longer vector is no shape, and no list of axes, either."""
+
+
+def is_operator(node: gs.Node, *operators: str) -> bool:
+    """Whether the node is one of ONNX's own `operators`, with attributes that are all given in place.
+
+    An attribute of a function's body may refer to one of the call; nothing is known of its value.
+    """
+    return (
+        node.op in operators
+        and history.canonical_domain(node.domain or "") == history.AI_ONNX
+        and not any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values())
+    )
+
+
+def nodes_of(graph: gs.Graph, *operators: str) -> Iterator[gs.Node]:
+    """The graph's nodes of `operators` as they stand at the beginning, without those taken out on the way."""
+    for node in list(graph.nodes):
+        if node.op in operators and is_operator(node, *operators) and node.outputs:
+            yield node
+
+
+def given(node: gs.Node, position: int) -> gs.Tensor | None:
+    """The input at `position`; None where it is left out."""
+    if position >= len(node.inputs) or node.inputs[position].is_empty():
+        return None
+    return node.inputs[position]
+
+
+def producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.Node | None:
+    """The node of `operators` in this very graph that computes `tensor`."""
+    if len(tensor.inputs) != 1 or context.is_outer(tensor):
+        return None
+    node = tensor.inputs[0]
+    return node if is_operator(node, *operators) else None
+
+
+def sole_producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.Node | None:
+    """`producer`, where nothing reads `tensor` but one input of one node."""
+    node = producer(tensor, context, *operators)
+    return node if node is not None and context.uses(tensor) == 1 else None
+
+
+def integers(tensor: gs.Tensor | None, context: Context) -> list[int] | None:
+    """The content of a constant scalar or vector of integers; None where it is not constant, or not that."""
+    if tensor is None:
+        return None
+    value = context.constant(tensor)
+    if value is None or value.ndim > 1 or value.dtype.kind not in "iu" or value.size > _MOST_INTEGERS:
+        return None
+    return [int(item) for item in value.reshape(-1)]
+
+
+def static_shape(tensor: gs.Tensor, context: Context) -> list[int] | None:
+    """The shape, where every dimension is a known number."""
+    shape = context.shape_of(tensor)
+    if shape is None or not all(isinstance(size, int) for size in shape):
+        return None
+    return [size for size in shape if isinstance(size, int)]
+
+
+def rank_of(tensor: gs.Tensor, context: Context) -> int | None:
+    """The number of dimensions; None where it is not known."""
+    shape = context.shape_of(tensor)
+    return None if shape is None else len(shape)
+
+
+def vector(values: Iterable[int], like: str, context: Context) -> gs.Constant:
+    """A constant int64 vector whose name starts with `like`."""
+    return new_constant(numpy.array(list(values), dtype=numpy.int64), like, context)
+
+
+def new_constant(value: Array, like: str, context: Context) -> gs.Constant:
+    """A constant whose name starts with `like`."""
+    return gs.Constant(context.fresh_name(like), value)
+
+
+def become(
+    node: gs.Node, operator: str, inputs: Sequence[gs.Tensor], attributes: Mapping[str, Any] | None = None
+) -> None:
+    """Make the node another operator on other inputs; its outputs, name and documentation stay."""
+    node.op = operator
+    node.attrs = dict(attributes or {})
+    node.inputs = list(inputs)
+
+
+def normalised_axes(axes: Sequence[int], rank: int) -> list[int] | None:
+    """The axes counted from the front; None where one is out of range or named twice."""
+    counted = [axis + rank if axis < 0 else axis for axis in axes]
+    if len(set(counted)) < len(counted) or any(not 0 <= axis < rank for axis in counted):
+        return None
+    return counted
+
+
+def axes_of(node: gs.Node, position: int, context: Context) -> list[int] | None:
+    """The axes that a node gives as its attribute, or as its input at `position`; None: absent, or not constant."""
+    if "axes" in node.attrs:
+        return list(node.attrs["axes"])
+    return integers(given(node, position), context)
