@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import onnx
 from onnx import ModelProto
 
-from converter.facts import imported_opsets
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
 from converter.ir_version import OLDEST_IR_VERSION
+from converter.scopes import imported_opsets
 from converter.targets import Target
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy
 import onnx
-from numpy.typing import NDArray
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper, shape_inference
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, shape_inference
 from onnx.defs import OpSchema
 
 from converter import history
+from converter.arrays import Array, array_of, tensor_of
 from converter.dtypes import (
     dtype_name,
     element_type,
@@ -28,9 +28,18 @@ from converter.dtypes import (
 )
 from converter.evaluator import EvaluationError, run_node
 from converter.evaluator.kernels.registry import find_body_inputs, reads_only_shapes
-from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
-
-Array = NDArray[Any]
+from converter.scopes import (
+    GRAPH_PATH,
+    FunctionKey,
+    called_function_key,
+    function_key,
+    function_path,
+    imported_opsets,
+    omitted_inputs,
+    referenced_names,
+    subgraph_path,
+    subgraphs,
+)
 
 FOLDING_LIMIT = 1 << 20
 """Constants are folded up to this many elements; shapes and axes are small, weights are not looked for."""
@@ -40,39 +49,6 @@ HINT_LIMIT = 1 << 10
 
 _MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
-
-FunctionKey = tuple[str, str, str]
-
-
-def function_key(function: FunctionProto) -> FunctionKey:
-    """What a call names: domain, name, overload."""
-    return (history.canonical_domain(function.domain), function.name, function.overload)
-
-
-def called_function_key(node: NodeProto) -> FunctionKey:
-    """The function that a node calls, if the model has one of that key."""
-    return (history.canonical_domain(node.domain), node.op_type, node.overload)
-
-
-def omitted_inputs(function: FunctionProto, call: NodeProto) -> set[str]:
-    """The inputs of a function that a call leaves out."""
-    return {name for position, name in enumerate(function.input) if not any(call.input[position : position + 1])}
-
-
-def imported_opsets(imports: Any) -> dict[str, int]:
-    """opset_import as a mapping; of several entries for one domain the last counts, as in onnxruntime."""
-    return {history.canonical_domain(entry.domain): entry.version for entry in imports}
-
-
-def tensor_of(array: Array, name: str = "") -> TensorProto:
-    """A TensorProto of an array; strings from dtype object."""
-    if array.dtype == object:
-        tensor = TensorProto(name=name, data_type=TensorProto.STRING, dims=array.shape)
-        tensor.string_data.extend(
-            item if isinstance(item, bytes) else str(item).encode("utf-8") for item in array.reshape(-1).tolist()
-        )
-        return tensor
-    return numpy_helper.from_array(numpy.ascontiguousarray(array).reshape(array.shape), name)
 
 
 def _tensor_type(elem_type: int, dims: Any = None) -> TypeProto:
@@ -165,16 +141,6 @@ def _output_sources(domain: str, operator: str, opset: int) -> tuple[int | str |
         else:
             sources.append(formal.type_str)
     return tuple(sources)
-
-
-def referenced_names(graph: GraphProto) -> Iterator[str]:
-    """Every name that a subgraph's nodes and outputs mention, its own included."""
-    for node in graph.node:
-        yield from node.input
-        for _, subgraph in subgraphs(node):
-            yield from referenced_names(subgraph)
-    for output in graph.output:
-        yield output.name
 
 
 class ModelFacts:
@@ -510,13 +476,7 @@ class ScopeFacts:
     def _read(self, tensor: TensorProto | onnx.SparseTensorProto) -> Array | None:
         if isinstance(tensor, onnx.SparseTensorProto):
             return None
-        if tensor.data_type == TensorProto.STRING:
-            text = [item.decode("utf-8", "surrogateescape") for item in tensor.string_data]
-            return numpy.array(text, dtype=object).reshape(tuple(tensor.dims))
-        try:
-            return numpy_helper.to_array(tensor, self.model.base_dir)
-        except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
-            return None
+        return array_of(tensor, self.model.base_dir)
 
     def _fold(self, name: str, node: NodeProto, imports: Mapping[str, int]) -> Array | None:
         self._constants[name] = None

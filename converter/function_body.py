@@ -12,12 +12,12 @@ from typing import NoReturn
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 from converter import history
-from converter.facts import Array, imported_opsets, referenced_names
+from converter.arrays import Array
 from converter.inlining import rename
 from converter.refusal import Why
 from converter.rule import Rule
+from converter.scopes import imported_opsets, referenced_names, subgraphs
 from converter.site import Site
-from converter.trace import subgraphs
 
 _MOST_ELEMENTS = 64
 """Of larger values that are known, the nodes that compute them stay."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from onnx.helper import make_tensor_value_info
 
+from converter.arrays import tensor_of
 from converter.evaluator.values import sparse_tensor_value
-from converter.facts import FunctionKey, called_function_key, function_key, imported_opsets, tensor_of
 from converter.history import display_domain
 from converter.inlining import rename
 from converter.ir_version import minimum_for_opsets, needs_beyond
@@ -19,7 +19,16 @@ from converter.model_file.tensors import is_external
 from converter.names import FunctionNames, Names
 from converter.notes import MovedNote, fields_missing_in, notes_of_function, take_notes
 from converter.refusal import ConversionRefused, Refusal, Why
-from converter.trace import GRAPH_PATH, ConversionTrace, function_path, subgraphs
+from converter.scopes import (
+    GRAPH_PATH,
+    FunctionKey,
+    called_function_key,
+    function_key,
+    function_path,
+    imported_opsets,
+    subgraphs,
+)
+from converter.trace import ConversionTrace
 from converter.traced_edit import Crossings, Edit, TracedEdit
 
 _LARGEST_DENSE_TENSOR = 1 << 30

@@ -17,9 +17,8 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from onnx.helper import VERSION_TABLE
 
 from converter.dtypes import dtype_name
-from converter.facts import imported_opsets
 from converter.history import AI_ONNX, AI_ONNX_ML
-from converter.trace import GRAPH_PATH, function_path
+from converter.scopes import GRAPH_PATH, function_path, imported_opsets
 
 OLDEST_IR_VERSION = 3
 """The first IR version with opset imports."""

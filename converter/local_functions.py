@@ -9,14 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
-from converter.facts import FunctionKey, called_function_key, function_key, imported_opsets
 from converter.history import AI_ONNX, display_domain
 from converter.inlining import rename
 from converter.names import Names
 from converter.refusal import Refusal, Why
+from converter.scopes import (
+    GRAPH_PATH,
+    Container,
+    FunctionKey,
+    called_function_key,
+    function_key,
+    function_path,
+    imported_opsets,
+    subgraphs,
+)
 from converter.specialise import bind
-from converter.trace import GRAPH_PATH, ConversionTrace, function_path, subgraphs
-from converter.traced_edit import Container, Crossings, TracedEdit
+from converter.trace import ConversionTrace
+from converter.traced_edit import Crossings, TracedEdit
 
 CrossingsOf = Callable[[str], Crossings]
 """The rules that were applied in the function at a path."""

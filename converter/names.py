@@ -7,7 +7,7 @@ from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto
 
-from converter.trace import subgraphs
+from converter.scopes import subgraphs
 
 _SEARCHED_NAMES = 8
 _SEARCHED_BYTES = 1 << 24

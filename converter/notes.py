@@ -10,7 +10,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
 
 _FIRST_IR_VERSION = {
     "quantization_annotation": 5,

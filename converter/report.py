@@ -9,13 +9,13 @@ from typing import Any
 
 from onnx import ModelProto
 
-from converter.facts import imported_opsets
 from converter.history import Cell, display_domain
 from converter.ir_fitting import Fitting
 from converter.notes import MovedNote
 from converter.rule import Rule
+from converter.scopes import function_path, imported_opsets
 from converter.targets import Target
-from converter.trace import ConversionTrace, function_path
+from converter.trace import ConversionTrace
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 from converter import history
+from converter.arrays import Array, tensor_of
 from converter.carriers import cast_back_attributes, exact_carrier
 from converter.dtypes import dtype_of_type, element_type, numpy_dtype, tensor_type_proto
-from converter.facts import Array, shape_of_type, tensor_of
+from converter.facts import shape_of_type
 from converter.history import Cell
 from converter.inlining import inlined
 from converter.refusal import SiteRefused, Why
@@ -25,6 +26,8 @@ from converter.refusal import SiteRefused, Why
 if TYPE_CHECKING:
     from converter.rule import Rule
     from converter.walk import ScopeWalk
+
+__all__ = ["Array", "Dims", "Operators", "Site"]
 
 Dims = list[int | str | None]
 

@@ -10,9 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
-from converter.facts import FunctionKey, called_function_key, function_key, omitted_inputs
 from converter.names import FunctionNames
-from converter.trace import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.scopes import (
+    GRAPH_PATH,
+    FunctionKey,
+    called_function_key,
+    function_key,
+    function_path,
+    omitted_inputs,
+    subgraph_path,
+    subgraphs,
+)
 
 CallSite = tuple[str, int, str]
 """The path of a scope, the position of the calling node in it, and the path of the function that it calls."""

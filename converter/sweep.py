@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto
 
 from converter import history
-from converter.facts import referenced_names
-from converter.trace import subgraphs
+from converter.scopes import referenced_names, subgraphs
 
 
 @dataclass

@@ -5,35 +5,11 @@ The walk writes it, the proof checks it: what no trace entry claims must be the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import onnx
 
 from converter.history import Cell
 from converter.rule import Rule
-
-GRAPH_PATH = "graph"
-
-
-def function_path(function: onnx.FunctionProto) -> str:
-    """The path of a function body's scope: "function:domain:name" (and ":overload")."""
-    return ":".join(filter(None, ["function", function.domain, function.name, function.overload]))
-
-
-def subgraph_path(path: str, index: int, node: onnx.NodeProto, attribute: str) -> str:
-    """The path of the scope in a node's attribute; `index` is the node's position in the original scope."""
-    return f"{path}/{index}:{node.name or node.op_type}.{attribute}"
-
-
-def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
-    """The subgraphs of a node by attribute name; those of a GRAPHS attribute are numbered ("name[0]")."""
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.name, attribute.g
-        elif attribute.type == onnx.AttributeProto.GRAPHS:
-            for number, graph in enumerate(attribute.graphs):
-                yield f"{attribute.name}[{number}]", graph
 
 
 @dataclass

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import NodeProto
 
 from converter.history import Cell
 from converter.rule import Rule
-from converter.trace import ConversionTrace, SiteTrace, subgraph_path, subgraphs
+from converter.scopes import Container, subgraph_path, subgraphs
+from converter.trace import ConversionTrace, SiteTrace
 
-Container = GraphProto | FunctionProto
 Crossings = list[tuple[Cell, Rule]]
 
 Edit = Callable[[NodeProto, Crossings], Sequence[NodeProto] | None]

@@ -18,16 +18,9 @@ from onnx import (
 )
 
 from converter import history
+from converter.arrays import Array, tensor_of
 from converter.dtypes import dtype_name, dtype_of_type, name_of_numpy_dtype, tensor_type, tensor_type_proto
-from converter.facts import (
-    Array,
-    ModelFacts,
-    ScopeFacts,
-    called_function_key,
-    imported_opsets,
-    referenced_names,
-    tensor_of,
-)
+from converter.facts import ModelFacts, ScopeFacts
 from converter.history import AI_ONNX, Cell, canonical_domain
 from converter.inlining import Inlined
 from converter.names import Names
@@ -35,9 +28,10 @@ from converter.refusal import Refusal, SiteRefused, Why
 from converter.routes import Leg, Route, Routes, lost_type_sentence
 from converter.rule import Rule
 from converter.rulebook import RuleBook
+from converter.scopes import called_function_key, imported_opsets, referenced_names, subgraphs
 from converter.site import AT_TARGET, Site
 from converter.sweep import drop_unused
-from converter.trace import ConversionTrace, SiteTrace, subgraphs
+from converter.trace import ConversionTrace, SiteTrace
 
 Crossings = list[tuple[Cell, Rule]]
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from onnx import ModelProto, OperatorSetIdProto
 
-from converter.facts import FunctionKey, ModelFacts, function_key, imported_opsets
+from converter.facts import ModelFacts
 from converter.history import canonical_domain
 from converter.ir_version import natural_ir_version
 from converter.model_file import without_weights
 from converter.names import Names
 from converter.refusal import ConversionRefused, Refusal
 from converter.rulebook import RuleBook
+from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets
 from converter.specialise import CallSite, specialisable, specialise
-from converter.trace import GRAPH_PATH, ConversionTrace, function_path
+from converter.trace import ConversionTrace
 from converter.traced_edit import Crossings
 from converter.walk import ModelWalk
 

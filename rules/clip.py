@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.facts import Array
 from converter.rule import Step, unchanged
-from converter.site import Site
+from converter.site import Array, Site
 
 _LARGEST = {"float16": 65504.0, "float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 _SIDES = (("min", -1), ("max", 1))

@@ -17,10 +17,9 @@ from onnx import TensorProto, numpy_helper
 
 from converter.carriers import cast_back_attributes, exact_carrier, holds
 from converter.dtypes import dtype_name, numpy_dtype, tensor_type
-from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
-from converter.site import Site
+from converter.site import Array, Site
 from rules.counting import LARGEST_TABLE, iota
 
 _FLOATS = ("float", "double", "float16")

@@ -12,9 +12,8 @@ from typing import Any
 import numpy
 from onnx import numpy_helper
 
-from converter.facts import Array
 from converter.refusal import Why
-from converter.site import Site
+from converter.site import Array, Site
 
 BRANCHES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _LEAF = "LEAF"

@@ -9,8 +9,7 @@ import math
 
 import numpy
 
-from converter.facts import Array
-from converter.site import Operators, Site
+from converter.site import Array, Operators, Site
 from rules.windows import Windows, padded, slice_of_tap, windows_of
 
 

@@ -13,10 +13,9 @@ import numpy
 from onnx import numpy_helper
 
 from converter.dtypes import name_of_numpy_dtype
-from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Step
-from converter.site import Site
+from converter.site import Array, Site
 
 _DOMAIN = "ai.onnx.ml"
 _NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}

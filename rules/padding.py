@@ -14,9 +14,8 @@ import numpy
 
 from converter.carriers import exact_carrier
 from converter.dtypes import tensor_type
-from converter.facts import Array
 from converter.rule import Birth, Step, unchanged, values_travel
-from converter.site import Dims, Operators, Site
+from converter.site import Array, Dims, Operators, Site
 from rules.axes import NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
 

@@ -12,8 +12,7 @@ from typing import overload
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.facts import Array
-from converter.site import Site
+from converter.site import Array, Site
 from rules.axes import gather_within
 from rules.counting import iota
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Step, unchanged, values_travel
-from converter.site import Operators, Site
+from converter.site import Array, Operators, Site
 from rules.broadcasting import FLOATING
 from rules.legacy_broadcast import broadcast_step
 

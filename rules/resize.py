@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy
 
-from converter.facts import Array
 from converter.rule import Birth, Step, unchanged
-from converter.site import Operators, Site
+from converter.site import Array, Operators, Site
 from rules.axes import counted_from_front
 from rules.interpolation import ULPS, Manner, Resampler
 from rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 import numpy
 
-from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Birth, refused_unless_constant
-from converter.site import Operators, Site
+from converter.site import Array, Operators, Site
 
 _OPAQUE = "no older operator looks into a string: they only move strings, and from 19 on compare them as a whole"
 

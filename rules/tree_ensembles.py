@@ -11,10 +11,9 @@ from itertools import pairwise
 
 import numpy
 
-from converter.facts import Array
 from converter.refusal import Why
 from converter.rule import Birth, RuleLike, Step, unchanged
-from converter.site import Site
+from converter.site import Array, Site
 from rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"

@@ -13,9 +13,8 @@ from functools import reduce
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.facts import Array
 from converter.refusal import Why
-from converter.site import Operators, Site
+from converter.site import Array, Operators, Site
 
 _LAST = 2**31 - 1
 

@@ -16,9 +16,9 @@ import pytest
 from onnx import helper
 
 from converter import ConversionRefused, convert, history
+from converter.arrays import tensor_of
 from converter.dtypes import dtype_of_type, element_type, numpy_dtype
 from converter.evaluator import Evaluator
-from converter.facts import tensor_of
 from converter.refusal import Why
 from tests.values import edge_values, same
 

@@ -9,10 +9,10 @@ from zipfile import BadZipFile
 import numpy
 from onnx import ModelProto
 
+from converter.arrays import Array
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, printable, show, show_json
 from converter.dtypes import dtype_of_type, numpy_dtype, type_string
-from converter.facts import Array
 from converter.model_file import load_model, validate_model
 from converter.prove import Outcome, WholeModelResult, prove_models
 from converter.prove.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime

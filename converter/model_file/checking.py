@@ -14,13 +14,12 @@ from google.protobuf.message import EncodeError
 from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 
 from converter.dtypes import dtype_name
-from converter.facts import imported_opsets
 from converter.history import canonical_domain, definition
 from converter.model_file.errors import ModelFileError, one_line
 from converter.model_file.external_data import ExternalData
 from converter.model_file.tensors import is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
-from converter.trace import subgraphs
+from converter.scopes import imported_opsets, subgraphs
 
 LARGEST_KEPT_TENSOR = 4096
 """Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""

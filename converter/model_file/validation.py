@@ -12,11 +12,10 @@ import onnx
 from onnx import AttributeProto
 
 from converter.dtypes import type_string
-from converter.facts import imported_opsets
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
 from converter.model_file.errors import ModelFileError
 from converter.model_file.order import explain_missing_value, find_cycle
-from converter.trace import GRAPH_PATH, function_path, subgraph_path
+from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path
 
 DEEPEST_NESTING = 30
 """Subgraphs in subgraphs; protobuf cannot write many more (100 messages, three to a subgraph, more within the last)."""

@@ -16,7 +16,7 @@ from converter.prove.scopes import (
     names_defined,
     names_read,
 )
-from converter.trace import subgraphs
+from converter.scopes import subgraphs
 
 
 def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto
 
 from converter.prove.scopes import FunctionKey, key_of_call, key_of_function
-from converter.trace import subgraphs
+from converter.scopes import subgraphs
 
 Binding = Mapping[str, AttributeProto]
 """The attributes of one call, the function's defaults filled in."""

@@ -9,15 +9,8 @@ from functools import cached_property
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from converter.history import canonical_domain, definition
-from converter.trace import (
-    GRAPH_PATH,
-    ConversionTrace,
-    ScopeTrace,
-    SiteTrace,
-    function_path,
-    subgraph_path,
-    subgraphs,
-)
+from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
 
 Container = GraphProto | FunctionProto
 FunctionKey = tuple[str, str, str]

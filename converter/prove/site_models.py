@@ -13,7 +13,7 @@ from converter.prove.battery import Input
 from converter.prove.scopes import key_of_call, key_of_function
 from converter.prove.shapes import Dims, dims_of
 from converter.prove.sites import Array, Site
-from converter.trace import subgraphs
+from converter.scopes import subgraphs
 
 ALTERNATIVES = 24
 """Where dtypes are not known, up to so many ways to choose them are tried."""

@@ -18,7 +18,7 @@ from converter.prove.site_models import drawn_inputs, site_models, typings
 from converter.prove.sites import Array, Site
 from converter.prove.trial import Sides, Trial, try_sides
 from converter.prove.whole_run import WholeRun
-from converter.trace import GRAPH_PATH
+from converter.scopes import GRAPH_PATH
 
 Open = Mapping[str, Dims | None]
 """The dimensions of the inputs, as far as they are known."""

@@ -32,7 +32,8 @@ from converter.prove.scopes import (
     original_paths,
     paired_scopes,
 )
-from converter.trace import ConversionTrace, function_path, subgraphs
+from converter.scopes import function_path, subgraphs
+from converter.trace import ConversionTrace
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 _NO_OPSETS: Mapping[str, int] = {}

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from onnx import NodeProto
 
 from converter.dtypes import dtype_of_type
-from converter.facts import ModelFacts, ScopeFacts, called_function_key
+from converter.facts import ModelFacts, ScopeFacts
 from converter.history import CONVERTED_DOMAINS, canonical_domain
 from converter.refusal import Refusal, Why
+from converter.scopes import called_function_key
 from converter.targets.target import Target
 
 

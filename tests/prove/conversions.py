@@ -13,15 +13,8 @@ from onnx import ModelProto, TypeProto, numpy_helper, parser, shape_inference
 from converter.history import Cell
 from converter.prove import Certificate, prove_conversion
 from converter.rule import Rule
-from converter.trace import (
-    GRAPH_PATH,
-    ConversionTrace,
-    ScopeTrace,
-    SiteTrace,
-    function_path,
-    subgraph_path,
-    subgraphs,
-)
+from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
 
 Claim = tuple[int, int, int]
 """A node of the original, and the first and the last but one node of the result that stand in its place."""

@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from converter.prove import Outcome
-from converter.trace import GRAPH_PATH
+from converter.scopes import GRAPH_PATH
 from tests.prove.conversions import Conversion, conversion, model, trace_of
 
 AXES_INPUT = "g (float[N, M] x) => (float[N] y) <int64[1] axes = {1}> { y = ReduceMin <keepdims = 0> (x, axes) }"
