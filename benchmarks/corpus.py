@@ -22,16 +22,18 @@ from pathlib import Path
 import numpy
 import onnx
 
+from benchmarks.onnxruntime_judge import NoKernel, disagreement
 from converter import ConversionRefused, convert
 from converter.dtypes import type_string
 from converter.evaluator import EvaluationError, Evaluator
-from converter.facts import imported_opsets
 from converter.routes import operators_taking
+from converter.scopes import imported_opsets
 from tests.evaluator.cases import Case, cases_of_releases, folder_cases, node_cases
 from tests.evaluator.comparison import mismatch
 
 UP_TARGETS = (7, 9, 11, 13, 15, 17, 18, 21, 23, 25, 28)
 DOWN_TARGETS = (1, 4, 6, 7, 9, 11, 13, 15, 17, 18, 21, 23, 25)
+NO_KERNEL = "onnxruntime has no kernel for "
 OUTCOMES = ("correct", "refused", "wrong", "invalid", "crashed")
 
 
@@ -81,8 +83,8 @@ def computes_the_same(case: Case, model: onnx.ModelProto, use_onnxruntime: bool)
         tolerances = {"rtol": _tolerance(case, expected), "atol": _absolute_tolerance(case, expected)}
         if found := mismatch(results, expected, **tolerances):
             return found
-        if use_onnxruntime and (found := _onnxruntime_disagrees(case, model, inputs, expected)):
-            return found
+        if use_onnxruntime and (found := disagreement(case, model, inputs, expected)):
+            return f"onnxruntime: {found}"
     return None
 
 
@@ -101,51 +103,6 @@ def _absolute_tolerance(case: Case, expected: list) -> float:
     if case.operator not in ("DFT", "STFT"):
         return case.atol
     return max(case.atol, *(float(numpy.spacing(numpy.abs(value).max())) for value in expected))
-
-
-@cache
-def newest_opset_of_onnxruntime() -> int:
-    """The newest opset of ai.onnx that the installed onnxruntime loads without being told to try."""
-    import onnxruntime
-
-    def loads(opset: int) -> bool:
-        text = (
-            f'<ir_version: 8, opset_import: ["": {opset}]> identity (float[1] x) => (float[1] y) {{ y = Identity(x) }}'
-        )
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        try:
-            onnxruntime.InferenceSession(onnx.parser.parse_model(text).SerializeToString(), options)
-        except Exception:
-            return False
-        return True
-
-    return max(opset for opset in range(7, onnx.defs.onnx_opset_version() + 1) if loads(opset))
-
-
-def _onnxruntime_disagrees(case: Case, model: onnx.ModelProto, inputs: dict, expected: list) -> str | None:
-    import onnxruntime
-
-    def run(proto: onnx.ModelProto) -> list:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.intra_op_num_threads = 1
-        session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        return session.run(None, inputs)
-
-    try:
-        if mismatch(run(case.model), expected, rtol=case.rtol, atol=case.atol):
-            return None  # onnxruntime does not reproduce the original, so it cannot judge the result
-    except Exception:
-        return None
-    if not 7 <= imported_opsets(model.opset_import).get("", 1) <= newest_opset_of_onnxruntime():
-        return None
-    try:
-        found = run(model)
-    except Exception as error:
-        return None if "NOT_IMPLEMENTED" in str(error) else f"onnxruntime: {str(error)[:200]}"
-    disagreement = mismatch(found, expected, rtol=case.rtol, atol=case.atol)
-    return disagreement and f"onnxruntime: {disagreement}"
 
 
 def checker_complaint(model: onnx.ModelProto) -> str:
@@ -177,6 +134,8 @@ def judge(case: Case, target: int, converter: str, use_onnxruntime: bool) -> Res
         return result("invalid", complaint)
     try:
         different = computes_the_same(case, model, use_onnxruntime)
+    except NoKernel as missing:
+        return result("correct", f"{NO_KERNEL}{missing}")
     except EvaluationError as error:
         return result("wrong", f"{type(error).__name__}: {error}"[:300])
     except Exception as error:
@@ -313,6 +272,13 @@ def main() -> None:
             )
             for (direction, reason), count in reasons.most_common(options.reasons):
                 print(f"  {count:>5} {direction:>5} {reason}")
+            missing = Counter(
+                (one.direction, one.name.split("@")[0], one.detail)
+                for one in results
+                if one.detail.startswith(NO_KERNEL)
+            )
+            for (direction, operator, detail), count in missing.most_common():
+                print(f"  {count:>5} {direction:>5} {operator}: {detail}")
 
 
 if __name__ == "__main__":
