@@ -61,6 +61,16 @@ def tensor_type_proto(name: str, shape: Sequence[int | str | None] | None = None
     return onnx.helper.make_tensor_type_proto(element_type(name), shape)
 
 
+def shape_of_type(type_proto: TypeProto) -> list[int | str | None] | None:
+    """A number, a symbol or None per dimension; None where the rank is not given."""
+    if not type_proto.HasField("tensor_type") or not type_proto.tensor_type.HasField("shape"):
+        return None
+    return [
+        dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+        for dim in type_proto.tensor_type.shape.dim
+    ]
+
+
 def type_of_spelling(spelling: str) -> TypeProto | None:
     """The inverse of `type_string`, for tensors and for sequences and optionals of them; None for other types."""
     result = TypeProto()

@@ -17,8 +17,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 from converter import history
 from converter.arrays import Array, tensor_of
 from converter.carriers import cast_back_attributes, exact_carrier
-from converter.dtypes import dtype_of_type, element_type, numpy_dtype, tensor_type_proto
-from converter.facts import shape_of_type
+from converter.dtypes import dtype_of_type, element_type, numpy_dtype, shape_of_type, tensor_type_proto
 from converter.history import Cell
 from converter.inlining import inlined
 from converter.refusal import SiteRefused, Why

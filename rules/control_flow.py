@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from onnx import GraphProto
 
-from converter.dtypes import tensor_type_proto
-from converter.facts import shape_of_type
+from converter.dtypes import shape_of_type, tensor_type_proto
 from converter.refusal import Why
 from converter.rule import Step, for_lost_types, unchanged
 from converter.site import Operators, Site

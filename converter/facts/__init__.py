@@ -1,0 +1,10 @@
+"""What is known of the values of a model: types, shapes, constants. Worked out only when somebody asks.
+
+Facts are read off the original model, which a conversion never edits, and off the nodes that rules emit. A value keeps
+its name through a conversion, and hence its facts.
+"""
+
+from converter.facts.model import ModelFacts
+from converter.facts.scope import ScopeFacts
+
+__all__ = ["ModelFacts", "ScopeFacts"]

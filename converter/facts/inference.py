@@ -1,0 +1,150 @@
+"""What onnx's own inference says of the outputs of a node, and of all values of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy
+from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, shape_inference
+
+from converter import history
+from converter.arrays import Array, tensor_of
+from converter.facts.value_types import has_rank
+from converter.scopes import (
+    GRAPH_PATH,
+    called_function_key,
+    function_path,
+    referenced_names,
+    subgraph_path,
+    subgraphs,
+)
+
+if TYPE_CHECKING:
+    from converter.facts.model import ModelFacts
+    from converter.facts.scope import ScopeFacts
+
+_MOST_ELEMENTS = 1 << 10
+"""Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
+
+_MOST_DIMENSIONS = 64
+"""A longer vector is hardly a shape."""
+
+
+def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]]:
+    """Types by scope path and name as onnx's whole-model inference (with its data propagation) sees them."""
+    light = ModelProto()
+    light.CopyFrom(model)
+    # The inference would take the default of an initializer that callers may override for its value.
+    inputs = {info.name for info in light.graph.input}
+    fixed = [tensor for tensor in light.graph.initializer if tensor.name not in inputs]
+    if len(fixed) < len(light.graph.initializer):
+        del light.graph.initializer[:]
+        light.graph.initializer.extend(fixed)
+    for tensor in light.graph.initializer:
+        if tensor.HasField("raw_data") and len(tensor.raw_data) > 8 * _MOST_ELEMENTS:
+            # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+    try:
+        light = shape_inference.infer_shapes(light, data_prop=True)
+    except Exception:
+        # Inference is a hint; a model that it does not get through is still read node by node.
+        light = model
+    found: dict[str, dict[str, TypeProto]] = {}
+
+    def visit(path: str, graph: GraphProto) -> None:
+        found[path] = {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input)}
+        for index, node in enumerate(graph.node):
+            for attribute, subgraph in subgraphs(node):
+                visit(subgraph_path(path, index, node, attribute), subgraph)
+
+    visit(GRAPH_PATH, light.graph)
+    for function in model.functions:
+        found[function_path(function)] = {info.name: info.type for info in function.value_info}
+    return found
+
+
+def inferred_types(
+    model: ModelFacts,
+    node: NodeProto,
+    imports: Mapping[str, int],
+    type_of: Callable[[str], TypeProto | None],
+    constant: Callable[[str], Array | None] | None = None,
+    stand_ins: Mapping[str, Array] | None = None,
+) -> Mapping[str, TypeProto]:
+    """The types of a node's outputs by name, as far as those of its inputs tell, and the values of its small constants.
+
+    `stand_ins` are taken for the values of inputs, whatever those are.
+    """
+    function = model.functions.get(called_function_key(node))
+    try:
+        if function is not None:
+            types = [type_of(name) or TypeProto() if name else TypeProto() for name in node.input]
+            results = shape_inference.infer_function_output_types(function, types, node.attribute)
+            return dict(zip(node.output, results, strict=False))
+        domain = history.canonical_domain(node.domain)
+        definition = history.definition(domain, node.op_type, imports.get(domain, 0))
+        if definition is None:
+            return {}
+        names = [name for name in node.input if name]
+        if definition.takes_subgraphs:
+            names += [name for _, graph in subgraphs(node) for name in referenced_names(graph)]
+        types_by_name = {name: found for name in names if (found := type_of(name)) is not None}
+        for name in node.input:
+            if name and name not in types_by_name:
+                types_by_name[name] = TypeProto()
+        data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
+        if constant is not None:
+            for name in node.input:
+                value = constant(name) if name and _is_small(types_by_name[name]) else None
+                if value is not None and name not in data:
+                    data[name] = tensor_of(value, name)
+        opsets = [OperatorSetIdProto(domain=name, version=version) for name, version in imports.items()]
+        return shape_inference.infer_node_outputs(
+            definition.schema,
+            node,
+            types_by_name,
+            data,
+            opset_imports=opsets,
+            ir_version=model.model.ir_version,
+        )
+    except Exception:
+        # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
+        return {}
+
+
+def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
+    """Output types whose ranks follow from how many elements an input has, whatever their values are.
+
+    So it is with target shapes, axes, repeats and the like: inference is asked with stand-ins for the values, and
+    nothing but the ranks is taken from its answer.
+    """
+    lengths = {}
+    for name in filter(None, node.input):
+        shape = scope.shape(name) if scope.type_string(name) == "tensor(int64)" else None
+        if shape is None or len(shape) != 1 or scope.constant(name) is not None:
+            continue
+        if isinstance(shape[0], int) and shape[0] <= _MOST_DIMENSIONS:
+            lengths[name] = shape[0]
+    answers: list[Mapping[str, TypeProto]] = []
+    for stand_in in (numpy.ones, numpy.arange) if lengths else ():
+        data = {name: stand_in(length, dtype=numpy.int64) for name, length in lengths.items()}
+        answers.append(inferred_types(scope.model, node, imports, scope.type_of, scope.constant, data))
+    ranked = {}
+    for name in node.output:
+        found = [answer[name] for answer in answers if name in answer and has_rank(answer[name])]
+        if found and len({len(one.tensor_type.shape.dim) for one in found}) == 1:
+            ranked[name] = found[0]
+            for dim in ranked[name].tensor_type.shape.dim:
+                dim.Clear()
+    return ranked
+
+
+def _is_small(type_proto: TypeProto) -> bool:
+    if not type_proto.HasField("tensor_type") or not type_proto.tensor_type.HasField("shape"):
+        return False
+    size = 1
+    for dim in type_proto.tensor_type.shape.dim:
+        size *= dim.dim_value if dim.HasField("dim_value") else _MOST_ELEMENTS + 1
+    return size <= _MOST_ELEMENTS
