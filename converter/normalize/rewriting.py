@@ -10,23 +10,22 @@ changes the inputs and outputs of a graph: names, order and types are the caller
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import onnx
 import onnx_graphsurgeon as gs
-from numpy.typing import NDArray
 from onnx.defs import OpSchema
 
 from converter import history
+from converter.arrays import Array as Array
+from converter.normalize.places import Place, Scope
+from converter.normalize.sweeping import sweep
 from converter.targets import Target
 
 if TYPE_CHECKING:
     from converter.normalize.model_state import ModelState
-
-Array = NDArray[Any]
-Scope = Literal["graph", "subgraph", "function"]
 
 _FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS = 4
 
@@ -49,11 +48,10 @@ class Pass:
 class Context:
     """What a pass may ask about the graph that it is given, and the edits that are easily got wrong."""
 
-    def __init__(self, state: ModelState, graph: gs.Graph, scope: Scope, path: str) -> None:
+    def __init__(self, state: ModelState, place: Place) -> None:
         self._state = state
-        self._graph = graph
-        self._path = path
-        self.scope: Scope = scope
+        self._graph = place.graph
+        self.scope: Scope = place.scope
 
     @property
     def size_limit(self) -> int:
@@ -74,57 +72,60 @@ class Context:
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
         """The opset of `domain` that the graph (or the function) imports; 0 where it imports none."""
-        return self._state.opsets_of(self._path).get(history.canonical_domain(domain), 0)
+        return self._state.opsets_of(self._graph).get(history.canonical_domain(domain), 0)
 
     def schema(self, node: gs.Node) -> OpSchema | None:
         """The definition of a node's operator in force; None for calls of functions and unknown operators."""
-        found = self._definition(node)
-        return found and found.schema
+        found = self._state.definition(node, self._graph)
+        return None if found is None else found.schema
 
     def is_random(self, node: gs.Node) -> bool:
         """Whether two runs of the node may differ, or nobody knows: unknown operators, and functions that hold such."""
-        return self._state.is_random(node, self._path)
+        return self._state.is_random(node, self._graph)
 
-    def _definition(self, node: gs.Node) -> history.Definition | None:
-        if self._state.calls_function(node):
-            return None
-        return history.definition(node.domain or "", node.op, self.opset(node.domain or ""))
+    def inside(self, subgraph: gs.Graph) -> Context:
+        """What may be asked about a subgraph of this graph."""
+        return Context(self._state, Place(subgraph, "subgraph", ""))
 
     # Facts
 
     def dtype_of(self, tensor: gs.Tensor) -> str | None:
         """A tensor's dtype as the schemas spell it ("float", "int64"); None for what is no tensor, or is not known."""
-        return self._state.dtype_of(tensor, self._path)
+        return self._state.facts.dtype_of(tensor)
 
     def shape_of(self, tensor: gs.Tensor) -> tuple[int | str | None, ...] | None:
         """A number, a symbol or None per dimension; None where not even the rank is known."""
-        return self._state.shape_of(tensor, self._path)
+        return self._state.facts.shape_of(tensor)
 
     def type_of(self, tensor: gs.Tensor) -> onnx.TypeProto | None:
         """The whole type, that of a sequence or an optional included; None where it is not known."""
-        return self._state.type_of(tensor, self._path)
+        return self._state.facts.type_of(tensor)
 
     def constant(self, tensor: gs.Tensor) -> Array | None:
         """The value of a tensor that is the same in every run: a constant, or what is computed from constants or from
         static shapes alone. None where it is not, or is too large to look for."""
-        return self._state.constant(tensor, self._path)
+        return self._state.facts.constant(
+            tensor, self._state.opsets_of(self._graph), lambda node: not self.is_random(node)
+        )
 
     def evaluate(self, node: gs.Node) -> list[Array] | None:
         """The outputs of a node all of whose inputs are `gs.Constant`s (or left out), by the strict evaluator.
 
         None where it is random, calls a function, holds subgraphs, gives anything but tensors, or is rejected.
         """
-        return self._state.evaluate(node, self._path)
+        if self._state.function_of(node) is not None or self.is_random(node):
+            return None
+        return self._state.facts.evaluate(node, self._state.opsets_of(self._graph))
 
     # Uses
 
     def is_outer(self, tensor: gs.Tensor) -> bool:
         """Whether the tensor belongs to a scope around this graph, and must be left as it is."""
-        return self._state.owner_of(tensor) is not self._graph
+        return self.scope == "subgraph" and self._state.is_outer(tensor, self._graph)
 
     def is_output(self, tensor: gs.Tensor) -> bool:
-        """Whether the tensor is an output of this graph, or of a subgraph in it that passes it on."""
-        return any(found is tensor for graph in self._graphs() for found in graph.outputs)
+        """Whether the tensor is an output of this graph, or of a subgraph that passes it on: its name stays."""
+        return self._state.is_output(tensor)
 
     def is_input(self, tensor: gs.Tensor) -> bool:
         """Whether the tensor is an input of this graph; one with a default value is no constant."""
@@ -132,14 +133,7 @@ class Context:
 
     def uses(self, tensor: gs.Tensor) -> int:
         """How often nodes (those of subgraphs included), outputs and quantization annotations name the tensor."""
-        consumers = {id(node): node for node in tensor.outputs}
-        by_nodes = sum(one is tensor for node in consumers.values() for one in node.inputs)
-        by_outputs = sum(one is tensor for graph in self._graphs() for one in graph.outputs)
-        return by_nodes + by_outputs + self._state.annotations_of(tensor)
-
-    def _graphs(self) -> Iterator[gs.Graph]:
-        yield self._graph
-        yield from self._graph.subgraphs(recursive=True)
+        return self._state.uses(tensor, self._graph)
 
     # Edits
 
@@ -162,8 +156,8 @@ class Context:
 
     def remove_unused(self) -> None:
         """Remove dead nodes, and initializers and types of values that nothing uses, from this graph."""
-        self._state.sweep(self._graph)
+        sweep(self._graph, self._state.pinned if self.scope == "graph" else ())
 
     def remove_unused_functions(self) -> None:
         """Remove the model's functions that nothing calls."""
-        self._state.sweep_functions()
+        self._state.remove_unused_functions()

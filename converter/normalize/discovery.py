@@ -1,0 +1,133 @@
+"""Every pass that is known: those beside this module, those of entry points, and those that a caller brings along."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+from converter.normalize import passes as own_passes
+from converter.normalize.patterns import Pattern
+from converter.normalize.rewriting import Context, Pass
+
+ENTRY_POINTS = "opsetlift.passes"
+"""Third parties name modules with PASS or PASSES, or Pass objects, under this group."""
+
+ORDER = (
+    "remove-unused",
+    "constants-as-initializers",
+    "infer-shapes",
+    "fold-constants",
+    "canonical-attributes",
+    "canonical-axes",
+    "remove-no-op-moves",
+    "remove-no-op-arithmetic",
+    "merge-casts",
+    "merge-reshapes",
+    "merge-transposes",
+    "merge-slices",
+    "merge-pads",
+    "merge-concats",
+    "merge-reductions",
+    "merge-bounds",
+    "merge-matmul-add",
+    "merge-duplicate-initializers",
+    "merge-common-subexpressions",
+    "name-nodes",
+)
+"""In which order passes run, unless a caller names them. Those that are not listed come last, by name."""
+
+DEFAULT = "default"
+"""Stands for every pass that runs without being asked for."""
+
+ALL = "all"
+"""Stands for every pass, those that round included."""
+
+PassLike = str | Pass | Pattern | Callable[..., Any]
+"""A name, or what `normalize` makes a pass of: a function over a graph (and a context), or a pattern."""
+
+
+class UnknownPass(ValueError):
+    """No pass has that name; the message suggests the nearest."""
+
+
+class PassConflict(ValueError):
+    """Two passes have the same name, or something is registered as a pass that is none."""
+
+
+@cache
+def known_passes() -> Mapping[str, Pass]:
+    """The registered passes by name, in the order in which they run."""
+    found: dict[str, Pass] = {}
+    for info in pkgutil.iter_modules(own_passes.__path__):
+        module = importlib.import_module(f"{own_passes.__name__}.{info.name}")
+        _register(found, module, module.__name__)
+    for entry in entry_points(group=ENTRY_POINTS):
+        _register(found, entry.load(), entry.value)
+    places = {name: place for place, name in enumerate(ORDER)}
+    return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(places)), item[0])))
+
+
+def _register(found: dict[str, Pass], registered: object, source: str) -> None:
+    ones: Iterable[object] = [registered]
+    if isinstance(registered, ModuleType):
+        ones = getattr(registered, "PASSES", None) or [getattr(registered, "PASS", None)]
+    for one in ones:
+        if isinstance(one, Pattern):
+            one = one.as_pass()
+        if not isinstance(one, Pass):
+            raise PassConflict(f"{source} is registered as a pass, but is none and has no PASS or PASSES")
+        if one.name in found or one.name in (DEFAULT, ALL):
+            raise PassConflict(f"there are two passes called {one.name!r}, one from {source}")
+        found[one.name] = one
+
+
+def chosen_passes(wanted: Sequence[PassLike] | None = None) -> tuple[Pass, ...]:
+    """The passes to run, in order: those that are named; by default all that run without being asked for.
+
+    "default" and "all" stand for several, "-name" leaves one out of those before it. Raises UnknownPass, PassConflict.
+    """
+    chosen: dict[str, Pass] = {}
+    for one in [DEFAULT] if wanted is None else wanted:
+        if isinstance(one, str) and one in (DEFAULT, ALL):
+            chosen.update({name: found for name, found in known_passes().items() if one == ALL or found.is_default})
+        elif isinstance(one, str) and one.startswith("-"):
+            chosen.pop(_named(one.removeprefix("-")).name, None)
+        else:
+            found = _named(one) if isinstance(one, str) else as_pass(one)
+            if chosen.setdefault(found.name, found) != found:
+                raise PassConflict(f"there are two passes called {found.name!r}")
+    return tuple(chosen.values())
+
+
+def _named(name: str) -> Pass:
+    known = known_passes()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        suggestion = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownPass(f"there is no pass {name!r}{suggestion}")
+    return known[name]
+
+
+def as_pass(one: Pass | Pattern | Callable[..., Any]) -> Pass:
+    """A pass of a function that takes a graph, or a graph and a context, or of a pattern."""
+    if isinstance(one, Pass):
+        return one
+    if isinstance(one, Pattern):
+        return one.as_pass()
+    if not callable(one):
+        raise PassConflict(f"a pass is a name, a Pass, a Pattern or a function over a graph, not {one!r}")
+    name = getattr(one, "__name__", type(one).__name__).replace("_", "-")
+    documented = inspect.getdoc(one) or ""
+    takes_context = len(inspect.signature(one).parameters) > 1
+
+    def rewrite(graph: Any, context: Context) -> None:
+        one(*((graph, context) if takes_context else (graph,)))
+
+    return Pass(name=name, rewrite=rewrite, summary=documented.split("\n")[0])

@@ -1,0 +1,308 @@
+"""From a gs.Graph to a ModelProto: what nobody touched is written as it was read.
+
+A graph that the bridge did not make is written as graphsurgeon would, types and attributes that its exporter fails on
+included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import onnx
+import onnx_graphsurgeon as gs
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
+from onnx_graphsurgeon.util import misc
+
+from converter.arrays import tensor_of
+from converter.history import AI_ONNX, canonical_domain
+from converter.ir_version import natural_ir_version
+from converter.normalize.carried import (
+    CarriedGraph,
+    CarriedNode,
+    carried_graph,
+    carried_node,
+    carried_tensor,
+    copy_shell,
+)
+from converter.normalize.infos import Infos, element_type_of
+from converter.normalize.stored import StoredSparseTensor, StoredTensor, stored_values
+from converter.normalize.traversal import constants_in, tensors_in
+from converter.scopes import imported_opsets
+
+_LISTED_BY_GRAPHS = frozenset(
+    ("node", "initializer", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
+)
+_LISTED_BY_FUNCTIONS = frozenset(("node", "input", "output", "value_info", "attribute", "attribute_proto"))
+_LISTED_BY_MODELS = frozenset(("graph", "functions"))
+_NODE_FIELDS = frozenset(("input", "output", "attribute"))
+_NOTES = ("doc_string", "metadata_props")
+
+
+def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
+    """The model that a gs.Graph stands for. Weights are copied as they are stored; references to files stay such.
+
+    Of tensors of more than `largest` bytes nothing but dtype and shape is written, for uses that need no more.
+    """
+    carried = carried_graph(graph)
+    model = ModelProto()
+    if carried is not None and carried.model is not None:
+        copy_shell(carried.model, model, except_for=_LISTED_BY_MODELS)
+    _set_text(model, "producer_name", graph.producer_name)
+    _set_text(model, "producer_version", graph.producer_version)
+    _Writer(largest).graph(graph, model.graph)
+    for function in graph.functions:
+        _write_function(function, model.functions.add(), largest)
+    _write_imports(graph, model)
+    model.ir_version = graph.ir_version if graph.ir_version is not None else natural_ir_version(model)
+    return model
+
+
+def write_node(node: gs.Node) -> NodeProto:
+    """The protobuf of one node."""
+    target = NodeProto()
+    _Writer(None).node(node, target)
+    return target
+
+
+def _set_text(message: Any, field: str, text: str | None) -> None:
+    """Set a text where it is another one: protobuf tells an empty one from none."""
+    if getattr(message, field) != (text or ""):
+        setattr(message, field, text or "")
+
+
+def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
+    """The opsets that the graph imports, and version 1 of other domains that its nodes name, as graphsurgeon does."""
+    imports = graph.import_domains
+    if imports is None:
+        imports = [OperatorSetIdProto(domain=AI_ONNX, version=graph.opset)]
+    if list(target.opset_import) != list(imports):
+        del target.opset_import[:]
+        target.opset_import.extend(imports)
+    known = imported_opsets(target.opset_import)
+    if isinstance(target, ModelProto):
+        known.update((canonical_domain(function.domain), 0) for function in graph.functions if function.domain)
+    used = {node.domain or "" for one in (graph, *graph.subgraphs(recursive=True)) for node in one.nodes}
+    for domain in sorted(used):
+        if canonical_domain(domain) not in known:
+            target.opset_import.add(domain=domain, version=1)
+
+
+def _write_function(function: gs.Function, target: FunctionProto, largest: int | None) -> None:
+    carried = carried_graph(function)
+    if carried is not None:
+        copy_shell(carried.proto, target, except_for=_LISTED_BY_FUNCTIONS)
+    _set_text(target, "name", function.name)
+    _set_text(target, "domain", function.domain)
+    _set_text(target, "doc_string", function.doc_string)
+    target.input.extend(tensor.name for tensor in function.inputs)
+    target.output.extend(tensor.name for tensor in function.outputs)
+    writer = _Writer(largest)
+    for constant in constants_in(function):
+        # A function's body has no initializers.
+        node = target.node.add(op_type="Constant", output=[constant.name])
+        value = node.attribute.add(name="value", type=AttributeProto.TENSOR)
+        writer.tensor(constant, value.t, name="")
+    for node in function.nodes:
+        writer.node(node, target.node.add())
+    imported = carried.attributes if carried is not None else {}
+    for name, value in function.attrs.items():
+        if value is None:
+            target.attribute.append(name)
+        else:
+            writer.attribute(name, value, imported.get(name), target.attribute_proto.add())
+    _write_imports(function, target)
+    infos = Infos(carried.value_info if carried else [])
+    infos.write_values(function, target.value_info, listed=[*function.inputs, *function.outputs])
+
+
+class _Writer:
+    """Writes graphs; knows the tensors of the scopes around them, whose constants are written there."""
+
+    def __init__(self, largest: int | None, outer: frozenset[int] = frozenset()) -> None:
+        self._largest = largest
+        self._outer = outer
+
+    def graph(self, graph: gs.Graph, target: GraphProto) -> None:
+        """Write a graph and its subgraphs."""
+        carried = carried_graph(graph) or CarriedGraph(GraphProto())
+        copy_shell(carried.proto, target, except_for=_LISTED_BY_GRAPHS)
+        _set_text(target, "name", graph.name)
+        _set_text(target, "doc_string", graph.doc_string)
+        own = {id(tensor) for tensor in (*tensors_in(graph), *carried.initializers)}
+        inner = _Writer(self._largest, self._outer | own)
+        for node in graph.nodes:
+            inner.node(node, target.node.add())
+        Infos(carried.inputs).write(graph.inputs, target.input)
+        Infos(carried.outputs).write(graph.outputs, target.output)
+        self._write_initializers(graph, carried, target)
+        Infos(carried.value_info).write_values(graph, target.value_info, listed=[*graph.inputs, *graph.outputs])
+        self._write_annotations(graph, carried, target)
+
+    def _write_initializers(self, graph: gs.Graph, carried: CarriedGraph, target: GraphProto) -> None:
+        inputs = {id(tensor) for tensor in graph.inputs}
+        written = set(self._outer)
+        for tensor in (*carried.initializers, *constants_in(graph)):
+            if id(tensor) in written:
+                continue
+            rider = carried_tensor(tensor)
+            if isinstance(tensor, gs.Constant):
+                values = stored_values(tensor)
+                if isinstance(values, StoredSparseTensor):
+                    _write_sparse(values, tensor.name, target.sparse_initializer.add())
+                else:
+                    self.tensor(tensor, target.initializer.add(), name=tensor.name)
+            elif rider is not None and rider.default is not None and id(tensor) in inputs:
+                if isinstance(rider.default, StoredSparseTensor):
+                    _write_sparse(rider.default, tensor.name, target.sparse_initializer.add())
+                else:
+                    _copy_tensor(rider.default, target.initializer.add(), tensor.name)
+            written.add(id(tensor))
+
+    @staticmethod
+    def _write_annotations(graph: gs.Graph, carried: CarriedGraph, target: GraphProto) -> None:
+        for annotation in carried.annotations:
+            entry = target.quantization_annotation.add()
+            entry.CopyFrom(annotation.proto)
+            _set_text(entry, "tensor_name", annotation.tensor.name)
+            for pair in entry.quant_parameter_tensor_names:
+                _set_text(pair, "value", annotation.parameters[pair.key].name)
+
+    def node(self, node: gs.Node, target: NodeProto) -> None:
+        """Write a node; one that rides along is written as it was, but for what has changed."""
+        carried = carried_node(node)
+        if carried is None:
+            target.op_type = node.op
+            if node.name:
+                target.name = node.name
+        else:
+            copy_shell(carried.proto, target, except_for=_NODE_FIELDS)
+            _add_notes(carried, target)
+            if (target.op_type, target.domain) != (node.op, node.domain or ""):
+                target.op_type = node.op
+                target.ClearField("overload")
+            _set_text(target, "name", node.name)
+        if (node.domain or "") != target.domain:
+            target.domain = node.domain or ""
+        target.input.extend(tensor.name for tensor in node.inputs)
+        target.output.extend(tensor.name for tensor in node.outputs)
+        imported = carried.attributes if carried is not None else {}
+        for name, value in node.attrs.items():
+            self.attribute(name, value, imported.get(name), target.attribute.add())
+
+    def attribute(
+        self, name: str, value: Any, imported: tuple[Any, AttributeProto] | None, target: AttributeProto
+    ) -> None:
+        """Write an attribute; as it was imported, where it is still the same."""
+        graphs = value if isinstance(value, list) else [value]
+        if graphs and all(isinstance(graph, gs.Graph) for graph in graphs):
+            if imported is not None:
+                copy_shell(imported[1], target, except_for=frozenset(("g", "graphs")))
+            else:
+                target.type = AttributeProto.GRAPHS if isinstance(value, list) else AttributeProto.GRAPH
+            target.name = name
+            for graph in graphs:
+                self.graph(graph, target.graphs.add() if isinstance(value, list) else target.g)
+        elif imported is not None and _is_same(value, imported[0]) and not self._is_too_large(value):
+            target.CopyFrom(imported[1])
+        elif isinstance(value, gs.Constant):
+            target.name = name
+            target.type = AttributeProto.TENSOR
+            self.tensor(value, target.t, name=value.name)
+        else:
+            _write_attribute(name, value, target)
+            if imported is not None and imported[1].doc_string:
+                target.doc_string = imported[1].doc_string
+
+    def tensor(self, constant: gs.Constant, target: TensorProto, *, name: str) -> None:
+        """Write a constant, or what it is if it is too large."""
+        if not self._is_too_large(constant):
+            write_tensor(constant, target, name=name)
+            return
+        target.name = name
+        target.data_type = element_type_of(constant.dtype)
+        target.dims.extend(constant.shape)
+        target.data_location = TensorProto.EXTERNAL
+
+    def _is_too_large(self, value: Any) -> bool:
+        return self._largest is not None and isinstance(value, gs.Constant) and value._values.nbytes > self._largest
+
+
+def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
+    texts = list(filter(None, [target.doc_string, *(one.doc_string for one in carried.notes_of)]))
+    if carried.notes_of and texts:
+        target.doc_string = "\n".join(dict.fromkeys(texts))
+    known = {entry.key for entry in target.metadata_props}
+    for one in carried.notes_of:
+        for entry in one.metadata_props:
+            if entry.key not in known:
+                target.metadata_props.add().CopyFrom(entry)
+                known.add(entry.key)
+
+
+def _is_same(value: Any, imported: Any) -> bool:
+    if value is imported:
+        return not isinstance(value, gs.Constant) or isinstance(stored_values(value), StoredTensor)
+    if isinstance(value, (gs.Tensor, numpy.ndarray)) or type(value) is not type(imported):
+        return False
+    return bool(value == imported)
+
+
+def _write_attribute(name: str, value: Any, target: AttributeProto) -> None:
+    if isinstance(value, AttributeProto):
+        target.CopyFrom(value)
+        target.name = name
+    elif isinstance(value, gs.Node.AttributeRef):
+        target.name = name
+        target.ref_attr_name = value.name
+        target.type = misc.convert_to_onnx_attr_type(value.type)
+    elif isinstance(value, numpy.ndarray):
+        target.name = name
+        target.type = AttributeProto.TENSOR
+        target.t.CopyFrom(tensor_of(value))
+    elif isinstance(value, (type, numpy.dtype)):
+        target.CopyFrom(onnx.helper.make_attribute(name, element_type_of(value)))
+    elif isinstance(value, list) and value and all(isinstance(one, gs.Constant) for one in value):
+        target.name = name
+        target.type = AttributeProto.TENSORS
+        for one in value:
+            write_tensor(one, target.tensors.add(), name=one.name)
+    else:
+        target.CopyFrom(onnx.helper.make_attribute(name, value))
+
+
+def write_tensor(constant: gs.Constant, target: TensorProto, *, name: str) -> None:
+    """Write a constant: as it is stored, where its values are still those."""
+    stored = stored_values(constant)
+    carried = carried_tensor(constant)
+    if stored is None and carried is not None and isinstance(carried.stored, StoredTensor):
+        stored = carried.stored if _holds(carried.stored, constant.values) else None
+    if stored is not None and not isinstance(stored, StoredSparseTensor):
+        _copy_tensor(stored, target, name)
+    else:
+        exported = getattr(constant, "export_dtype", None)
+        values = numpy.asarray(constant.values)
+        if exported is not None and exported != values.dtype:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type_of(exported))
+            values = values.astype(dtype)
+        target.CopyFrom(tensor_of(values, name))
+
+
+def _holds(stored: StoredTensor, values: numpy.ndarray[Any, Any]) -> bool:
+    """Whether values that somebody has looked at are still the stored ones."""
+    if stored.dtype != values.dtype or stored.shape != values.shape:
+        return False
+    before = stored.load()
+    if before.dtype == object:
+        return bool(numpy.array_equal(before, values))
+    return before.tobytes() == values.tobytes()
+
+
+def _copy_tensor(stored: Any, target: TensorProto, name: str) -> None:
+    target.CopyFrom(stored.tensor)
+    _set_text(target, "name", name)
+
+
+def _write_sparse(stored: StoredSparseTensor, name: str, target: onnx.SparseTensorProto) -> None:
+    target.CopyFrom(stored.tensor)
+    _set_text(target.values, "name", name)

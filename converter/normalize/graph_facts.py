@@ -1,0 +1,120 @@
+"""What is known of the tensors of gs.Graphs: the facts of the model as it stood, and constants made since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy
+import onnx
+import onnx_graphsurgeon as gs
+from onnx import TypeProto
+
+from converter import dtypes
+from converter.arrays import Array
+from converter.evaluator import EvaluationError, run_node
+from converter.facts import ModelFacts, ScopeFacts
+from converter.normalize.exporting import to_model, write_node
+from converter.normalize.infos import element_type_of
+from converter.normalize.places import Place
+from converter.normalize.traversal import subgraphs_of, tensors_in
+
+_LARGEST_READ = 1 << 23
+"""Bytes. Constants up to this are read for facts; larger ones are weights, read where a node of them is evaluated."""
+
+_LARGEST_EVALUATED = 1 << 28
+"""Bytes of inputs up to which a node of weights is evaluated."""
+
+
+class GraphFacts:
+    """Types, shapes and constants by tensor.
+
+    They are worked out on a copy of the model, when somebody asks. A tensor stands for the same value as long as it
+    exists, so what was known of it stays true while passes edit the graphs around it.
+    """
+
+    def __init__(self, graph: gs.Graph, places: Callable[[], Iterable[Place]], base_dir: str) -> None:
+        self._graph = graph
+        self._places = places
+        self._base_dir = base_dir
+        self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
+        self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
+
+    def forget(self) -> None:
+        """Work everything out anew when it is asked for next."""
+        self._snapshot = None
+
+    def forget_nodes(self) -> None:
+        """Nodes have changed."""
+        self._evaluated.clear()
+
+    def _found(self, tensor: gs.Tensor) -> tuple[str, ScopeFacts] | None:
+        if self._snapshot is None:
+            self._snapshot = {}
+            facts = ModelFacts(to_model(self._graph, largest=_LARGEST_READ), self._base_dir)
+            for place in self._places():
+                scope = facts.scope(place.path)
+                for one in tensors_in(place.graph):
+                    self._snapshot[id(one)] = (one, one.name, scope)
+        found = self._snapshot.get(id(tensor))
+        return found and (found[1], found[2])
+
+    def type_of(self, tensor: gs.Tensor) -> TypeProto | None:
+        """The type with as much of the shape as is known."""
+        if not isinstance(tensor, gs.Constant):
+            found = self._found(tensor)
+            if found is not None:
+                return found[1].type_of(found[0])
+            if tensor.dtype is None or getattr(tensor, "type", "tensor_type") != "tensor_type":
+                return None
+        return onnx.helper.make_tensor_type_proto(element_type_of(tensor.dtype), tensor.shape)
+
+    def dtype_of(self, tensor: gs.Tensor) -> str | None:
+        """The dtype of a tensor; None for what is none, or is not known."""
+        found = self.type_of(tensor)
+        spelt = found and dtypes.type_string(found)
+        return dtypes.dtype_of_type(spelt) if spelt else None
+
+    def shape_of(self, tensor: gs.Tensor) -> tuple[int | str | None, ...] | None:
+        """The shape of a tensor, as far as it is known."""
+        found = self.type_of(tensor)
+        if found is None or not found.HasField("tensor_type") or not found.tensor_type.HasField("shape"):
+            return None
+        return tuple(
+            dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
+            for dim in found.tensor_type.shape.dim
+        )
+
+    def constant(
+        self, tensor: gs.Tensor, opsets: Mapping[str, int], may_evaluate: Callable[[gs.Node], bool]
+    ) -> Array | None:
+        """The value of a tensor, where it is the same in every run."""
+        if isinstance(tensor, gs.Constant):
+            return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
+        found = self._found(tensor)
+        value = found[1].constant(found[0]) if found is not None else None
+        if value is not None or len(tensor.inputs) != 1 or not may_evaluate(tensor.inputs[0]):
+            return value
+        node = tensor.inputs[0]
+        values = self.evaluate(node, opsets) or ()
+        return next((one for output, one in zip(node.outputs, values, strict=False) if output is tensor), None)
+
+    def evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
+        """The outputs of a deterministic operator whose inputs are constants; None where it cannot be run."""
+        if id(node) not in self._evaluated:
+            self._evaluated[id(node)] = (node, self._evaluate(node, opsets))
+        return self._evaluated[id(node)][1]
+
+    def _evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
+        constants = [tensor for tensor in node.inputs if tensor.name]
+        if not all(isinstance(tensor, gs.Constant) for tensor in constants):
+            return None
+        if sum(tensor._values.nbytes for tensor in constants) > _LARGEST_EVALUATED:
+            return None
+        if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or any(subgraphs_of(node)):
+            return None
+        try:
+            inputs = [tensor.values if tensor.name else None for tensor in node.inputs]
+            results = run_node(write_node(node), inputs, opsets, strict=False)
+        except (EvaluationError, ValueError, MemoryError, OSError):
+            return None
+        return results if all(isinstance(value, numpy.ndarray) for value in results) else None

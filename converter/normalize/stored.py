@@ -1,0 +1,58 @@
+"""Values that stay where they are stored: in a protobuf, in a file beside the model, or sparse."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy
+import onnx_graphsurgeon as gs
+from numpy.typing import NDArray
+from onnx import SparseTensorProto, TensorProto
+from onnx_graphsurgeon.ir.tensor import LazyValues, SparseValues
+
+from converter import dtypes
+from converter.evaluator.values import sparse_tensor_value, tensor_value
+
+
+class StoredTensor(LazyValues):  # type: ignore[misc]
+    """The values of a TensorProto, read when a rewrite asks for them. `base_dir` is the folder of external data."""
+
+    def __init__(self, tensor: TensorProto, base_dir: str = "") -> None:
+        self.tensor = tensor
+        self.base_dir = base_dir
+        self.shape = tuple(tensor.dims)
+        self.dtype = dtypes.numpy_dtype(dtypes.dtype_name(tensor.data_type))
+        self.nbytes = prod(self.shape) * self.dtype.itemsize
+        self.loaded: NDArray[Any] | None = None
+
+    def load(self) -> NDArray[Any]:
+        """A copy of the values. Raises ValueError where they cannot be read."""
+        self.loaded = numpy.array(tensor_value(self.tensor, self.base_dir))
+        return self.loaded
+
+
+class StoredSparseTensor(SparseValues):  # type: ignore[misc]
+    """The values of a SparseTensorProto, made dense when a rewrite asks for them."""
+
+    def __init__(self, tensor: SparseTensorProto, base_dir: str = "") -> None:
+        self.tensor = tensor
+        self.base_dir = base_dir
+        self.shape = tuple(tensor.dims)
+        self.dtype = dtypes.numpy_dtype(dtypes.dtype_name(tensor.values.data_type))
+        self.nbytes = prod(self.shape) * self.dtype.itemsize
+        self.loaded: NDArray[Any] | None = None
+
+    def load(self) -> NDArray[Any]:
+        """A dense copy of the values. Raises ValueError where they cannot be read."""
+        self.loaded = numpy.array(sparse_tensor_value(self.tensor, self.base_dir))
+        return self.loaded
+
+
+Stored = StoredTensor | StoredSparseTensor
+
+
+def stored_values(tensor: gs.Constant) -> LazyValues | None:
+    """Where the values of a constant are stored, if nobody has read or replaced them."""
+    values = tensor._values
+    return values if isinstance(values, LazyValues) else None
