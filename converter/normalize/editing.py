@@ -9,10 +9,14 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from converter import history
-from converter.normalize.rewriting import Array, Context
+from converter.arrays import Array
+from converter.normalize.rewriting import Context
 
 _MOST_INTEGERS = 1 << 10
 """A longer vector is no shape, and no list of axes, either."""
+
+_CONSTANTS_OF_ANY_DTYPE = 9
+_FIRST_CONSTANTS = (numpy.float16, numpy.float32, numpy.float64)
 
 
 def is_operator(node: gs.Node, *operators: str) -> bool:
@@ -77,6 +81,31 @@ def rank_of(tensor: gs.Tensor, context: Context) -> int | None:
     """The number of dimensions; None where it is not known."""
     shape = context.shape_of(tensor)
     return None if shape is None else len(shape)
+
+
+def can_write_down(output: gs.Tensor, value: Array, context: Context) -> bool:
+    """Whether `write_down` can: of old, Constant nodes hold floats alone."""
+    if context.has_initializers and not context.is_output(output):
+        return True
+    return context.opset() >= _CONSTANTS_OF_ANY_DTYPE or value.dtype in _FIRST_CONSTANTS
+
+
+def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], context: Context) -> None:
+    """Let the outputs of a node be constants: initializers, or Constant nodes where they cannot be that.
+
+    The values of outputs that are left out are None.
+    """
+    outputs = list(node.outputs)
+    node.outputs.clear()
+    for output, value in zip(outputs, values, strict=True):
+        if value is None:
+            continue
+        if context.has_initializers and not context.is_output(output):
+            output.to_constant(value)
+            continue
+        written = gs.Node("Constant", attrs={"value": gs.Constant("", value)}, outputs=[output])
+        context.inherit(written, node)
+        graph.nodes.append(written)
 
 
 def vector(values: Iterable[int], like: str, context: Context) -> gs.Constant:

@@ -1,0 +1,87 @@
+"""Nodes that compute the same from the same become one.
+
+The same operator, with the same attributes, on the same inputs gives the same, unless it is random or nobody knows what
+it does: operators of other domains, calls of functions and nodes with subgraphs stay apart. A node that computes an
+output of the graph keeps its name; where both do, both stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import onnx_graphsurgeon as gs
+
+from converter import history
+from converter.normalize.editing import is_operator
+from converter.normalize.rewriting import Context, Pass
+
+_NEVER_THE_SAME = frozenset(
+    ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+)
+_MOST_BYTES_COMPARED = 1 << 16
+
+
+def merge_common_subexpressions(graph: gs.Graph, context: Context) -> None:
+    """Let what reads a repeated result read the first one; in the order of the graph, so that chains collapse."""
+    first_of: dict[Hashable, gs.Node] = {}
+    for node in graph.nodes:
+        key = _key(node, context)
+        if key is None:
+            continue
+        first = first_of.setdefault(key, node)
+        if first is not node and not _replace(node, first, context) and _replace(first, node, context):
+            first_of[key] = node
+
+
+def _replace(node: gs.Node, first: gs.Node, context: Context) -> bool:
+    pairs = list(zip(node.outputs, first.outputs, strict=True))
+    if any(context.is_output(output) for output, _ in pairs):
+        return False
+    return all(context.replace_uses(output, other) for output, other in pairs if not output.is_empty())
+
+
+def _key(node: gs.Node, context: Context) -> Hashable:
+    """What two nodes that compute the same have in common; None for those that are left alone."""
+    if not node.outputs or not is_operator(node, node.op) or node.op in _NEVER_THE_SAME or context.is_random(node):
+        return None
+    attributes = []
+    for name in sorted(node.attrs):
+        value = _hashable(node.attrs[name])
+        if value is None:
+            return None
+        attributes.append((name, value))
+    inputs = tuple(0 if tensor.is_empty() else id(tensor) for tensor in node.inputs)
+    outputs = tuple(output.is_empty() for output in node.outputs)
+    return (history.AI_ONNX, node.op, tuple(attributes), inputs, outputs)
+
+
+def _hashable(value: Any) -> Hashable:
+    """An attribute's value, told apart to the bit; None for subgraphs and what else is not compared."""
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, (int, str, bytes)):
+        return (type(value).__name__, value)
+    if isinstance(value, list) and not any(isinstance(item, gs.Graph) for item in value):
+        items = tuple(_hashable(item) for item in value)
+        return None if None in items else items
+    if isinstance(value, gs.Constant):
+        return _content(value)
+    return None
+
+
+def _content(constant: gs.Constant) -> Hashable:
+    stored = constant._values
+    if getattr(stored, "nbytes", 0) > _MOST_BYTES_COMPARED:
+        return None
+    values = constant.values
+    if values.dtype == object:
+        return ("string", values.shape, tuple(values.reshape(-1).tolist()))
+    return (str(values.dtype), values.shape, values.tobytes())
+
+
+PASS = Pass(
+    name="merge-common-subexpressions",
+    rewrite=merge_common_subexpressions,
+    summary="Nodes that compute the same from the same become one.",
+)

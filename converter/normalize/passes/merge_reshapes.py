@@ -1,0 +1,100 @@
+"""Views of views become one view: Reshape, Flatten, Squeeze and Unsqueeze keep the order of elements.
+
+What follows another one reads past it, where its own result does not depend on the shape in between: its target is
+constant and copies no dimension (no 0, unless `allowzero` makes it a size). Where the result's shape is known in full
+and has no size 0, it becomes the target of one Reshape. Squeeze(Unsqueeze(x, a), a) and Unsqueeze(Squeeze(x, a), a)
+are x, whatever its shape; two Squeezes or two Unsqueezes become one. Exact: no element moves.
+"""
+
+from __future__ import annotations
+
+import onnx_graphsurgeon as gs
+
+from converter.normalize.editing import (
+    axes_of,
+    become,
+    given,
+    integers,
+    nodes_of,
+    normalised_axes,
+    rank_of,
+    sole_producer,
+    static_shape,
+    vector,
+)
+from converter.normalize.rewriting import Context, Pass
+
+_VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+_RESHAPE_WITH_INPUT = 5
+_AXES_AS_INPUT = 13
+
+
+def merge_reshapes(graph: gs.Graph, context: Context) -> None:
+    """Let a view of a view that nothing else reads be one of what that reads."""
+    for node in nodes_of(graph, *_VIEWS):
+        while context.uses(node.outputs[0]) and (first := sole_producer(node.inputs[0], context, *_VIEWS)) is not None:
+            if not _merge(first, node, context):
+                break
+
+
+def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
+    if {first.op, node.op} <= {"Squeeze", "Unsqueeze"} and _merge_by_axes(first, node, context):
+        return True
+    if node.op == "Reshape" and _ignores_dimensions(node, context):
+        node.inputs[0] = first.inputs[0]
+    else:
+        target = static_shape(node.outputs[0], context)
+        if target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT:
+            return False
+        become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
+    context.inherit(node, first)
+    return True
+
+
+def _ignores_dimensions(node: gs.Node, context: Context) -> bool:
+    """Whether the result of a Reshape depends on the number of elements alone."""
+    target = node.attrs.get("shape") if "shape" in node.attrs else integers(given(node, 1), context)
+    return target is not None and (0 not in target or bool(node.attrs.get("allowzero", 0)))
+
+
+def _merge_by_axes(first: gs.Node, node: gs.Node, context: Context) -> bool:
+    before, after = axes_of(first, 1, context), axes_of(node, 1, context)
+    if before is None or after is None:
+        return False
+    ranks = [rank_of(tensor, context) for tensor in (first.inputs[0], node.inputs[0], node.outputs[0])]
+    outer, middle, inner = (rank if rank is not None else -1 for rank in ranks)
+    if -1 in (outer, middle, inner):
+        return False
+    wide = max(outer, middle)
+    first_axes = normalised_axes(before, wide)
+    second_axes = normalised_axes(after, max(middle, inner))
+    if first_axes is None or second_axes is None:
+        return False
+    if first.op != node.op:
+        if sorted(first_axes) != sorted(second_axes):
+            return False
+        # Then nothing reads the second one any more.
+        return context.replace_uses(node.outputs[0], first.inputs[0])
+    if node.op == "Squeeze":
+        kept = [axis for axis in range(outer) if axis not in first_axes]
+        axes = first_axes + [kept[axis] for axis in second_axes]
+    else:
+        old = [axis for axis in range(inner) if axis not in second_axes]
+        axes = second_axes + [old[axis] for axis in first_axes]
+    _set_axes(node, first.inputs[0], sorted(axes), context)
+    context.inherit(node, first)
+    return True
+
+
+def _set_axes(node: gs.Node, data: gs.Tensor, axes: list[int], context: Context) -> None:
+    if context.opset() < _AXES_AS_INPUT:
+        become(node, node.op, [data], {"axes": axes})
+    else:
+        become(node, node.op, [data, vector(axes, f"{node.outputs[0].name}_axes", context)])
+
+
+PASS = Pass(
+    name="merge-reshapes",
+    rewrite=merge_reshapes,
+    summary="Consecutive Reshape, Flatten, Squeeze and Unsqueeze become one, or none.",
+)
