@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -57,6 +57,18 @@ def sole_producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.No
     """`producer`, where nothing reads `tensor` but one input of one node."""
     node = producer(tensor, context, *operators)
     return node if node is not None and context.uses(tensor) == 1 else None
+
+
+def producer_for(
+    tensor: gs.Tensor, context: Context, readers: Collection[str], operators: Collection[str]
+) -> gs.Node | None:
+    """`producer`, where nothing but nodes of `readers` reads `tensor`, as their first input: if each of them can do
+    without it, it goes."""
+    node = producer(tensor, context, *operators)
+    if node is None or context.uses(tensor) != len(tensor.outputs):
+        return None
+    is_needed = any(not is_operator(one, *readers) or one.inputs[0] is not tensor for one in tensor.outputs)
+    return None if is_needed else node
 
 
 def integers(tensor: gs.Tensor | None, context: Context) -> list[int] | None:

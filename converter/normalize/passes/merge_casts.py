@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from converter.normalize.editing import nodes_of, sole_producer
+from converter.normalize.editing import nodes_of, producer_for
 from converter.normalize.rewriting import Context, Pass
 
 _HOLDS_ALL_OF = {
@@ -31,7 +31,7 @@ _WHOLE = frozenset(("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32
 def merge_casts(graph: gs.Graph, context: Context) -> None:
     """Let a cast read what the lossless cast before it reads."""
     for node in nodes_of(graph, "Cast"):
-        first = sole_producer(node.inputs[0], context, "Cast")
+        first = producer_for(node.inputs[0], context, ("Cast",), ("Cast",))
         if first is None:
             continue
         types = [context.dtype_of(tensor) for tensor in (first.inputs[0], node.inputs[0], node.outputs[0])]

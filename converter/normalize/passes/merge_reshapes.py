@@ -17,8 +17,8 @@ from converter.normalize.editing import (
     integers,
     nodes_of,
     normalised_axes,
+    producer_for,
     rank_of,
-    sole_producer,
     static_shape,
     vector,
 )
@@ -30,9 +30,12 @@ _AXES_AS_INPUT = 13
 
 
 def merge_reshapes(graph: gs.Graph, context: Context) -> None:
-    """Let a view of a view that nothing else reads be one of what that reads."""
+    """Let a view of a view that only such read be one of what that reads."""
     for node in nodes_of(graph, *_VIEWS):
-        while context.uses(node.outputs[0]) and (first := sole_producer(node.inputs[0], context, *_VIEWS)) is not None:
+        while (
+            context.uses(node.outputs[0])
+            and (first := producer_for(node.inputs[0], context, _VIEWS, _VIEWS)) is not None
+        ):
             if not _merge(first, node, context):
                 break
 

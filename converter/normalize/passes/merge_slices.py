@@ -16,8 +16,8 @@ from converter.normalize.editing import (
     integers,
     nodes_of,
     normalised_axes,
+    producer_for,
     rank_of,
-    sole_producer,
     vector,
 )
 from converter.normalize.rewriting import Context, Pass
@@ -34,9 +34,9 @@ class _Slice:
 
 
 def merge_slices(graph: gs.Graph, context: Context) -> None:
-    """Let a slice of a slice that nothing else reads slice what that read, along the axes of both."""
+    """Let a slice of a slice that only such read slice what that read, along the axes of both."""
     for node in nodes_of(graph, "Slice"):
-        while (first := sole_producer(node.inputs[0], context, "Slice")) is not None:
+        while (first := producer_for(node.inputs[0], context, ("Slice",), ("Slice",))) is not None:
             before, after = _bounds(first, context), _bounds(node, context)
             if before is None or after is None or set(before.axes) & set(after.axes):
                 break

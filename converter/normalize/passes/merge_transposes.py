@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from converter.normalize.editing import nodes_of, rank_of, sole_producer
+from converter.normalize.editing import nodes_of, producer_for, rank_of
 from converter.normalize.rewriting import Context, Pass
 
 
 def merge_transposes(graph: gs.Graph, context: Context) -> None:
-    """Let a transpose of a transpose that nothing else reads permute what that read."""
+    """Let a transpose of a transpose that only such read permute what that read."""
     for node in nodes_of(graph, "Transpose"):
-        while (first := sole_producer(node.inputs[0], context, "Transpose")) is not None:
+        while (first := producer_for(node.inputs[0], context, ("Transpose",), ("Transpose",))) is not None:
             before, after = _permutation(first, context), _permutation(node, context)
             if before is None or after is None or len(before) != len(after):
                 break
