@@ -72,3 +72,17 @@ def _rename_graph(graph: GraphProto, names: dict[str, str], fresh: Fresh) -> Non
     rename(graph.node, names, fresh)
     for info in (*graph.output, *graph.value_info):
         info.name = names.get(info.name, info.name)
+
+
+def rename_captured(graph: GraphProto, old: str, new: str) -> None:
+    """Let a subgraph (and those inside it) read `new` where it read the outer value `old`."""
+    for node in graph.node:
+        for position, name in enumerate(node.input):
+            if name == old:
+                node.input[position] = new
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                rename_captured(attribute.g, old, new)
+    for output in graph.output:
+        if output.name == old:
+            output.name = new

@@ -29,7 +29,8 @@ from converter.routes import Leg, Route, Routes, lost_type_sentence
 from converter.rule import Rule
 from converter.rulebook import RuleBook
 from converter.scopes import called_function_key, imported_opsets, referenced_names, subgraphs
-from converter.site import AT_TARGET, Site
+from converter.site import Site
+from converter.site.operators import AT_TARGET
 from converter.sweep import drop_unused
 from converter.trace import ConversionTrace, SiteTrace
 
@@ -339,7 +340,7 @@ class ScopeWalk:
             opset = site.opset if site.cell.domain == AI_ONNX else self.imports.get(AI_ONNX, 1)
             return str(site.op_in(AI_ONNX, max(opset, 9)).Constant(value=tensor_of(array)))
         if key not in self._constants:
-            name = site.fresh_name(hint)
+            name = self.fresh_name(hint)
             self.container.initializer.append(tensor_of(array, name))
             self.facts.register_constant(name, array)
             self.walk.trace.scope(self.path).added_initializers.add(name)
@@ -354,9 +355,13 @@ class ScopeWalk:
         """Whether anything reads a value: of the original's one knows, and of emitted ones it is assumed."""
         return name not in self._unread and (not self.facts.computes(name) or self.facts.reads(name))
 
-    def unread_name(self, site: Site) -> str:
+    def fresh_name(self, hint: str) -> str:
+        """A name that nothing in the model has, made from that of the model's node that is being converted."""
+        return self.names.fresh(f"{self.base_name}_{hint}")
+
+    def unread_name(self) -> str:
         """A new name for an output that nothing reads."""
-        name = site.fresh_name("unread")
+        name = self.fresh_name("unread")
         self._unread.add(name)
         return name
 
@@ -415,9 +420,9 @@ class ScopeWalk:
         self.walk.trace.scope(self.path).added_initializers.add(name)
         return name
 
-    def subgraph_input(self, site: Site, kind: TypeProto) -> ValueInfoProto:
+    def subgraph_input(self, kind: TypeProto) -> ValueInfoProto:
         """An input for a subgraph of emitted nodes."""
-        info = ValueInfoProto(name=site.fresh_name("input"), type=kind)
+        info = ValueInfoProto(name=self.fresh_name("input"), type=kind)
         self.facts.register_type(info.name, info.type)
         return info
 
@@ -441,7 +446,7 @@ class ScopeWalk:
         outputs: Sequence[str],
     ) -> GraphProto:
         """A subgraph of emitted nodes, taken to the target already."""
-        graph = GraphProto(name=site.fresh_name("graph"), input=inputs)
+        graph = GraphProto(name=self.fresh_name("graph"), input=inputs)
         for node, opset in sink:
             if opset == AT_TARGET:
                 graph.node.append(node)
