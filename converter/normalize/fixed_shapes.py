@@ -57,7 +57,9 @@ def _fix_input(info: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]
         for _ in shape:
             declared.shape.dim.add()
     if len(declared.shape.dim) != len(shape):
-        raise ShapeFault(f"input {info.name!r} has rank {len(declared.shape.dim)}, so {_shown(shape)} is no shape of it")
+        raise ShapeFault(
+            f"input {info.name!r} has rank {len(declared.shape.dim)}, so {_shown(shape)} is no shape of it"
+        )
     for dim, size in zip(declared.shape.dim, shape, strict=True):
         if dim.HasField("dim_value") and dim.dim_value != size:
             raise ShapeFault(f"input {info.name!r} declares a size of {dim.dim_value} where {_shown(shape)} has {size}")

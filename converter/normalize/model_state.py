@@ -107,7 +107,8 @@ class ModelState:
         if function is not None:
             return any(self.is_random(one, function) for one in nodes_in(function))
         found = self.definition(node, graph)
-        if found is None or found.is_random:
+        # Of operators with subgraphs the schemas say that they may be random, as what is in them may be.
+        if found is None or (found.is_random and not found.takes_subgraphs):
             return True
         return any(self.is_random(one, graph) for _, inner in subgraphs_of(node) for one in nodes_in(inner))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,14 +63,17 @@ class _Picture:
 
 
 class Pipeline:
-    """Passes over one model. `watch` is called after each run of a pass that changed something, with its name."""
+    """Passes over one model. It stops early after `most_changes` runs of passes that changed something."""
 
-    def __init__(self, state: ModelState, passes: Sequence[Pass], watch: Callable[[str], None] | None = None) -> None:
+    def __init__(self, state: ModelState, passes: Sequence[Pass], most_changes: int | None = None) -> None:
         self._state = state
         self._passes = passes
-        self._watch = watch
+        self._most_changes = most_changes
+        self.changed_by: list[str] = []
+        """The pass of each run that changed something, in order."""
         self.accounts = [Account(one.name, one.ulps) for one in passes]
         self.rounds = 0
+        self._is_tidy = False
         self.has_settled = not passes
 
     def run(self) -> None:
@@ -82,9 +85,8 @@ class Pipeline:
             self._state.facts.forget()
             for one, account in zip(self._passes, self.accounts, strict=True):
                 before = now
-                self._apply(one)
-                now = self._picture()
-                changes = now.changes_since(before)
+                now = self._apply(one, before)
+                changes = now.changes_since(before) if now is not before else 0
                 if not account.runs:
                     account.nodes_before = account.nodes_after = len(before.nodes)
                 account.runs += 1
@@ -96,19 +98,25 @@ class Pipeline:
                     account.nodes_after = len(now.nodes)
                     account.nodes += len(now.nodes) - len(before.nodes)
                     account.bytes += now.bytes - before.bytes
-                    if self._watch is not None:
-                        self._watch(one.name)
+                    self.changed_by.append(one.name)
+                    if len(self.changed_by) == self._most_changes:
+                        return
 
-    def _apply(self, one: Pass) -> None:
+    def _apply(self, one: Pass, before: _Picture) -> _Picture:
+        """The model after a pass; the very picture of before where the pass found nothing to do."""
         try:
             for place in list(self._state.places()):
                 one.rewrite(place.graph, Context(self._state, place))
+            if self._is_tidy and not self._picture().changes_since(before):
+                return before
             self._state.tidy()
+            self._is_tidy = True
         except CyclicGraph as error:
             raise PassFailed(f"pass {one.name}: {error}") from error
         except Exception as error:
             reason = " ".join(str(error).split())
             raise PassFailed(f"pass {one.name} failed with {type(error).__name__}: {reason}") from error
+        return self._picture()
 
     def _picture(self) -> _Picture:
         nodes: dict[int, tuple[gs.Node, Any]] = {}
@@ -148,7 +156,7 @@ def _node_as_it_is(node: gs.Node, constants: dict[int, tuple[gs.Tensor, Any]]) -
 def _declared(tensor: gs.Tensor) -> Any:
     if isinstance(tensor, gs.Constant):
         return id(tensor), tensor.name
-    return id(tensor), tensor.name, str(tensor.dtype), None if tensor.shape is None else tuple(tensor.shape)
+    return id(tensor), tensor.name, tensor.dtype, None if tensor.shape is None else tuple(tensor.shape)
 
 
 def _constant_as_it_is(tensor: gs.Constant) -> Any:
@@ -162,8 +170,10 @@ def _constant_as_it_is(tensor: gs.Constant) -> Any:
 
 def _attribute(value: Any) -> Any:
     match value:
-        case gs.Constant() | numpy.ndarray() | gs.Graph():
-            return id(getattr(value, "_values", value))
+        case gs.Constant():
+            return id(value._values)
+        case numpy.ndarray() | gs.Graph():
+            return id(value)
         case list():
             return [_attribute(one) for one in value]
         case gs.Node.AttributeRef():

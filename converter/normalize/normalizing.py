@@ -1,0 +1,198 @@
+"""The main job of the normaliser: load, fix shapes, run the passes, check, prove."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TypeAlias
+
+import onnx_graphsurgeon as gs
+from onnx import ModelProto, ValueInfoProto
+
+from converter.convert import Conversion, NotEquivalent, convert
+from converter.facts import ModelFacts
+from converter.ir_version import needed_by_content
+from converter.model_file import check_model, load_model, validate_model, without_weights
+from converter.normalize.bridge import to_graph, to_model
+from converter.normalize.discovery import PassLike, chosen_passes
+from converter.normalize.fixed_shapes import Shapes, with_fixed_shapes
+from converter.normalize.model_state import SIZE_LIMIT, ModelState
+from converter.normalize.pipeline import MOST_ROUNDS, Pipeline
+from converter.normalize.proving import Proof, prove_passes
+from converter.normalize.report import NormalizationReport, constant_bytes, node_count, reports_of
+from converter.normalize.rewriting import Pass
+from converter.prove import Outcome
+from converter.targets import Target, find_target
+
+ModelOrPath: TypeAlias = ModelProto | gs.Graph | str | os.PathLike[str]
+
+
+class PassNotEquivalent(NotEquivalent):
+    """A pass has changed what the model computes; `pass_name` says which, `proof` on what input. Nothing is written."""
+
+    def __init__(self, proof: Proof, pass_name: str) -> None:
+        self.proof = proof
+        self.pass_name = pass_name
+        where = f"pass {pass_name}" if pass_name else "the passes together"
+        Exception.__init__(self, f"{where}: {proof.reason}")
+
+
+class ProofMissing(Exception):
+    """Proof was required, and there is none: the model cannot be executed. `proof` says why."""
+
+    def __init__(self, proof: Proof) -> None:
+        self.proof = proof
+        super().__init__(proof.reason)
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """A normalised model, the report of what was done and, unless it was declined, the proof."""
+
+    model: ModelProto
+    report: NormalizationReport
+    proof: Proof | None
+    conversion: Conversion | None = None
+    """How the model was first brought to the target, where one was named."""
+
+    @cached_property
+    def graph(self) -> gs.Graph:
+        """The model as a `gs.Graph`, everything that such a graph has no place for riding along."""
+        return to_graph(self.model)
+
+
+def normalize(
+    model_or_path: ModelOrPath,
+    passes: Sequence[PassLike] | None = None,
+    *,
+    target: str | Target | None = None,
+    fix_shapes: Shapes | None = None,
+    prove: bool = True,
+    require_proof: bool = False,
+    check: bool = True,
+    size_limit: int = SIZE_LIMIT,
+    seed: int = 0,
+    base_dir: str = "",
+) -> Normalization:
+    """Bring a model into the form in which it is to be deployed; the model (or file, or graph) stays as it is.
+
+    `passes` are names, `Pass` objects, functions over a `gs.Graph` (and a `Context`, if they take one) or patterns, in
+    the order in which they run; "default" and "all" stand for several, and "-name" leaves one out. `target` is the
+    runtime that the model is for, to which it is converted first. `fix_shapes` gives sizes to symbols
+    ({"batch": 1}) and shapes to inputs ({"x": (1, 3, 224, 224)}). A computed value of more than `size_limit` bytes is
+    written down only where it takes no more room than what it is computed from. External data is looked for in
+    `base_dir`, by default the folder of the file.
+
+    Raises PassNotEquivalent where a pass changed what the model computes, ProofMissing where `require_proof` asks for a
+    proof and there is none, PassFailed, UnknownPass, ShapeFault, ModelFileError, and what `convert` raises.
+    """
+    chosen = chosen_passes(passes)
+    if isinstance(model_or_path, ModelProto):
+        source = model_or_path
+    elif isinstance(model_or_path, gs.Graph):
+        source = to_model(model_or_path)
+    else:
+        source = load_model(Path(model_or_path))
+        base_dir = base_dir or str(Path(model_or_path).absolute().parent)
+    notes = validate_model(source) if check else []
+    conversion = None
+    if target is not None:
+        target = find_target(target) if isinstance(target, str) else target
+        conversion = convert(source, target=target, prove=prove, check=check, seed=seed, base_dir=base_dir)
+        source = conversion.model
+    if fix_shapes:
+        source = with_fixed_shapes(source, fix_shapes)
+    work = _Work(source, chosen, target, size_limit, base_dir, refines_outputs=bool(fix_shapes))
+    model, pipeline = work.carried_out()
+    if check:
+        check_model(model, base_dir, original=source)
+    proof = work.proof_of(model, pipeline, seed) if prove or require_proof else None
+    if proof is not None and require_proof and not proof.is_proven:
+        raise ProofMissing(proof)
+    if target is not None:
+        # The passes may have asked for an IR version that the target does not take.
+        model = convert(model, target=target, prove=prove, check=check, seed=seed, base_dir=base_dir).model
+    if not pipeline.has_settled:
+        notes.append(f"the passes did not settle in {MOST_ROUNDS} rounds; normalising again may change more")
+    return Normalization(model, _report(source, model, pipeline, proof, notes), proof, conversion)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One model and the passes to run over it, which always does the same."""
+
+    source: ModelProto
+    passes: Sequence[Pass]
+    target: Target | None
+    size_limit: int
+    base_dir: str
+    refines_outputs: bool
+
+    def carried_out(self, most_changes: int | None = None) -> tuple[ModelProto, Pipeline]:
+        """The model after the passes, or after so many runs of passes that changed something."""
+        graph = to_graph(self.source, self.base_dir)
+        state = ModelState(graph, base_dir=self.base_dir, target=self.target, size_limit=self.size_limit)
+        pipeline = Pipeline(state, self.passes, most_changes)
+        pipeline.run()
+        return self._finished(to_model(graph)), pipeline
+
+    def _finished(self, model: ModelProto) -> ModelProto:
+        """The model with the interface that the caller knows, and an IR version that has all that it uses."""
+        before = {info.name: info for info in (*self.source.graph.input, *self.source.graph.output)}
+        for info in (*model.graph.input, *model.graph.output):
+            info.CopyFrom(before[info.name])
+        if self.refines_outputs:
+            facts = ModelFacts(without_weights(model, self.base_dir), self.base_dir).graph
+            for info in model.graph.output:
+                _refine(info, facts.shape(info.name))
+        model.ir_version = max(model.ir_version, needed_by_content(model).ir_version)
+        return model
+
+    def proof_of(self, model: ModelProto, pipeline: Pipeline, seed: int) -> Proof:
+        """The proof that the passes kept the meaning. Raises PassNotEquivalent, naming the pass that did not."""
+        ulps = sum(account.ulps for account in pipeline.accounts if account.changes)
+        prove = partial(prove_passes, self.source, ulps=ulps, seed=seed, base_dir=self.base_dir)
+        proof = prove(model)
+        if proof.outcome is not Outcome.DIFFERENT:
+            return proof
+        # Each run of a pass is innocent if the model is still the same after it; look for the first that is not.
+        innocent, guilty = 0, len(pipeline.changed_by)
+        while guilty - innocent > 1:
+            middle = (innocent + guilty) // 2
+            found = prove(self.carried_out(middle)[0])
+            if found.outcome is Outcome.DIFFERENT:
+                guilty, proof = middle, found
+            else:
+                innocent = middle
+        raise PassNotEquivalent(proof, pipeline.changed_by[guilty - 1] if pipeline.changed_by else "")
+
+
+def _refine(info: ValueInfoProto, shape: Sequence[int | str | None] | None) -> None:
+    """Fill sizes that have become known into the declared shape of an output."""
+    if shape is None or not info.type.HasField("tensor_type"):
+        return
+    declared = info.type.tensor_type.shape
+    if not info.type.tensor_type.HasField("shape"):
+        declared.SetInParent()
+        for _ in shape:
+            declared.dim.add()
+    for dim, size in zip(declared.dim, shape, strict=False):
+        if isinstance(size, int) and not dim.HasField("dim_value"):
+            dim.dim_value = size
+
+
+def _report(
+    source: ModelProto, model: ModelProto, pipeline: Pipeline, proof: Proof | None, notes: Sequence[str]
+) -> NormalizationReport:
+    return NormalizationReport(
+        passes=reports_of(pipeline.accounts, proof),
+        nodes_before=node_count(source),
+        nodes_after=node_count(model),
+        bytes_before=constant_bytes(source),
+        bytes_after=constant_bytes(model),
+        rounds=pipeline.rounds,
+        notes=tuple(notes),
+    )

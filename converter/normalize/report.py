@@ -1,0 +1,90 @@
+"""The report of a normalisation: what each pass did, and what else a user should know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onnx import ModelProto
+
+from converter.model_file.tensors import all_tensors, stored_bytes
+from converter.normalize.pipeline import Account
+from converter.normalize.proving import Proof
+from converter.scopes import Container, subgraphs
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What one pass did to a model."""
+
+    name: str
+    changes: int
+    """Nodes that it changed, added or removed, and constants that it added or removed."""
+    nodes_before: int
+    """When it first ran, subgraphs and functions included."""
+    nodes_after: int
+    """When it last changed something."""
+    bytes: int
+    """By how much the constants grew; they shrank where this is negative."""
+    ulps: int
+    """0 for an exact pass; else the bound of a rounding one."""
+    proof: str
+    """"proven", or why it is not."""
+
+
+@dataclass(frozen=True)
+class NormalizationReport:
+    """What the passes did."""
+
+    passes: Sequence[PassReport]
+    """Those that ran, in order, also where they found nothing to do."""
+    nodes_before: int
+    """Of the model, subgraphs and functions included."""
+    nodes_after: int
+    bytes_before: int
+    """Of all tensors in the model: initializers and the attributes of nodes."""
+    bytes_after: int
+    rounds: int
+    """How often the passes ran until they found nothing more to do."""
+    notes: Sequence[str] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassReport]:
+    """What passes did, with what the proof says of each: it is about all of them together."""
+    if proof is None:
+        verdict = "not asked for"
+    elif proof.is_proven:
+        verdict = "proven"
+    else:
+        verdict = f"unproven: {proof.reason}"
+    return [
+        PassReport(
+            one.name,
+            one.changes,
+            one.nodes_before,
+            one.nodes_after,
+            one.bytes,
+            one.ulps,
+            verdict if one.changes else "changed nothing",
+        )
+        for one in accounts
+    ]
+
+
+def node_count(model: ModelProto) -> int:
+    """The nodes of a model, those of subgraphs and functions included."""
+    return sum(map(_nodes_in, (model.graph, *model.functions)))
+
+
+def _nodes_in(container: Container) -> int:
+    return sum(1 + sum(_nodes_in(graph) for _, graph in subgraphs(node)) for node in container.node)
+
+
+def constant_bytes(model: ModelProto) -> int:
+    """The bytes that the tensors of a model take, wherever they are stored."""
+    return sum(stored_bytes(tensor) or tensor.ByteSize() for tensor in all_tensors(model))
