@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import onnxruntime
 
-from converter.facts import imported_opsets
+from converter.scopes import imported_opsets
 from tests.evaluator.cases import Case
 from tests.evaluator.comparison import mismatch
 

@@ -67,7 +67,7 @@ def failure(case: Case, *, strict: bool = True) -> str | None:
 
 
 EQUAL_CLASSES = "light_squeezenet"
-"""Its logits are about 1e10, where neighbours are 1024 apart: only a BLAS that sums every column of a product in the same
+"""Its logits are about 1e10, where neighbours are 1024 apart: only a BLAS that sums every column of a product in one
 order leaves them equal to the last bit, and Softmax anything but one class."""
 
 
