@@ -28,8 +28,8 @@ from converter.scopes import (
     imported_opsets,
     subgraphs,
 )
-from converter.trace import ConversionTrace
-from converter.traced_edit import Crossings, Edit, TracedEdit
+from converter.trace import ConversionTrace, Crossings
+from converter.traced_edit import Edit, TracedEdit
 
 _LARGEST_DENSE_TENSOR = 1 << 30
 """Elements. A protobuf holds 2 GB."""

@@ -24,8 +24,8 @@ from converter.scopes import (
     subgraphs,
 )
 from converter.specialise import bind
-from converter.trace import ConversionTrace
-from converter.traced_edit import Crossings, TracedEdit
+from converter.trace import ConversionTrace, Crossings
+from converter.traced_edit import TracedEdit
 
 CrossingsOf = Callable[[str], Crossings]
 """The rules that were applied in the function at a path."""

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from converter.history import Cell
 from converter.rule import Rule
 
+Crossings = list[tuple[Cell, Rule]]
+"""The rules that were applied, each at its cell, in order."""
+
 
 @dataclass
 class SiteTrace:
@@ -21,7 +24,7 @@ class SiteTrace:
     start: int
     stop: int
     """The half-open range of positions in the result scope's nodes that took its place; empty where it was dropped."""
-    crossings: list[tuple[Cell, Rule]]
+    crossings: Crossings
     """The rules that changed it or nodes that they emitted, in order."""
 
     @property
@@ -66,7 +69,7 @@ class ConversionTrace:
         """The trace of a scope, made on first use."""
         return self.scopes.setdefault(path, ScopeTrace())
 
-    def crossings_in(self, path: str) -> list[tuple[Cell, Rule]]:
+    def crossings_in(self, path: str) -> Crossings:
         """The rules that were applied in a scope and in the subgraphs in it."""
         scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
         return [crossing for scope in scopes for site in scope.sites for crossing in site.crossings]

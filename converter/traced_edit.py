@@ -6,12 +6,8 @@ from collections.abc import Callable, Sequence
 
 from onnx import NodeProto
 
-from converter.history import Cell
-from converter.rule import Rule
 from converter.scopes import Container, subgraph_path, subgraphs
-from converter.trace import ConversionTrace, SiteTrace
-
-Crossings = list[tuple[Cell, Rule]]
+from converter.trace import ConversionTrace, Crossings, SiteTrace
 
 Edit = Callable[[NodeProto, Crossings], Sequence[NodeProto] | None]
 """Gives the nodes to stand in the place of one, which may be that node, changed; None where it stays as it is. Adds to

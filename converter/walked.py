@@ -16,8 +16,7 @@ from converter.refusal import ConversionRefused, Refusal
 from converter.rulebook import RuleBook
 from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets
 from converter.specialise import CallSite, specialisable, specialise
-from converter.trace import ConversionTrace
-from converter.traced_edit import Crossings
+from converter.trace import ConversionTrace, Crossings
 from converter.walk import ModelWalk
 
 _MOST_FUNCTIONS = 1000

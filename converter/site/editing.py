@@ -14,7 +14,7 @@ from converter.site.attributes import encode_attribute
 from converter.site.view import SiteView
 
 if TYPE_CHECKING:
-    from converter.walk import ScopeWalk
+    from converter.walk.crossing import NodeWalk
 
 
 class EditableSite(SiteView):
@@ -22,7 +22,7 @@ class EditableSite(SiteView):
 
     __slots__ = ("_is_edited",)
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: ScopeWalk) -> None:
+    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         super().__init__(node, cell, scope)
         self._is_edited = False
 

@@ -21,7 +21,7 @@ from converter.site.view import Dims
 
 if TYPE_CHECKING:
     from converter.rule import Rule
-    from converter.walk import ScopeWalk
+    from converter.walk.crossing import NodeWalk
 
 
 class Site(EditableSite):
@@ -29,7 +29,7 @@ class Site(EditableSite):
 
     __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: ScopeWalk) -> None:
+    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         super().__init__(node, cell, scope)
         self.emitted: list[tuple[NodeProto, int]] = []
         """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""

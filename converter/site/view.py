@@ -15,7 +15,7 @@ from converter.history import Cell
 from converter.refusal import SiteRefused, Why
 
 if TYPE_CHECKING:
-    from converter.walk import ScopeWalk
+    from converter.walk.crossing import NodeWalk
 
 Dims = list[int | str | None]
 """A number, a symbol or None per dimension."""
@@ -26,7 +26,7 @@ class SiteView:
 
     __slots__ = ("cell", "node", "scope")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: ScopeWalk) -> None:
+    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         self.node = node
         self.cell = cell
         self.scope = scope

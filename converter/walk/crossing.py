@@ -1,0 +1,168 @@
+"""Takes one node of a scope, and what rules emit in its place, across their cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto, NodeProto, ValueInfoProto
+
+from converter.facts import ScopeFacts
+from converter.history import Cell, canonical_domain
+from converter.refusal import SiteRefused, Why
+from converter.routes import Leg, Route
+from converter.rule import Rule
+from converter.scopes import Container
+from converter.site import Site
+from converter.site.operators import AT_TARGET
+from converter.trace import Crossings
+from converter.walk.declaring import declare_silent_values
+from converter.walk.type_gates import check_emitted, check_gates
+from converter.walk.values import ScopeValues
+
+if TYPE_CHECKING:
+    from converter.walk.model import ModelWalk
+
+_DEEPEST_RECURRENCE = 12
+"""How often a cell may be crossed by what its own rule emits, before its rules are taken to go in circles."""
+
+
+class Stopped(Exception):
+    """A site was refused at a cell."""
+
+    def __init__(self, reason: SiteRefused, cell: Cell | None) -> None:
+        self.reason = reason
+        self.cell = cell
+        super().__init__(reason.sentence)
+
+
+class NodeWalk(ScopeValues, ABC):
+    """Takes nodes of a scope across their cells."""
+
+    def __init__(self, walk: ModelWalk, container: Container, facts: ScopeFacts, parent: ScopeValues | None) -> None:
+        super().__init__(walk, container, facts, parent)
+        self._base_node_name = ""
+        self._under_way: list[Cell] = []
+
+    @abstractmethod
+    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
+        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
+
+    def cross(self, node: NodeProto, route: Route, crossings: Crossings) -> list[NodeProto] | None:
+        """Take a node along its route, in place as far as its rules do so; else return what stands in its place.
+
+        Raises Stopped where a cell cannot be crossed.
+        """
+        emitted: list[NodeProto] = []
+        for leg in route.legs:
+            site = Site(node, leg.cell, self)
+            try:
+                self._apply(leg, site)
+                if site.touched:
+                    assert leg.rule is not None
+                    self._note_crossing(leg.cell, leg.rule, site, crossings)
+                    crossings += site.inner_crossings
+                    emitted += self._bring_home_below(leg.cell, site, crossings)
+                if not site.is_replaced:
+                    check_gates(leg, node, self.facts, self._unread)
+            except SiteRefused as reason:
+                raise Stopped(reason, leg.cell) from reason
+            if site.is_replaced:
+                return emitted
+        return [*emitted, node] if emitted else None
+
+    def _apply(self, leg: Leg, site: Site) -> None:
+        if leg.rule is None:
+            site.refuse(Why.NOT_WRITTEN, "no rule has been written for this cell yet")
+        if leg.rule.apply is None:
+            return
+        if omitted := self.facts.omissible.intersection(site.node.input):
+            site.refuse(
+                Why.ATTRIBUTE_REFERENCE,
+                f"whether there is an input {min(omitted)!r} is known only at each call of the function",
+            )
+        try:
+            leg.rule.apply(site)
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            site.refuse(Why.INVALID_MODEL, f"the rule {leg.rule.name!r} could not read the node: {error}")
+
+    def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
+        if site.rounding is not None:
+            ulps, because = site.rounding
+            rule = replace(rule, ulps=ulps, because=because)
+        if self.walk.exact and not rule.is_exact:
+            raise SiteRefused(
+                Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"
+            )
+        crossings.append((cell, rule))
+
+    def _bring_home_below(self, cell: Cell, site: Site, crossings: Crossings) -> list[NodeProto]:
+        """`_bring_home`, with an end to rules that call for one another."""
+        if self._under_way.count(cell) >= _DEEPEST_RECURRENCE:
+            chain = ", ".join(dict.fromkeys(map(str, self._under_way)))
+            raise SiteRefused(Why.NOT_WRITTEN, f"the rules of these cells call for one another without end: {chain}")
+        self._under_way.append(cell)
+        try:
+            return self._bring_home(site, crossings)
+        finally:
+            self._under_way.pop()
+
+    def _bring_home(self, site: Site, crossings: Crossings) -> list[NodeProto]:
+        """Take what a rule emitted to the target, dressed with the original's name and metadata."""
+        before = site.node
+        main_output = next(filter(None, before.output), "")
+        nodes: list[NodeProto] = []
+        for node, opset in site.emitted:
+            if opset == AT_TARGET:
+                nodes.append(node)
+                continue
+            if node is not before:
+                self._dress(node, before, is_heir=site.is_replaced and main_output in node.output)
+                check_emitted(node, opset, site.cell, self.facts, self.imports)
+            route = self._route_from(node, opset)
+            replaced = self.cross(node, route, crossings) if route is not None else None
+            nodes += [node] if replaced is None else replaced
+        if site.is_replaced:
+            used = {name for node in nodes for name in node.input}
+            self.dropped_uses += [name for name in before.input if name and name not in used]
+        return nodes
+
+    def _dress(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
+        if not node.name and before.name:
+            node.name = before.name if is_heir else self.names.fresh(f"{self._base_node_name}_{node.op_type}")
+        node.doc_string = node.doc_string or before.doc_string
+        if not node.metadata_props:
+            node.metadata_props.extend(before.metadata_props)
+
+    def _route_from(self, node: NodeProto, opset: int) -> Route | None:
+        domain = canonical_domain(node.domain)
+        return self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
+
+    def finish_subgraph(
+        self,
+        site: Site,
+        sink: Sequence[tuple[NodeProto, int]],
+        inputs: Sequence[ValueInfoProto],
+        outputs: Sequence[str],
+    ) -> GraphProto:
+        """A subgraph of emitted nodes, taken to the target already."""
+        graph = GraphProto(name=self.fresh_name("graph"), input=inputs)
+        for node, opset in sink:
+            if opset == AT_TARGET:
+                graph.node.append(node)
+                continue
+            self._dress(node, site.node, is_heir=False)
+            check_emitted(node, opset, site.cell, self.facts, self.imports)
+            route = self._route_from(node, opset)
+            crossed = self.cross(node, route, site.inner_crossings) if route is not None else None
+            graph.node.extend([node] if crossed is None else crossed)
+        for name in outputs:
+            info = ValueInfoProto(name=name)
+            found = self.facts.type_of(name)
+            if found is not None:
+                info.type.CopyFrom(found)
+            graph.output.append(info)
+        declare_silent_values(self, graph)
+        return graph

@@ -1,0 +1,47 @@
+"""The walk through a model: its graph, and the bodies of its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import ModelProto
+
+from converter.facts import ModelFacts
+from converter.names import Names
+from converter.refusal import Refusal
+from converter.routes import Routes
+from converter.rulebook import RuleBook
+from converter.trace import ConversionTrace
+from converter.walk.scope import ScopeWalk
+
+
+class ModelWalk:
+    """Takes `model` to `targets` in place. `original` is an untouched copy, which the facts are read off."""
+
+    def __init__(
+        self,
+        original: ModelProto,
+        model: ModelProto,
+        targets: Mapping[str, int],
+        rule_book: RuleBook,
+        *,
+        exact: bool = False,
+        base_dir: str = "",
+        facts: ModelFacts | None = None,
+        names: Names | None = None,
+    ) -> None:
+        self.model = model
+        self.exact = exact
+        self.targets = targets
+        self.routes = Routes(rule_book)
+        self.facts = facts or ModelFacts(original, base_dir)
+        self.names = names or Names(original)
+        self.functions = frozenset(self.facts.functions)
+        self.trace = ConversionTrace()
+        self.refusals: list[Refusal] = []
+
+    def run(self) -> None:
+        """Walk the graph and the functions. `refusals` tells whether the result may be used."""
+        ScopeWalk(self, self.model.graph, self.facts.graph).run()
+        for before, function in zip(self.facts.model.functions, self.model.functions, strict=True):
+            ScopeWalk(self, function, self.facts.function_scope(before)).run()
