@@ -95,9 +95,14 @@ def rank_of(tensor: gs.Tensor, context: Context) -> int | None:
     return None if shape is None else len(shape)
 
 
+def is_held(output: gs.Tensor, context: Context) -> bool:
+    """Whether the graph would hold a constant in the place of a value; a Constant node has to compute it otherwise."""
+    return context.has_initializers and not context.is_output(output)
+
+
 def can_write_down(output: gs.Tensor, value: Array, context: Context) -> bool:
     """Whether `write_down` can: of old, Constant nodes hold floats alone."""
-    if context.has_initializers and not context.is_output(output):
+    if is_held(output, context):
         return True
     return context.opset() >= _CONSTANTS_OF_ANY_DTYPE or value.dtype in _FIRST_CONSTANTS
 
@@ -112,7 +117,7 @@ def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], c
     for output, value in zip(outputs, values, strict=True):
         if value is None:
             continue
-        if context.has_initializers and not context.is_output(output):
+        if is_held(output, context):
             output.to_constant(value)
             continue
         written = gs.Node("Constant", attrs={"value": gs.Constant("", value)}, outputs=[output])

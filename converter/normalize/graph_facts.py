@@ -13,6 +13,7 @@ from converter import dtypes
 from converter.arrays import Array
 from converter.evaluator import EvaluationError, run_node
 from converter.facts import ModelFacts, ScopeFacts
+from converter.normalize.declarations import forget_declarations
 from converter.normalize.exporting import to_model, write_node
 from converter.normalize.infos import element_type_of
 from converter.normalize.places import Place
@@ -50,7 +51,9 @@ class GraphFacts:
     def _found(self, tensor: gs.Tensor) -> tuple[str, ScopeFacts] | None:
         if self._snapshot is None:
             self._snapshot = {}
-            facts = ModelFacts(to_model(self._graph, largest=_LARGEST_READ), self._base_dir)
+            model = to_model(self._graph, largest=_LARGEST_READ)
+            forget_declarations(model)
+            facts = ModelFacts(model, self._base_dir)
             for place in self._places():
                 scope = facts.scope(place.path)
                 for one in tensors_in(place.graph):

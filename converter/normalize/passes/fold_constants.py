@@ -11,7 +11,7 @@ from __future__ import annotations
 import onnx_graphsurgeon as gs
 
 from converter.arrays import Array
-from converter.normalize.editing import can_write_down, is_operator, write_down
+from converter.normalize.editing import can_write_down, is_held, is_operator, write_down
 from converter.normalize.rewriting import Context, Pass
 
 
@@ -37,6 +37,12 @@ def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
 
 
 def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) -> bool:
+    """Whether the model does not grow: neither by nodes, where several outputs would be Constant nodes, nor by bytes."""
+    nodes = sum(
+        value is not None and not is_held(output, context) for output, value in zip(node.outputs, values, strict=True)
+    )
+    if nodes > 1:
+        return False
     freed = sum(tensor._values.nbytes for tensor in node.inputs if isinstance(tensor, gs.Constant))
     return all(value is None or value.nbytes <= max(context.size_limit, freed) for value in values)
 

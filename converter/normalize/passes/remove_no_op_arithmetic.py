@@ -104,10 +104,11 @@ def _already(*operators: str) -> Callable[[gs.Node, Context], gs.Tensor | None]:
 
 
 def _without_bounds(node: gs.Node, context: Context) -> gs.Tensor | None:
-    """Clip's operand. Up to opset 10 absent bounds are the largest finite floats, which infinities exceed."""
+    """Clip's operand, where it is an integer: absent bounds are the largest finite numbers, which infinities exceed."""
     if context.opset() < 11 or given(node, 1) is not None or given(node, 2) is not None:
         return None
-    return node.inputs[0]
+    dtype = context.dtype_of(node.inputs[0])
+    return node.inputs[0] if dtype is not None and "int" in dtype else None
 
 
 def _chosen(node: gs.Node, context: Context) -> gs.Tensor | None:
