@@ -37,7 +37,7 @@ def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
 
 
 def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) -> bool:
-    """Whether the model does not grow: neither by nodes, where several outputs would be Constant nodes, nor by bytes."""
+    """Whether the model does not grow: neither by nodes, where there would be several Constants, nor by bytes."""
     nodes = sum(
         value is not None and not is_held(output, context) for output, value in zip(node.outputs, values, strict=True)
     )

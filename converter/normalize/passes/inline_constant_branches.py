@@ -46,10 +46,13 @@ def _inline(graph: gs.Graph, node: gs.Node, branch: gs.Graph, context: Context) 
     node.attrs = {}
     if branch.nodes:
         context.inherit(branch.nodes[-1], node)
-    graph.nodes.extend(branch.nodes)
-    for result, value in zip(results, values, strict=True):
-        if not result.is_empty():
-            graph.nodes.append(gs.Node("Identity", inputs=[value], outputs=[result]))
+    handed_on = [
+        gs.Node("Identity", inputs=[value], outputs=[result])
+        for result, value in zip(results, values, strict=True)
+        if not result.is_empty()
+    ]
+    place = next(index for index, one in enumerate(graph.nodes) if one is node)
+    graph.nodes[place : place + 1] = [*branch.nodes, *handed_on]
 
 
 PASS = Pass(
