@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from onnx import ModelProto
 
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
+from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
 from converter.ir_fitting import Fitting, IRFitting
 from converter.model_file import check_model, load_model, validate_model
@@ -49,6 +50,8 @@ def convert(
     to: int | Mapping[str, int] | None = None,
     ir: int | None = None,
     target: str | Target | None = None,
+    dtypes: Mapping[str, str] | None = None,
+    dtype_interface: str = KEEP,
     exact: bool = False,
     prove: bool = True,
     check: bool = True,
@@ -61,12 +64,14 @@ def convert(
     `to` is the opset of ai.onnx, or opsets by domain; domains that nothing in the model imports are left out. `ir` is
     the IR version, by default the smallest that the result needs. `target` is the runtime that the result is for, as
     "onnxruntime==1.4": the nearest opsets and the IR version that it takes are chosen, where `to` and `ir` do not say
-    so, and everything else that it is known not to take is refused. `exact` refuses rules that round; `prove=False` and
+    so, and everything else that it is known not to take is refused. `dtypes`, as {"int64": "int32"}, changes dtypes
+    first, wherever the schemas let it; this is never exact. Inputs and outputs keep theirs behind Cast nodes, or with
+    `dtype_interface="change"` change them, too. `exact` refuses rules that round; `prove=False` and
     `check=False` leave out the proof and onnx's checker. External data is looked for in `base_dir`, by default the
     folder of the file.
 
     Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, UnknownTarget,
-    ModelFileError for a file or model that cannot be read.
+    UnusableDtypes, ModelFileError for a file or model that cannot be read.
     """
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
@@ -74,15 +79,19 @@ def convert(
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     notes = validate_model(source) if check else []
-    if to is None and ir is None and target is None:
-        raise UnreachableTarget("nothing says where to: name an opset, an IR version or a target")
+    if to is None and ir is None and target is None and not dtypes:
+        raise UnreachableTarget("nothing says where to: name an opset, an IR version, a target or other dtypes")
+    policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
+    if policy is not None and exact:
+        raise UnusableDtypes(f"{policy.shown} is not exact, and only what is exact was asked for")
     runtime = find_target(target) if isinstance(target, str) else target
     if ir is not None:
         check_ir_version(ir, runtime)
-    targets = opsets_to_reach(to, source, runtime, is_complete=ir is not None)
-    walked = walked_copy(source, targets, rule_book or default_rule_book(), exact=exact, base_dir=base_dir)
+    start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
+    targets = opsets_to_reach(to, start, runtime, is_complete=ir is not None or policy is not None)
+    walked = walked_copy(start, targets, rule_book or default_rule_book(), exact=exact, base_dir=base_dir)
     model, trace = walked.model, walked.trace
-    fitting = _fit(source, walked, ir, runtime)
+    fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
     if check:
@@ -90,12 +99,14 @@ def convert(
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.
-        from converter.prove import prove_conversion
+        from converter.prove import prove_conversion, with_dtypes_proven
 
-        certificate = prove_conversion(source, model, trace, ModelFacts(source, base_dir), seed=seed)
+        certificate = prove_conversion(start, model, trace, ModelFacts(start, base_dir), seed=seed)
+        if policy is not None:
+            certificate = with_dtypes_proven(certificate, source, start, model, policy, base_dir=base_dir)
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
-    report = Report.from_trace(source, model, trace, fitting, notes=notes, target=runtime)
+    report = Report.from_trace(source, model, trace, fitting, notes=notes, target=runtime, dtypes=changes)
     return Conversion(model, report, certificate)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from onnx import ModelProto
 
+from converter.dtype_policy import DtypeChanges
 from converter.history import Cell, display_domain
 from converter.ir_fitting import Fitting
 from converter.notes import MovedNote
@@ -59,6 +60,8 @@ class Report:
     """The runtime that the result is for."""
     quirks: Sequence[str] = field(default=())
     """What else is known of that runtime."""
+    dtypes: DtypeChanges | None = None
+    """What was done to dtypes, where that was asked for; it is not exact."""
     moved_metadata: Sequence[MovedNote] = field(default=())
     """What the model said of itself in fields that the IR version does not have."""
 
@@ -72,6 +75,7 @@ class Report:
         *,
         notes: Sequence[str] = (),
         target: Target | None = None,
+        dtypes: DtypeChanges | None = None,
     ) -> Report:
         """The report of a conversion that has come to its end."""
         return cls(
@@ -85,6 +89,7 @@ class Report:
             notes=(*notes, *sorted(trace.notes), *fitting.notes, *((target.note,) if target and target.note else ())),
             target=target.spelling if target else "",
             quirks=tuple(quirk.text for quirk in target.quirks) if target else (),
+            dtypes=dtypes,
             added_functions=_added_functions(source, result),
             inlined_functions=tuple(fitting.inlined_functions),
             added_inputs=tuple(fitting.added_inputs),

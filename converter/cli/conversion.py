@@ -14,10 +14,13 @@ from rich.console import RenderableType
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault, status_of
 from converter.cli.output import complain, opsets, printable, show, show_json, table
 from converter.convert import Conversion, NotEquivalent, convert
+from converter.dtype_policy import DtypeChanges, dtypes_from
 from converter.history import AI_ONNX, display_domain
 from converter.model_file import check_writable, save_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
+
+_SHOWN_REASONS = 8
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class ConversionRequest:
     to: tuple[str, ...]
     ir: int | None
     runtime: str | None
+    dtypes: tuple[str, ...]
+    dtype_interface: str
     certificate: Path | None
     exact: bool
     prove: bool
@@ -61,6 +66,8 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
             to=targets or None,
             ir=request.ir,
             target=request.runtime,
+            dtypes=dtypes_from(request.dtypes),
+            dtype_interface=request.dtype_interface,
             exact=request.exact,
             prove=request.prove,
             seed=request.seed,
@@ -133,6 +140,8 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield table(("step", "rule", "#nodes", "exactness"), rows)
     else:
         yield "No node had to be rewritten."
+    if report.dtypes is not None:
+        yield from map(printable, _dtype_lines(report.dtypes))
     if report.target:
         yield printable(f"For {report.target}.")
     for quirk in report.quirks:
@@ -151,6 +160,14 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield conversion.certificate.summary()
     elif not is_dry:
         yield "Not proven: --no-prove."
+
+
+def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:
+    yield f"{changes.sentence}."
+    for sentence in changes.kept[:_SHOWN_REASONS]:
+        yield f"  Left as it was: {sentence}."
+    if len(changes.kept) > _SHOWN_REASONS:
+        yield f"  ... and for {len(changes.kept) - _SHOWN_REASONS} more reasons, which --json shows."
 
 
 def _unused_targets(request: ConversionRequest, report: Report) -> Iterator[str]:

@@ -6,6 +6,7 @@ import typer
 
 from converter.convert import NotEquivalent
 from converter.destination import UnreachableTarget
+from converter.dtype_policy import UnusableDtypes
 from converter.explain import UnknownOperator
 from converter.model_file import ModelFileError
 from converter.refusal import ConversionRefused
@@ -36,7 +37,16 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
     if isinstance(
-        error, (ModelFileError, UnreachableTarget, UnknownOperator, UnknownTarget, TargetFileError, UsageFault)
+        error,
+        (
+            ModelFileError,
+            UnreachableTarget,
+            UnknownOperator,
+            UnknownTarget,
+            UnusableDtypes,
+            TargetFileError,
+            UsageFault,
+        ),
     ):
         return UNUSABLE, [str(error)]
     if _COMMAND_LINE_FAULT is not None and isinstance(error, _COMMAND_LINE_FAULT):

@@ -24,6 +24,7 @@ from converter.cli.proving import prove_files
 from converter.cli.reaching import reach_page
 from converter.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from converter.coverage import Coverage
+from converter.dtype_policy import KEEP
 from converter.explain import explain as explain_operator
 from converter.reach import reach as reach_of
 from converter.targets import find_target
@@ -88,6 +89,14 @@ def convert(
     runtime: Annotated[
         str | None, typer.Option("--for", metavar="TARGET", help="The runtime, as onnxruntime==1.4; see targets.")
     ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, as int64=int32; not exact; repeatable."),
+    ] = None,
+    dtype_interface: Annotated[
+        str,
+        typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
+    ] = KEEP,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
     ] = None,
@@ -104,7 +113,18 @@ def convert(
     if certificate is not None and (no_prove or dry_run):
         raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
     request = ConversionRequest(
-        source, target, tuple(to or ()), ir, runtime, certificate, exact, not (no_prove or dry_run), force, seed
+        source,
+        target,
+        tuple(to or ()),
+        ir,
+        runtime,
+        tuple(dtype or ()),
+        dtype_interface,
+        certificate,
+        exact,
+        not (no_prove or dry_run),
+        force,
+        seed,
     )
     return carry_out(request, is_dry=dry_run, as_json=json)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
+from converter.dtype_policy import DtypePolicy, apply
+from converter.facts import ModelFacts
 from converter.history import display_domain
 from converter.notes import without_notes
-from converter.prove.certificate import Certificate, Outcome, SiteRecord, model_sha256
+from converter.prove.certificate import Certificate, DtypeProof, Outcome, SiteRecord, model_sha256
+from converter.prove.dtype_changes import prove_dtypes
 from converter.prove.scopes import opsets_of
 from converter.prove.site_proofs import SiteProofs
 from converter.prove.sites import Facts, sites_of
@@ -16,13 +19,16 @@ from converter.trace import ConversionTrace
 
 __all__ = [
     "Certificate",
+    "DtypeProof",
     "Facts",
     "Outcome",
     "SiteRecord",
     "WholeModelResult",
     "prove_conversion",
+    "prove_dtypes",
     "prove_models",
     "verify",
+    "with_dtypes_proven",
 ]
 
 
@@ -47,6 +53,29 @@ def prove_conversion(
     )
 
 
+def with_dtypes_proven(
+    certificate: Certificate,
+    original: ModelProto,
+    retyped: ModelProto,
+    result: ModelProto,
+    policy: DtypePolicy,
+    *,
+    base_dir: str = "",
+) -> Certificate:
+    """The certificate of a conversion of `retyped`, which is `original` in other dtypes, as one of `original`."""
+    certificate.source_sha256 = model_sha256(original)
+    certificate.dtypes = prove_dtypes(
+        original,
+        retyped,
+        result,
+        policy.changes,
+        interface=policy.interface,
+        seed=certificate.seed,
+        base_dir=base_dir,
+    )
+    return certificate
+
+
 def _shown(opsets: dict[str, int]) -> dict[str, int]:
     return {display_domain(domain): opset for domain, opset in opsets.items()}
 
@@ -63,4 +92,12 @@ def verify(certificate: Certificate, original: ModelProto, converted: ModelProto
         found = model_sha256(model)
         if found != expected:
             raise ValueError(f"the certificate is about another {which}: its SHA-256 is {expected}, this one's {found}")
-    return prove_conversion(original, converted, certificate.trace, facts, seed=certificate.seed)
+    if certificate.dtypes is None:
+        return prove_conversion(original, converted, certificate.trace, facts, seed=certificate.seed)
+    policy = DtypePolicy.of(certificate.dtypes.changes, certificate.dtypes.interface)
+    base_dir = getattr(facts, "base_dir", "")
+    retyped, _ = apply(original, policy, base_dir)
+    again = prove_conversion(
+        retyped, converted, certificate.trace, ModelFacts(retyped, base_dir), seed=certificate.seed
+    )
+    return with_dtypes_proven(again, original, retyped, converted, policy, base_dir=base_dir)

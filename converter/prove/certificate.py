@@ -68,6 +68,37 @@ class SiteRecord:
 
 
 @dataclass
+class DtypeProof:
+    """What is known of a change of dtypes: how near the results of both models are, on whole inputs. Never exact."""
+
+    changes: dict[str, str]
+    interface: str
+    """Whether inputs and outputs keep their dtypes, or change them."""
+    retyped_sha256: str
+    """The SHA-256 of the original with the new dtypes, from which on the rest of the certificate goes."""
+    tolerance: float
+    """How far floats may differ, as a part of the largest magnitude in a result; the others have to be equal."""
+    outcome: Outcome
+    runs: int = 0
+    """On how many inputs the models agreed."""
+    out_of_range: int = 0
+    """On how many the original left the range of a new dtype, so that they say nothing."""
+    worst: float = 0.0
+    """The largest difference of floats, as a part of the largest magnitude."""
+    sentence: str = ""
+    """The counterexample, or why nothing is known."""
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        shown = ", ".join(f"{old}={new}" for old, new in self.changes.items())
+        if self.outcome is Outcome.EQUAL:
+            within = f"floats within {self.worst:.2g} of the largest magnitude" if self.tolerance else "all equal"
+            return f"{shown} is not exact: tried on {_number(self.runs, 'input')} of the whole model, {within}"
+        return f"{shown} is not exact, and {self.outcome.value}: {self.sentence}"
+
+
+@dataclass
 class Certificate:
     """The proof of one conversion."""
 
@@ -85,15 +116,21 @@ class Certificate:
     tools: dict[str, str] = field(default_factory=lambda: tool_versions())
     argument: Sequence[str] = ARGUMENT
     schema_version: int = SCHEMA_VERSION
+    dtypes: DtypeProof | None = None
+    """Where dtypes were changed, before all else: the source's hash is that of the model before."""
 
     @property
     def is_refuted(self) -> bool:
         """Something differs: the result must not be used."""
+        if self.dtypes is not None and self.dtypes.outcome is Outcome.DIFFERENT:
+            return True
         return bool(self.structure) or any(site.outcome is Outcome.DIFFERENT for site in self.sites)
 
     @property
     def is_proven(self) -> bool:
         """Nothing differs, and no site is unproven."""
+        if self.dtypes is not None and self.dtypes.outcome is not Outcome.EQUAL:
+            return False
         return not self.is_refuted and all(site.outcome is not Outcome.UNPROVEN for site in self.sites)
 
     @property
@@ -106,7 +143,16 @@ class Certificate:
         return [site for site in self.sites if site.outcome is outcome]
 
     def summary(self) -> str:
-        """One line for people, with the first of whatever is wrong."""
+        """One line for people, with the first of whatever is wrong; another one on changed dtypes."""
+        if self.dtypes is None:
+            return self._summary_of_sites()
+        if self.dtypes.outcome is Outcome.DIFFERENT:
+            return f"not equivalent: {self.dtypes.summary}"
+        if not self.sites and not self.structure:
+            return self.dtypes.summary
+        return f"{self._summary_of_sites()}\n{self.dtypes.summary}"
+
+    def _summary_of_sites(self) -> str:
         if self.structure:
             return f"not equivalent: {_counted(self.structure, 'difference')} outside the sites; {self.structure[0]}"
         nodes = f"{_number(self.nodes, 'node')} crossed a version at {_number(len(self.sites), 'distinct site')}"
@@ -132,9 +178,11 @@ class Certificate:
 
     def to_json(self) -> str:
         """The certificate as JSON text."""
-        content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace")}
+        content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace", "dtypes")}
         content["sites"] = [{**asdict(site), "outcome": site.outcome.name} for site in self.sites]
         content["trace"] = _trace_as_json(self.trace)
+        if self.dtypes is not None:
+            content["dtypes"] = {**asdict(self.dtypes), "outcome": self.dtypes.outcome.name}
         return json.dumps(content, indent=1, ensure_ascii=False)
 
     @classmethod
@@ -149,6 +197,8 @@ class Certificate:
                 SiteRecord(**{**site, "outcome": Outcome[site["outcome"]]}) for site in content["sites"]
             ]
             content["trace"] = _trace_from_json(content["trace"])
+            if dtypes := content.get("dtypes"):
+                content["dtypes"] = DtypeProof(**{**dtypes, "outcome": Outcome[dtypes["outcome"]]})
             return cls(**content)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no certificate: {error}") from error
