@@ -14,7 +14,7 @@ import argparse
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,20 +67,20 @@ def interface_exists(model: onnx.ModelProto, target: int) -> bool:
     return all(one is not None and operators_taking(one, target, "") for one in types)
 
 
-def ours(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
-    return convert(model, to=target, prove=False, check=False).model
+def ours(case: Case, target: int) -> onnx.ModelProto:
+    return convert(case.model, to=target, prove=False, check=False, base_dir=case.base_dir).model
 
 
-def peer(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
-    return onnx.version_converter.convert_version(model, target)
+def peer(case: Case, target: int) -> onnx.ModelProto:
+    return onnx.version_converter.convert_version(case.model, target)
 
 
 def computes_the_same(case: Case, model: onnx.ModelProto, use_onnxruntime: bool) -> str | None:
     """What is wrong with a converted model's outputs; None where nothing is."""
     for data_set in range(len(case.data_sets)):
         inputs, expected = case.inputs(data_set), case.expected(data_set)
-        results = list(Evaluator(model).run(inputs).values())
-        tolerances = {"rtol": _tolerance(case, expected), "atol": _absolute_tolerance(case, expected)}
+        results = list(Evaluator(model, base_dir=case.base_dir or None).run(inputs).values())
+        tolerances = {"rtol": _tolerance(case, expected), "atol": absolute_tolerance(case, expected)}
         if found := mismatch(results, expected, **tolerances):
             return found
         if use_onnxruntime and (found := disagreement(case, model, inputs, expected)):
@@ -94,7 +94,7 @@ def _tolerance(case: Case, expected: list) -> float:
     return max(case.rtol, 2.0**-9) if halves else case.rtol
 
 
-def _absolute_tolerance(case: Case, expected: list) -> float:
+def absolute_tolerance(case: Case, expected: list) -> float:
     """The test's own, but for transforms one unit in the last place of the largest element.
 
     Each of their elements has the rounding errors of all: where ONNX's fast algorithm leaves 1.9e-7 of 54 for what
@@ -114,14 +114,20 @@ def checker_complaint(model: onnx.ModelProto) -> str:
     return ""
 
 
-def judge(case: Case, target: int, converter: str, use_onnxruntime: bool) -> Result:
-    """Take one test to one target."""
+def judge(
+    case: Case,
+    target: int,
+    converter: str,
+    use_onnxruntime: bool,
+    complaint: Callable[[Case, onnx.ModelProto], str] | None = None,
+) -> Result:
+    """Take one test to one target; `complaint` says what else is wrong with the result, where something is."""
 
     def result(outcome: str, detail: str = "") -> Result:
         return Result(case.name, case.opset, target, outcome, detail, interface_exists(case.model, target))
 
     try:
-        model = (ours if converter == "opsetlift" else peer)(case.model, target)
+        model = (ours if converter == "opsetlift" else peer)(case, target)
     except ConversionRefused as refused:
         first = refused.refusals[0]
         return result("refused", f"{first.why.name} {first.operator} [{first.cell}] {first.sentence[:150]}")
@@ -130,8 +136,10 @@ def judge(case: Case, target: int, converter: str, use_onnxruntime: bool) -> Res
         return result(outcome, f"{type(error).__name__}: {str(error)[:200]}")
     if imported_opsets(model.opset_import).get("") != target:
         return result("wrong", "the opset is another than was asked for")
-    if (complaint := checker_complaint(model)) and not checker_complaint(case.model):
-        return result("invalid", complaint)
+    if (invalid := checker_complaint(model)) and not checker_complaint(case.model):
+        return result("invalid", invalid)
+    if complaint and (found := complaint(case, model)):
+        return result("wrong", found)
     try:
         different = computes_the_same(case, model, use_onnxruntime)
     except NoKernel as missing:

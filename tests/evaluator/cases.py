@@ -29,6 +29,8 @@ class Case:
     data_sets: list[tuple[list[Any], list[Any]]] = field(repr=False)
     rtol: float = 1e-3
     atol: float = 1e-7
+    base_dir: str = ""
+    """The folder of the model's external data, if it has any."""
 
     @property
     def operator(self) -> str:
