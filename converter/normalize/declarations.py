@@ -7,12 +7,12 @@ can be worked out from the inputs of the model is; of operators that nobody know
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
 
 from converter import history
-from converter.scopes import called_function_key, function_key, imported_opsets, subgraphs
+from converter.scopes import FunctionKey, called_function_key, function_key, imported_opsets, subgraphs
 
 
 def forget_declarations(model: ModelProto) -> None:
@@ -24,7 +24,9 @@ def forget_declarations(model: ModelProto) -> None:
         _forget(function, imported_opsets(function.opset_import), functions)
 
 
-def _forget(container: GraphProto | FunctionProto, imports: Mapping[str, int], functions: set[object]) -> None:
+def _forget(
+    container: GraphProto | FunctionProto, imports: Mapping[str, int], functions: Collection[FunctionKey]
+) -> None:
     unknown: set[str] = set()
     for node in container.node:
         domain = history.canonical_domain(node.domain)

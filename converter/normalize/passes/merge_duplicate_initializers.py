@@ -59,8 +59,8 @@ def _content(constant: gs.Constant) -> bytes | None:
     if constant.dtype == object:
         return None
     if isinstance(tensor, TensorProto) and tensor.HasField("raw_data"):
-        return tensor.raw_data
-    return constant.values.tobytes()
+        return bytes(tensor.raw_data)
+    return bytes(constant.values.tobytes())
 
 
 def _says_something(constant: gs.Constant) -> bool:

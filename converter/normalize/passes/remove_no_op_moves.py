@@ -106,17 +106,19 @@ def _pad(node: gs.Node, context: Context) -> bool:
 
 
 def _slice(node: gs.Node, context: Context) -> bool:
+    axes: list[int] | None
+    steps: list[int] | None
     if "starts" in node.attrs:
-        starts, ends = node.attrs["starts"], node.attrs.get("ends", [])
-        axes, steps = node.attrs.get("axes", list(range(len(starts)))), [1] * len(starts)
+        starts, ends, axes, steps = node.attrs["starts"], node.attrs.get("ends", []), node.attrs.get("axes"), None
+        has_axes, has_steps = axes is not None, False
     else:
-        found = [integers(given(node, position), context) for position in (1, 2)]
-        starts, ends = found[0] or [], found[1] or []
-        default_axes, default_steps = list(range(len(starts))), [1] * len(starts)
-        axes = integers(given(node, 3), context) if given(node, 3) is not None else default_axes
-        steps = integers(given(node, 4), context) if given(node, 4) is not None else default_steps
+        starts, ends, axes, steps = (integers(given(node, position), context) for position in (1, 2, 3, 4))
+        has_axes, has_steps = given(node, 3) is not None, given(node, 4) is not None
+    if not starts or not ends or (has_axes and axes is None) or (has_steps and steps is None):
+        return False
+    axes, steps = axes or list(range(len(starts))), steps or [1] * len(starts)
     shape = context.shape_of(node.inputs[0])
-    if not starts or axes is None or steps is None or not len(starts) == len(ends) == len(axes) == len(steps):
+    if not len(starts) == len(ends) == len(axes) == len(steps):
         return False
     return all(
         step == 1 and start == 0 and _is_beyond(end, axis, shape)
@@ -195,7 +197,7 @@ def _keeps_only_ones(node: gs.Node, axes: list[int], context: Context) -> bool:
 
 
 def _depth_or_space(node: gs.Node, context: Context) -> bool:
-    return node.attrs.get("blocksize") == 1
+    return bool(node.attrs.get("blocksize") == 1)
 
 
 _PASSES_ON: dict[str, Callable[[gs.Node, Context], bool]] = {

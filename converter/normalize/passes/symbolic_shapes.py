@@ -143,11 +143,13 @@ def _are_small(sizes: list[Size]) -> bool:
 
 
 def _sliced(node: gs.Node, source: list[Size], context: Context) -> list[Size] | None:
+    steps: list[int] | None = [1]
     if "starts" in node.attrs:
-        starts, ends, steps = node.attrs["starts"], node.attrs.get("ends"), [1]
+        starts, ends = node.attrs["starts"], node.attrs.get("ends")
     else:
         starts, ends = (integers(given(node, position), context) for position in (1, 2))
-        steps = integers(given(node, 4), context) if given(node, 4) is not None else [1]
+        if given(node, 4) is not None:
+            steps = integers(given(node, 4), context)
     if not starts or not ends or steps != [1] or len(starts) != 1 or len(ends) != 1:
         return None
     return source[starts[0] : ends[0]]
