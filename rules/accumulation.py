@@ -11,8 +11,8 @@ import numpy
 from converter.dtypes import numpy_dtype
 from converter.rule import Birth, Step, exact_cast, rounding, unchanged
 from converter.site import Dims, Operators, Site
-from rules.axes import counted_from_front
-from rules.broadcasting import FLOATING
+from rules.axes import END, counted_from_front
+from rules.dtype_groups import FLOATING
 
 # -0 added to any first element leaves it as it is.
 _START = {"CumSum": -0.0, "CumProd": 1.0}
@@ -93,7 +93,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
         scan_output_directions=directions,
     )
     if may_be_empty:
-        bounds = [1, 2**63 - 1] if is_reverse else [0, -1]
+        bounds = [1, END] if is_reverse else [0, -1]
         result = op.Slice(result, *(site.constant_int64([bound], "bound") for bound in [*bounds, axis]))
     return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from converter.rule import Step, unchanged
 from converter.site import Site
-from rules.broadcasting import FLOATING, have_one_shape, repeated
+from rules.broadcasting import have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_step
+from rules.dtype_groups import FLOATING
 from rules.narrow_floats import computed_bfloat16_step
 
 _SELU_DEFAULTS = {

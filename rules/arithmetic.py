@@ -9,11 +9,11 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Step, for_lost_types, unchanged
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING, have_one_shape, repeated
+from rules.broadcasting import have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_go
+from rules.dtype_groups import FLOATING, NARROW_INTEGERS
 from rules.legacy_broadcast import broadcast_step
 
-_NARROW = ("int8", "uint8", "int16", "uint16")
 _MIRRORED = {"Add": "Add", "Mul": "Mul"}
 
 
@@ -21,7 +21,7 @@ _MIRRORED = {"Add": "Add", "Mul": "Mul"}
 def narrow_integers_are_computed_wider(site: Site) -> None:
     """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
     dtype = site.dtype(0)
-    if dtype in _NARROW:
+    if dtype in NARROW_INTEGERS:
         site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 

@@ -12,6 +12,9 @@ import numpy
 from converter.refusal import Why
 from converter.site import Operators, Site
 
+END = 2**63 - 1
+"""As the end of a slice: all that is left."""
+
 
 def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str = "axes") -> list[int]:
     """`axes` without negative ones. Refuses those beyond the rank: the model breaks the text of its own opset."""

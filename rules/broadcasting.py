@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from converter.site import Dims, Operators, Site
-
-FLOATING = frozenset(["float16", "bfloat16", "float", "double"])
+from rules.dtype_groups import FLOATING
 
 
 def have_one_shape(shapes: Sequence[Dims | None]) -> bool:

@@ -10,18 +10,9 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Site
-from rules.broadcasting import FLOATING, onto_one_shape
+from rules.broadcasting import onto_one_shape
+from rules.dtype_groups import COMPARED_IN, FLOATING
 from rules.legacy_broadcast import broadcast_step
-
-# Each holds every value of the dtype, and keeps the order.
-_FLOAT_CARRIERS = {
-    "int8": "float",
-    "uint8": "float",
-    "int16": "float",
-    "uint16": "float",
-    "int32": "double",
-    "uint32": "double",
-}
 
 # Each gives different values for different values; uint64 wraps around.
 _INTEGER_CARRIERS = {
@@ -40,8 +31,8 @@ def integers_are_ordered_as_floats(site: Site) -> None:
     Less is: the lesser of both is not the second one. Their difference is 0 just where they are equal.
     """
     dtype = site.dtype(0)
-    if dtype in _FLOAT_CARRIERS:
-        site.carry(_FLOAT_CARRIERS[dtype])
+    if dtype in COMPARED_IN:
+        site.carry(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         op = site.op_at(13)
         values = onto_one_shape(site, op, site.inputs, dtype)

@@ -20,10 +20,9 @@ from converter.dtypes import dtype_name, numpy_dtype, tensor_type
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Array, Site
+from rules.axes import END
 from rules.counting import LARGEST_TABLE, iota
-
-_FLOATS = ("float", "double", "float16")
-_END = 2**63 - 1
+from rules.dtype_groups import FIRST_FLOATS
 
 
 def value_becomes_tensor(site: Site) -> None:
@@ -66,7 +65,7 @@ def other_dtypes_become_initializers(site: Site) -> None:
     """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
     tensor = site.attribute("value")
     dtype = dtype_name(tensor.data_type)
-    if dtype in _FLOATS:
+    if dtype in FIRST_FLOATS:
         return
     if site.takes_initializers:
         site.become_initializer(tensor)
@@ -105,7 +104,11 @@ def constant_is_cast_into_shape(site: Site) -> None:
     if value is None:
         return
     dtype = dtype_name(value.data_type)
-    carrier = exact_carrier(dtype, [tensor_type(one) for one in _FLOATS], site.opset) if dtype not in _FLOATS else None
+    carrier = (
+        exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+        if dtype not in FIRST_FLOATS
+        else None
+    )
     if carrier is not None and dtype in _CAST_INTO:
         wide = numpy_helper.to_array(value).astype(numpy_dtype(carrier))
         result = site.op.ConstantOfShape(site.input(0), value=wide.reshape(1))
@@ -162,7 +165,7 @@ def shape_is_sliced(site: Site) -> None:
     if start == 0 and end is None:
         return
     op = site.op
-    bounds = [site.constant_int64([bound], "bound") for bound in (start, _END if end is None else end)]
+    bounds = [site.constant_int64([bound], "bound") for bound in (start, END if end is None else end)]
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 

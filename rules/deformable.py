@@ -17,17 +17,10 @@ from converter.rule import Birth, Step, exact_cast, unchanged
 from converter.site import Operators, Site
 from rules.axes import gather_within
 from rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
+from rules.dtype_groups import COMPUTED_IN
 from rules.sampling import Rows, Weigh, confined_by_zeros, linear_weights, neighbours_on
 
 _ULPS = 32
-_WIDE = {
-    "int8": "int32",
-    "uint8": "int32",
-    "int16": "int32",
-    "uint16": "int32",
-    "float16": "float",
-    "bfloat16": "float",
-}
 _SUMMED = ("int32", "uint32", "int64", "uint64", "float", "double")
 _STATIC = "the weights' places are counted"
 
@@ -94,7 +87,7 @@ def blocks_are_summed(site: Site) -> None:
     """Axis by axis: each element of the image is the sum of those of the blocks that lie on it."""
     op = site.op_at(16)
     dtype = site.dtype(0)
-    carrier = _WIDE.get(dtype, dtype)
+    carrier = COMPUTED_IN.get(dtype, dtype)
     if carrier not in _SUMMED:
         site.refuse(Why.NO_EQUIVALENT, f"elements of overlapping blocks are added, and no operator adds {dtype}")
     (rank,) = site.static_shape(1, because="the axes of the image are counted")

@@ -12,12 +12,10 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
-from rules.axes import counted_from_front, gather_within
-from rules.broadcasting import FLOATING
+from rules.axes import END, counted_from_front, gather_within
+from rules.dtype_groups import FLOATING
 from rules.positions import Number, Positions
 from rules.shapes import reshape_exactly
-
-_LAST = 2**63 - 1
 
 
 def equal_neighbours_are_found_in_order(site: Site) -> None:
@@ -130,7 +128,7 @@ class _Groups:
         site, op = self._site, self._op
         axis = 0 if self._is_row else 1
         keys = gather_within(site, self._columns, self._order, axis=axis)
-        upper = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (1, _LAST, axis)))
+        upper = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (1, END, axis)))
         lower = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (0, -1, axis)))
         if site.dtype(self._columns) in FLOATING:
             # One NaN is equal to another, as for numpy.unique, which the text cites.
@@ -168,7 +166,7 @@ class _Groups:
         """For each group the number of its elements."""
         op, site = self._op, self._site
         bounds = op.Concat(self._starts, self._all, axis=0)
-        ends = op.Slice(bounds, site.constant_int64([1], "bound"), site.constant_int64([_LAST], "bound"))
+        ends = op.Slice(bounds, site.constant_int64([1], "bound"), site.constant_int64([END], "bound"))
         return str(op.Sub(ends, self._starts))
 
     @cached_property

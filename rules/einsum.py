@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from converter.refusal import Why
 from converter.rule import Birth
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING
 from rules.counting import iota
+from rules.dtype_groups import COMPUTED_IN, FLOATING
 from rules.narrow_floats import computed_bfloat16_step
-
-_CARRIERS = {"int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32"}
 
 _ULPS = 8
 _BECAUSE = "the products are summed in another order than a kernel of its own may choose"
@@ -38,7 +36,7 @@ def equation_is_carried_out(site: Site) -> None:
     dtype = site.dtype(0)
     terms, result = _parsed(site)
     op = site.op_at(13)
-    carrier = _CARRIERS.get(dtype, "float" if dtype == "float16" else dtype)
+    carrier = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
         site.rounds(_ULPS, _BECAUSE)
     operands = []

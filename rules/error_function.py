@@ -10,7 +10,7 @@ import math
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Site
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import FLOATING
 
 _ROUNDS_TO_1 = 4.0
 """From here on the error function rounds to 1 in float and narrower dtypes."""

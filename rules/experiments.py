@@ -19,8 +19,8 @@ from converter.dtypes import element_type, numpy_dtype
 from converter.refusal import Why
 from converter.rule import Experiment, refused, rounding
 from converter.site import Operators, Site
+from rules.axes import END
 
-_LAST = 2**63 - 1
 _STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
 
 
@@ -90,10 +90,8 @@ def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
 
 def borders_are_sliced_off(site: Site) -> None:
     left, top, right, bottom = site.attribute("border", [0, 0, 0, 0])
-    if size := site.attribute("scale", []):
-        ends = [top + size[0], left + size[1]]
-    else:
-        ends = [-bottom or _LAST, -right or _LAST]
+    size = site.attribute("scale", [])
+    ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
     bounds = [[top, left], ends, [2, 3]]
     site.replace(site.op_at(13).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds)))
 

@@ -12,16 +12,7 @@ from converter.rule import Step, unchanged
 from converter.site import Site
 from rules.broadcasting import have_one_shape, onto_one_shape
 from rules.consumed_inputs import consumed_inputs_step
-
-# Each holds every value of the integer dtype, and keeps the order.
-_FLOAT_CARRIERS = {
-    "int8": "float",
-    "uint8": "float",
-    "int16": "float",
-    "uint16": "float",
-    "int32": "double",
-    "uint32": "double",
-}
+from rules.dtype_groups import COMPARED_IN
 
 EQUAL_SHAPES = "equal shapes are a case of broadcasting"
 
@@ -39,8 +30,8 @@ def inputs_come_to_one_shape(site: Site) -> None:
 def integers_are_compared(site: Site) -> None:
     """Up to 32 bits a float type holds all values; 64 bits are compared as they are, without a detour."""
     dtype = site.dtype(0)
-    if dtype in _FLOAT_CARRIERS:
-        site.carry(_FLOAT_CARRIERS[dtype])
+    if dtype in COMPARED_IN:
+        site.carry(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         _extreme_of_64_bits(site, dtype)
 

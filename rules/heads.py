@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from converter.site import Operators, Site
+from rules.axes import END
 from rules.counting import iota
 
-_LAST = 2**31 - 1
 
-
-def sizes(site: Site, op: Operators, value: str, first: int, stop: int = _LAST) -> str:
+def sizes(site: Site, op: Operators, value: str, first: int, stop: int = END) -> str:
     """A slice of a tensor's shape: constant where it is known."""
     bounds = (site.constant_int64([first], "first"), site.constant_int64([stop], "stop"))
     return site.folded(lambda: str(op.Slice(op.Shape(value), *bounds)), "sizes")

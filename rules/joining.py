@@ -13,8 +13,7 @@ from converter.refusal import Why
 from converter.rule import Step, in_turn, unchanged, values_travel
 from converter.site import Site
 from rules.axes import counted_from_front
-
-_FLOATS = ("float", "double", "float16")
+from rules.dtype_groups import FIRST_FLOATS
 
 
 def default_axis_is_written(site: Site) -> None:
@@ -51,7 +50,7 @@ def axis_is_written(site: Site) -> None:
 def other_dtypes_are_sliced(site: Site) -> None:
     """Below 2 Split takes floats only, and Slice takes all."""
     lengths = site.attribute("split") or _equal_lengths(site)
-    if site.dtype(0) in _FLOATS or lengths is None:
+    if site.dtype(0) in FIRST_FLOATS or lengths is None:
         return
     axis = site.attribute("axis", 0)
     ends = list(accumulate(lengths))

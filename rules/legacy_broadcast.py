@@ -10,7 +10,8 @@ from __future__ import annotations
 from converter.refusal import Why
 from converter.rule import Rule, RuleLike, Step
 from converter.site import Dims, Site
-from rules.broadcasting import FLOATING, common_shape, filled_like, have_one_shape, repeated
+from rules.broadcasting import common_shape, filled_like, have_one_shape, repeated
+from rules.dtype_groups import FLOATING
 
 _RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
 

@@ -11,7 +11,8 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING, have_one_shape
+from rules.broadcasting import have_one_shape
+from rules.dtype_groups import FLOATING
 
 
 def integer_products_are_summed(site: Site) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from converter.dtypes import dtype_name
 from converter.rule import Birth, Step, rounding, unchanged
 from converter.site import Operators, Site
+from rules.axes import END
 from rules.images import as_image, is_image
 from rules.narrow_floats import DIGITS, bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
 
@@ -169,7 +170,7 @@ def _instances_normalised(site: Site, op: Operators, value: str, scale: str, bia
 
     def grouped_shape() -> str:
         batch = op.Slice(shape, site.constant_int64([0]), site.constant_int64([1]))
-        rest = op.Slice(shape, site.constant_int64([1]), site.constant_int64([2**31 - 1]))
+        rest = op.Slice(shape, site.constant_int64([1]), site.constant_int64([END]))
         per_group = op.Div(op.ReduceProd(rest), site.constant_int64([groups], "groups"))
         return str(op.Concat(batch, site.constant_int64([groups], "groups"), per_group, axis=0))
 

@@ -13,7 +13,7 @@ import numpy
 from converter.dtypes import numpy_dtype
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import FLOATING
 from rules.narrow_floats import bfloat16_travels_in_float
 
 

@@ -16,11 +16,9 @@ from converter.carriers import exact_carrier
 from converter.dtypes import tensor_type
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Array, Dims, Operators, Site
-from rules.axes import NamedAxes, counted_from_front, gather_within
+from rules.axes import END, NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
-
-_FLOATS = ("float", "double", "float16")
-_LAST = 2**31 - 1
+from rules.dtype_groups import FIRST_FLOATS
 
 
 def paddings_become_pads(site: Site) -> None:
@@ -34,7 +32,7 @@ def pads_become_paddings(site: Site) -> None:
         rank = len(pads) // 2
         axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
         starts = [max(-pads[axis], 0) for axis in axes]
-        ends = [pads[axis + rank] if pads[axis + rank] < 0 else _LAST for axis in axes]
+        ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
         site.set_input(0, site.op.Slice(site.input(0), axes=axes, starts=starts, ends=ends))
         site.set_attribute("pads", [max(pad, 0) for pad in pads])
     site.rename_attribute("pads", "paddings")
@@ -53,7 +51,9 @@ def inputs_become_attributes(site: Site) -> None:
     pads = site.constant_value(1)
     value = _value_as_attribute(site)
     dtype = site.dtype(0)
-    carrier = dtype if dtype in _FLOATS else exact_carrier(dtype, [tensor_type(one) for one in _FLOATS], site.opset)
+    carrier = (
+        dtype if dtype in FIRST_FLOATS else exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+    )
     if pads is None or value is None or carrier is None:
         site.replace(padded_by_gathering(site))
         return

@@ -18,6 +18,7 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Step, in_turn, unchanged
 from converter.site import Operators, Site
+from rules.axes import END
 from rules.indices_of_maxima import indices_are_computed, indices_of_maxima
 from rules.narrow_floats import ROUNDED_ONCE, bfloat16_travels_in_float, computed_bfloat16_step, in_float
 from rules.windows import added, combined, element_counts, padded, set_pads, windows_of
@@ -68,7 +69,7 @@ def late_windows_are_cut_off(site: Site) -> None:
     more = [begin + stride - 1 for begin, stride in zip(windows.begin, windows.strides, strict=True)]
     begin_and_more, strides = (site.constant_int64(numbers, "numbers") for numbers in (more, windows.strides))
     zeros = site.constant_int64([0] * len(windows.kernel), "starts")
-    sizes = op.Slice(op.Shape(site.input(0)), site.constant_int64([2]), site.constant_int64([2**31 - 1]))
+    sizes = op.Slice(op.Shape(site.input(0)), site.constant_int64([2]), site.constant_int64([END]))
     counts = site.folded(lambda: str(op.Div(op.Add(sizes, begin_and_more), strides)), "counts")
     results = [op.Slice(result, zeros, counts, axes) if result else "" for result in results]
     if dtype == "bfloat16":

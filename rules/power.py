@@ -12,7 +12,7 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Step, unchanged, values_travel
 from converter.site import Array, Operators, Site
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import FLOATING
 from rules.legacy_broadcast import broadcast_step
 
 # Dtypes all of whose values a base's dtype holds.

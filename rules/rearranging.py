@@ -13,7 +13,7 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
-from rules.axes import gather_within
+from rules.axes import END, gather_within
 from rules.counting import LARGEST_TABLE, iota
 from rules.shapes import reshape_exactly
 
@@ -88,7 +88,7 @@ def sequences_are_gathered(site: Site) -> None:
     sequence = op.Unsqueeze(iota(site, op, batch), across)
     outer, size, inner = (source, batch, sequence) if time_axis == 0 else (sequence, steps, source)
     indices = op.Add(op.Mul(outer, size), inner)
-    rest = op.Slice(shape, site.constant_int64([2], "bound"), site.constant_int64([2**31 - 1], "bound"))
+    rest = op.Slice(shape, site.constant_int64([2], "bound"), site.constant_int64([END], "bound"))
     product = op.Unsqueeze(op.Mul(steps, batch), site.constant_int64([0]))
     rows = reshape_exactly(op, data, op.Concat(product, rest, axis=0))
     site.replace(gather_within(site, rows, indices))

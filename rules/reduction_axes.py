@@ -11,7 +11,7 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import FLOATING
 
 _KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
 """What reduces one value to itself."""

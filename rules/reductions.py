@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from converter.rule import Step, exact_cast, unchanged
 from converter.site import Site
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import FLOATING
 from rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
 
 # What the reduction of no elements gives.

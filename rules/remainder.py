@@ -10,7 +10,7 @@ import math
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
-from rules.broadcasting import FLOATING
+from rules.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}
 """How many bits the largest number of the dtype has left of the smallest one's."""
@@ -20,8 +20,6 @@ _DIGITS = 28
 
 _BEYOND = 200
 """The exponent of a power of two that is greater than every finite float."""
-
-_CARRIERS = {"int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32"}
 
 
 def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
@@ -84,7 +82,7 @@ def _divide_integers(site: Site, dtype: str) -> None:
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """
     op = site.op_at(13)
-    carrier = _CARRIERS.get(dtype, dtype)
+    carrier = COMPUTED_IN.get(dtype, dtype)
     dividend, divisor = (
         op.Cast(name, to=carrier) if carrier != dtype else name for name in (site.input(0), site.input(1))
     )

@@ -17,7 +17,6 @@ from converter.site import Operators, Site
 from rules.axes import counted_from_front
 from rules.broadcasting import tile_onto
 
-_FLOATS = ("float", "double", "float16")
 _RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its dimensions"
 
 

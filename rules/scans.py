@@ -14,10 +14,8 @@ from converter.dtypes import tensor_type_proto
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
-from rules.axes import counted_from_front
+from rules.axes import END, counted_from_front
 from rules.control_flow import values_travel_through_the_body
-
-_LAST = 2**63 - 1
 
 
 def axes_count_from_front(site: Site) -> None:
@@ -125,7 +123,7 @@ def _with_time(site: Site, results: list[str], states: Sequence[str], streams: S
     if isinstance(batch_and_time[-1], int) or (isinstance(batch_and_time[0], int) and batch_and_time[0]):
         return results
     op = site.op_at(13)
-    zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, 2**63 - 1))
+    zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, END))
     for position in range(len(states), len(results)):
         result, output = results[position], site.output(position)
         site.declare(result, site.dtype(output), site.shape(output))
@@ -188,7 +186,7 @@ def _first(site: Site, op: Operators, stream: str, length: str) -> str:
 def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, longest: str) -> str:
     """With zeros up to the length of the longest sequence, which is what runtimes put there."""
     missing = op.Unsqueeze(op.Sub(_size(site, op, longest, 0), length), site.constant_int64([0], "zero"))
-    element = op.Slice(op.Shape(result), site.constant_int64([1], "one"), site.constant_int64([2**63 - 1], "last"))
+    element = op.Slice(op.Shape(result), site.constant_int64([1], "one"), site.constant_int64([END], "last"))
     filler = op.Expand(site.zero(dtype), op.Concat(missing, element, axis=0))
     return str(op.Concat(result, filler, axis=0))
 

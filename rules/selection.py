@@ -13,11 +13,11 @@ import numpy
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import gather_within
-from rules.broadcasting import FLOATING, common_shape, tile_onto
+from rules.broadcasting import common_shape, tile_onto
 from rules.counting import LARGEST_TABLE, iota
+from rules.dtype_groups import FLOATING, NARROW_INTEGERS
 from rules.shapes import reshape_exactly
 
-_NARROW = frozenset(["int8", "uint8", "int16", "uint16"])
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
 
@@ -28,7 +28,7 @@ def integers_are_computed_other_values_gathered(site: Site) -> None:
         op = site.op
         condition, first, second = site.inputs
         site.replace(op.Or(op.And(condition, first), op.And(op.Not(condition), second)))
-    elif dtype in _NARROW | _WIDE and site.target >= 6:
+    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= 6:
         _compute(site, dtype)
     else:
         _gather(site)

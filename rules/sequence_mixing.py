@@ -13,11 +13,11 @@ import numpy
 
 from converter.rule import Birth, rounding
 from converter.site import Dims, Operators, Site
+from rules.axes import END
 from rules.heads import sizes, with_heads, without_heads
 from rules.narrow_floats import body_in_float, goes_in_float
 
 _IN_STEPS = "each step is rounded, where a kernel may keep more digits between them"
-_LAST = 2**31 - 1
 
 
 def pairs_are_rotated(site: Site) -> None:
@@ -42,7 +42,7 @@ def pairs_are_rotated(site: Site) -> None:
     imaginary = op.Add(op.Mul(sine, first), op.Mul(cosine, second))
     result = [_interleaved(site, op, real, imaginary, end)] if site.attribute("interleaved", 0) else [real, imaginary]
     if site.attribute("rotary_embedding_dim", 0) and rotated != _known_size(site, value):
-        result.append(op.Slice(value, end, site.constant_int64([_LAST], "last"), site.constant_int64([3])))
+        result.append(op.Slice(value, end, site.constant_int64([END], "last"), site.constant_int64([3])))
     whole = op.Concat(*result, axis=3) if len(result) > 1 else result[0]
     site.replace(without_heads(site, op, whole, heads) if is_packed else whole)
 

@@ -17,13 +17,15 @@ import numpy
 from converter.refusal import Why
 from converter.rule import Step, in_turn, unchanged, values_travel
 from converter.site import Dims, Operators, Site
-from rules.axes import NamedAxes, axes_become_input, constant_axes_become_attribute, counted_from_front, gather_within
-
-_FLOATS = ("float", "double", "float16")
-
-LAST = 2**63 - 1
-"""As the end of a slice: all that is left."""
-
+from rules.axes import (
+    END,
+    NamedAxes,
+    axes_become_input,
+    constant_axes_become_attribute,
+    counted_from_front,
+    gather_within,
+)
+from rules.dtype_groups import FIRST_FLOATS
 
 # Reshape
 
@@ -36,7 +38,7 @@ def shape_becomes_input(site: Site) -> None:
 def shape_becomes_attribute(site: Site) -> None:
     """The constant shape, or the one that is known of the output. Dimensions of 1 need no Reshape at all."""
     shape = _known_target(site)
-    if site.dtype(0) not in _FLOATS and _dimensions_of_1_come_and_go(site, shape):
+    if site.dtype(0) not in FIRST_FLOATS and _dimensions_of_1_come_and_go(site, shape):
         return
     site.remove_input(1)
     site.set_attribute("shape", shape)
@@ -236,7 +238,7 @@ def axis_counts_from_front(site: Site) -> None:
 
 def other_dtypes_are_reshaped(site: Site) -> None:
     """Below 9 Flatten takes floats only, and Reshape takes all."""
-    if site.dtype(0) in _FLOATS:
+    if site.dtype(0) in FIRST_FLOATS:
         return
     axis = site.attribute("axis", 1)
     sizes = site.known_shape(0)
@@ -246,7 +248,7 @@ def other_dtypes_are_reshaped(site: Site) -> None:
         site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))
         return
     shape = op.Shape(site.input(0))
-    bounds = [site.constant_int64([bound], "bound") for bound in (0, axis, LAST)]
+    bounds = [site.constant_int64([bound], "bound") for bound in (0, axis, END)]
     parts = [op.Slice(shape, first, last) for first, last in pairwise(bounds)]
     matrix_shape = op.Concat(*(op.ReduceProd(part, keepdims=1) for part in parts), axis=0)
     site.replace(reshape_exactly(op, site.input(0), matrix_shape))

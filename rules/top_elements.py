@@ -13,16 +13,8 @@ from converter.rule import Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import counted_from_front, gather_within
 from rules.counting import iota
+from rules.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
-_FLOATS = ("float", "double", "float16")
-_CARRIERS = {
-    "int8": "float",
-    "uint8": "float",
-    "int16": "float",
-    "uint16": "float",
-    "int32": "double",
-    "uint32": "double",
-}
 _HALF = 2**32
 _FIRST = -(2**63)
 
@@ -64,7 +56,7 @@ def least_elements_and_integers_are_sorted_as_the_greatest_floats(site: Site) ->
         rank = site.rank(0, because="an axis other than the last has to be counted from the front below opset 11")
         axis = counted_from_front(site, [axis], rank, name="axis")[0]
         site.set_attribute("axis", axis)
-    if is_largest and dtype in _FLOATS:
+    if is_largest and dtype in FIRST_FLOATS:
         return
     data, k = site.inputs
     op = site.op_at(13)
@@ -94,11 +86,11 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
 def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
     dtype = site.dtype(0)
     top = site.op_at(10).TopK
-    if dtype in _FLOATS:
+    if dtype in FIRST_FLOATS:
         values, indices = top(data, k, axis=axis, outputs=2)
         return values, indices
-    if dtype in _CARRIERS:
-        values, indices = top(op.Cast(data, to=_CARRIERS[dtype]), k, axis=axis, outputs=2)
+    if dtype in COMPARED_IN:
+        values, indices = top(op.Cast(data, to=COMPARED_IN[dtype]), k, axis=axis, outputs=2)
         return op.Cast(values, to=dtype), indices
     # No float holds 64 bits: sorted by the lower half, then by the upper one, equal ones stay in their order.
     half = site.constant(numpy.array(_HALF, numpy_dtype(dtype)), "half")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from converter.rule import Step, unchanged
 from converter.site import Site
-from rules.broadcasting import FLOATING
 from rules.consumed_inputs import consumed_inputs_go, consumed_inputs_step
+from rules.dtype_groups import FLOATING
 
 
 def integers_are_multiplied_by_minus_one(site: Site) -> None:

@@ -15,8 +15,7 @@ import numpy
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.site import Array, Operators, Site
-
-_LAST = 2**31 - 1
+from rules.axes import END
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def slice_of_tap(site: Site, op: Operators, value: str, axis: int, first: int, s
     """The elements at one place of every window along a spatial axis."""
     if span == stride == 1:
         return value
-    end = first - span + 1 or _LAST
+    end = first - span + 1 or END
     numbers = (site.constant_int64([number], "bound") for number in (first, end, axis + 2, stride))
     return str(op.Slice(value, *numbers))
 
