@@ -17,6 +17,9 @@ from rules.axes import END
 from rules.heads import sizes, with_heads, without_heads
 from rules.narrow_floats import body_in_float, goes_in_float
 
+_DECAY, _BETA = 4, 5
+"""Inputs of LinearAttention."""
+
 _IN_STEPS = "each step is rounded, where a kernel may keep more digits between them"
 
 
@@ -74,41 +77,27 @@ def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str)
     return str(op.Reshape(pairs, op.Concat(sizes(site, op, real, 0, 3), end, axis=0), allowzero=1))
 
 
-# LinearAttention
-
-
 def states_are_carried_from_token_to_token(site: Site) -> None:
     """The recurrence itself, as a Scan along the tokens; chunk_size is a hint for other algorithms."""
     if goes_in_float(site):
         return
     op, dtype = site.op_at(18), site.dtype(0)
-    update_rule = site.attribute("update_rule", "gated_delta")
     heads, shared = site.attribute("q_num_heads"), site.attribute("kv_num_heads")
     query = with_heads(site, op, site.input(0), heads)
     key, value = (with_heads(site, op, site.input(position), shared) for position in (1, 2))
-    scanned, gates = [query, key, value], []
-    if "gated" in update_rule:
-        gates.append(4)
-        scanned.append(with_heads(site, op, site.input(4), shared))
-    if "delta" in update_rule:
-        # One rate for each head, or one for all of them.
-        gates.append(5)
-        scanned.append(op.Unsqueeze(site.input(5), site.constant_int64([3])))
+    rates = _rates(site, op, shared)
+    scanned = [query, key, value, *rates.values()]
     steps = [_without_time(site, name) for name in scanned]
-    parts = [sizes(site, op, query, 0, 1), site.constant_int64([shared], "heads")]
-    parts += [sizes(site, op, name, 3) for name in (key, value)]
-    shape = site.folded(lambda: str(op.Concat(*parts, axis=0)), "shape")
-    state = site.input(3) or op.Expand(site.zero(dtype), shape)
-    state = op.Cast(state, to=dtype) if site.input(3) and site.dtype(3) != dtype else state
+    state = _first_state(site, op, query, key, value)
 
-    def step(inner: Operators, before: str, query: str, key: str, value: str, *rates: str) -> list[str]:
-        given = dict(zip(gates, rates, strict=True))
+    def step(inner: Operators, before: str, query: str, key: str, value: str, *rates_now: str) -> list[str]:
+        given = dict(zip(rates, rates_now, strict=True))
         last, before_last = (site.constant_int64([axis]) for axis in (-1, -2))
         column, row = inner.Unsqueeze(key, last), inner.Unsqueeze(value, before_last)
-        decayed = inner.Mul(inner.Exp(inner.Unsqueeze(given[4], last)), before) if 4 in given else before
-        if 5 in given:
+        decayed = inner.Mul(inner.Exp(inner.Unsqueeze(given[_DECAY], last)), before) if _DECAY in given else before
+        if _BETA in given:
             expected = inner.MatMul(inner.Unsqueeze(key, before_last), decayed)
-            row = inner.Mul(inner.Unsqueeze(given[5], last), inner.Sub(row, expected))
+            row = inner.Mul(inner.Unsqueeze(given[_BETA], last), inner.Sub(row, expected))
         after = inner.Add(decayed, inner.Mul(column, row))
         shown = after
         if heads != shared:
@@ -122,17 +111,43 @@ def states_are_carried_from_token_to_token(site: Site) -> None:
     final, results = op.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=body, **axes)
     site.declare(final, dtype, site.shape(state))
     site.declare(results, dtype, [None] * 4)
-    scale = site.attribute("scale", 0.0)
-    if scale or _known_size(site, query):
-        factor = site.scalar(scale or 1 / math.sqrt(_known_size(site, query)), dtype, "scale")
-    else:
-        factor = op.Reciprocal(op.Sqrt(op.Cast(sizes(site, op, query, 3), to=dtype)))
     # A Scan over no tokens does not know the other sizes of what it stacks.
     width = op.Mul(sizes(site, op, value, 3), site.constant_int64([heads], "heads"))
     whole = site.folded(lambda: str(op.Concat(sizes(site, op, query, 0, 2), width, axis=0)), "shape")
-    packed = op.Reshape(op.Mul(results, factor), whole, allowzero=1)
+    packed = op.Reshape(op.Mul(results, _scale(site, op, query, dtype)), whole, allowzero=1)
     wanted = site.dtype(3) if site.input(3) else dtype
     site.replace(packed, final if wanted == dtype else op.Cast(final, to=wanted))
+
+
+def _rates(site: Site, op: Operators, heads: int) -> dict[int, str]:
+    """What the update rule takes besides keys and values, by the position of its input."""
+    update_rule = site.attribute("update_rule", "gated_delta")
+    rates: dict[int, str] = {}
+    if "gated" in update_rule:
+        rates[_DECAY] = with_heads(site, op, site.input(_DECAY), heads)
+    if "delta" in update_rule:
+        # One rate for each head, or one for all of them.
+        rates[_BETA] = op.Unsqueeze(site.input(_BETA), site.constant_int64([3]))
+    return rates
+
+
+def _first_state(site: Site, op: Operators, query: str, key: str, value: str) -> str:
+    """The state before the first token: the one that is given, else zeros for each head, key and value."""
+    dtype = site.dtype(0)
+    if site.input(3):
+        return site.input(3) if site.dtype(3) == dtype else str(op.Cast(site.input(3), to=dtype))
+    parts = [sizes(site, op, query, 0, 1), site.constant_int64([site.attribute("kv_num_heads")], "heads")]
+    parts += [sizes(site, op, name, 3) for name in (key, value)]
+    shape = site.folded(lambda: str(op.Concat(*parts, axis=0)), "shape")
+    return str(op.Expand(site.zero(dtype), shape))
+
+
+def _scale(site: Site, op: Operators, query: str, dtype: str) -> str:
+    """The scale that is given, else one by the square root of the size of a head."""
+    scale, size = site.attribute("scale", 0.0), _known_size(site, query)
+    if scale or size:
+        return site.scalar(scale or 1 / math.sqrt(size), dtype, "scale")
+    return str(op.Reciprocal(op.Sqrt(op.Cast(sizes(site, op, query, 3), to=dtype))))
 
 
 def _without_time(site: Site, value: str) -> Dims:
