@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from onnx import ModelProto
 
@@ -22,6 +25,10 @@ from converter.targets import Target, find_target, objections
 from converter.walked import Walked, walked_copy
 
 if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+    from converter.normalize import Normalization
+    from converter.normalize.discovery import PassLike
     from converter.prove import Certificate
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
@@ -34,6 +41,10 @@ class NotEquivalent(Exception):
         self.certificate = certificate
         super().__init__(certificate.summary())
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"certificate": json.loads(self.certificate.to_json())}
+
 
 @dataclass(frozen=True)
 class Conversion:
@@ -42,10 +53,19 @@ class Conversion:
     model: ModelProto
     report: Report
     certificate: Certificate | None
+    normalization: Normalization | None = None
+    """What the passes did afterwards, where they were asked for; `model` is what came of them."""
+
+    @cached_property
+    def graph(self) -> gs.Graph:
+        """The model as a `gs.Graph`, everything that such a graph has no place for riding along."""
+        from converter.normalize.bridge import to_graph
+
+        return to_graph(self.model)
 
 
 def convert(
-    model_or_path: ModelOrPath,
+    model_or_path: ModelOrPath | gs.Graph,
     *,
     to: int | Mapping[str, int] | None = None,
     ir: int | None = None,
@@ -53,20 +73,23 @@ def convert(
     dtypes: Mapping[str, str] | None = None,
     dtype_interface: str = KEEP,
     exact: bool = False,
+    normalize: bool | Sequence[PassLike] = False,
     prove: bool = True,
     check: bool = True,
     seed: int = 0,
     base_dir: str = "",
     rule_book: RuleBook | None = None,
 ) -> Conversion:
-    """Move a model to other opsets or to an IR version, up or down; the model (or file) that is given stays as it is.
+    """Move a model to other opsets or to an IR version, up or down; the model (or file, or `gs.Graph`) that is given
+    stays as it is. The result is there as a model and, in `graph`, as a `gs.Graph`.
 
     `to` is the opset of ai.onnx, or opsets by domain; domains that nothing in the model imports are left out. `ir` is
     the IR version, by default the smallest that the result needs. `target` is the runtime that the result is for, as
     "onnxruntime==1.4": the nearest opsets and the IR version that it takes are chosen, where `to` and `ir` do not say
     so, and everything else that it is known not to take is refused. `dtypes`, as {"int64": "int32"}, changes dtypes
     first, wherever the schemas let it; this is never exact. Inputs and outputs keep theirs behind Cast nodes, or with
-    `dtype_interface="change"` change them, too. `exact` refuses rules that round; `prove=False` and
+    `dtype_interface="change"` change them, too. `exact` refuses rules that round; `normalize` runs
+    the passes of `converter.normalize` on the result, the usual ones or those that it names. `prove=False` and
     `check=False` leave out the proof and onnx's checker. External data is looked for in `base_dir`, by default the
     folder of the file.
 
@@ -75,6 +98,10 @@ def convert(
     """
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
+    elif _is_graph(model_or_path):
+        from converter.normalize.bridge import to_model
+
+        source = to_model(model_or_path)
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
@@ -107,7 +134,24 @@ def convert(
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
     report = Report.from_trace(source, model, trace, fitting, notes=notes, target=runtime, dtypes=changes)
-    return Conversion(model, report, certificate)
+    conversion = Conversion(model, report, certificate)
+    if normalize is False:
+        return conversion
+    from converter.normalize.normalizing import normalize as run_passes
+
+    passes = None if normalize is True else normalize
+    found = run_passes(model, passes, prove=prove, check=check, seed=seed, base_dir=base_dir)
+    model = found.model
+    if ir is not None or runtime is not None:
+        # The passes may have asked for an IR version that the target does not take.
+        model = convert(model, ir=ir, target=runtime, prove=prove, check=check, seed=seed, base_dir=base_dir).model
+    return replace(conversion, model=model, normalization=found)
+
+
+def _is_graph(given: ModelOrPath | gs.Graph) -> TypeGuard[gs.Graph]:
+    """Whether this is a graph of graphsurgeon, which takes a while to import: who has one has imported it."""
+    graphsurgeon = sys.modules.get("onnx_graphsurgeon")
+    return graphsurgeon is not None and isinstance(given, graphsurgeon.Graph)
 
 
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:

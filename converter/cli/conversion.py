@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault, status_of
-from converter.cli.output import complain, opsets, printable, show, show_json, table
+from converter.cli.errors import DONE, UsageFault
+from converter.cli.normalizing import normalization_as_dict, normalization_page
+from converter.cli.output import opsets, printable, show, show_json, table
+from converter.cli.stopping import check_destination, is_same_file, report_stop
 from converter.convert import Conversion, NotEquivalent, convert
 from converter.dtype_policy import DtypeChanges, dtypes_from
 from converter.history import AI_ONNX, display_domain
@@ -36,6 +37,7 @@ class ConversionRequest:
     dtype_interface: str
     certificate: Path | None
     exact: bool
+    normalize: bool
     prove: bool
     overwrite: bool
     seed: int
@@ -69,12 +71,13 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
             dtypes=dtypes_from(request.dtypes),
             dtype_interface=request.dtype_interface,
             exact=request.exact,
+            normalize=request.normalize,
             prove=request.prove,
             seed=request.seed,
             base_dir=str(request.source.parent),
         )
     except (ConversionRefused, NotEquivalent) as stopped:
-        return _report_stop(stopped, as_json)
+        return report_stop(stopped, as_json)
     if not is_dry:
         _write(request, conversion)
     if as_json:
@@ -86,20 +89,11 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
 
 def _check_destinations(request: ConversionRequest) -> None:
     """Before any work is done: nothing is in the way, and nothing would overwrite the input."""
-    if _is_same_file(request.source, request.target):
-        raise UsageFault(f"{request.target}: OUT is the input itself, which is never written to")
-    check_writable(request.target, overwrite=request.overwrite)
+    check_destination(request.source, request.target, overwrite=request.overwrite)
     if request.certificate is not None:
-        if _is_same_file(request.certificate, request.source) or _is_same_file(request.certificate, request.target):
+        if is_same_file(request.certificate, request.source) or is_same_file(request.certificate, request.target):
             raise UsageFault(f"{request.certificate}: the certificate needs a file of its own")
         check_writable(request.certificate, overwrite=request.overwrite)
-
-
-def _is_same_file(first: Path, second: Path) -> bool:
-    try:
-        return os.path.samefile(first, second)
-    except (OSError, ValueError):
-        return os.path.abspath(first) == os.path.abspath(second)
 
 
 def _write(request: ConversionRequest, conversion: Conversion) -> None:
@@ -115,20 +109,12 @@ def _write(request: ConversionRequest, conversion: Conversion) -> None:
     )
 
 
-def _report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> int:
-    status, sentences = status_of(stopped)
-    complain(*sentences)
-    if as_json and isinstance(stopped, ConversionRefused):
-        show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
-    elif as_json and isinstance(stopped, NotEquivalent):
-        show_json({"status": "not equivalent", "certificate": json.loads(stopped.certificate.to_json())})
-    assert status in (REFUSED, NOT_EQUIVALENT)
-    return status
-
-
 def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:
     certificate = json.loads(conversion.certificate.to_json()) if conversion.certificate else None
-    return {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
+    found = {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
+    if conversion.normalization is not None:
+        found["normalization"] = normalization_as_dict(conversion.normalization)
+    return found
 
 
 def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> Iterator[RenderableType]:
@@ -160,6 +146,9 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield conversion.certificate.summary()
     elif not is_dry:
         yield "Not proven: --no-prove."
+    if conversion.normalization is not None:
+        yield "Then normalised:"
+        yield from normalization_page(conversion.normalization)
 
 
 def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:

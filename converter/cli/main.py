@@ -18,6 +18,13 @@ import typer
 
 from converter.cli.conversion import ConversionRequest, carry_out
 from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status_of
+from converter.cli.normalizing import (
+    NormalizationRequest,
+    carry_out_normalization,
+    list_passes,
+    passes_from,
+    shapes_from,
+)
 from converter.cli.output import complain, leave_standard_output, show, show_json
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
@@ -105,6 +112,9 @@ def convert(
         bool, typer.Option("--dry-run", help="Say what would be done, without proof; write nothing.")
     ] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse rules that round.")] = False,
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="Run the passes of opsetlift normalize on the result.")
+    ] = False,
     no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
@@ -122,11 +132,57 @@ def convert(
         dtype_interface,
         certificate,
         exact,
+        normalize,
         not (no_prove or dry_run),
         force,
         seed,
     )
     return carry_out(request, is_dry=dry_run, as_json=json)
+
+
+@app.command()
+def normalize(
+    source: Annotated[Path | None, typer.Argument(metavar="IN", help="The model.")] = None,
+    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="Where to write the result.")] = None,
+    passes: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The passes to run, as fold-constants,merge-casts or default,-name-nodes."),
+    ] = None,
+    runtime: Annotated[
+        str | None, typer.Option("--for", metavar="TARGET", help="Convert it for a runtime first; see targets.")
+    ] = None,
+    fix_shapes: Annotated[
+        str | None,
+        typer.Option("--fix-shapes", metavar="SIZES", help="Sizes and shapes, as batch=1,x=1x3x224x224."),
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="Say which passes there are.")] = False,
+    json: Json = False,
+    require_proof: Annotated[
+        bool, typer.Option("--require-proof", help="Refuse where the result cannot be proven.")
+    ] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+) -> int:
+    """Bring a model into the form in which it is to be deployed, prove that it computes the same, and write it."""
+    if list_them:
+        return list_passes(as_json=json)
+    if source is None or target is None:
+        raise UsageFault("normalize takes two files, IN and OUT, or --list")
+    if require_proof and no_prove:
+        raise UsageFault("--require-proof asks for the proof that --no-prove leaves out")
+    request = NormalizationRequest(
+        source,
+        target,
+        passes_from(passes),
+        runtime,
+        shapes_from(fix_shapes),
+        not no_prove,
+        require_proof,
+        force,
+        seed,
+    )
+    return carry_out_normalization(request, as_json=json)
 
 
 @app.command()

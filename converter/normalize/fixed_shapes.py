@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 from converter.scopes import subgraphs
 
 Shapes = Mapping[str, int | Sequence[int]]
-"""A size for a symbol ("batch": 1), or a shape for an input ("x": (1, 3, 224, 224))."""
+"""A size for a symbol ("batch": 1), or a shape for an input ("x": (1, 3, 224, 224)); one number for rank 1."""
 
 
 class ShapeFault(ValueError):
@@ -28,10 +28,12 @@ def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
     symbols = set(_symbols(fixed.graph))
     sizes: dict[str, int] = {}
     for name, value in shapes.items():
-        if isinstance(value, int):
+        if isinstance(value, int) and name not in inputs:
             if name not in symbols:
                 raise ShapeFault(_unknown(name, "dimension", symbols, inputs))
             _bind(sizes, name, value)
+        elif isinstance(value, int):
+            _fix_input(inputs[name], (value,), sizes)
         elif name not in inputs:
             raise ShapeFault(_unknown(name, "input", inputs, symbols))
         else:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
 import onnx_graphsurgeon as gs
 from onnx import ModelProto, ValueInfoProto
 
-from converter.convert import Conversion, NotEquivalent, convert
+from converter.convert import Conversion, ModelOrPath, NotEquivalent, convert
 from converter.facts import ModelFacts
 from converter.ir_version import needed_by_content
 from converter.model_file import check_model, load_model, validate_model, without_weights
@@ -27,8 +26,6 @@ from converter.normalize.rewriting import Pass
 from converter.prove import Outcome
 from converter.targets import Target, find_target
 
-ModelOrPath: TypeAlias = ModelProto | gs.Graph | str | os.PathLike[str]
-
 
 class PassNotEquivalent(NotEquivalent):
     """A pass has changed what the model computes; `pass_name` says which, `proof` on what input. Nothing is written."""
@@ -38,6 +35,10 @@ class PassNotEquivalent(NotEquivalent):
         self.pass_name = pass_name
         where = f"pass {pass_name}" if pass_name else "the passes together"
         Exception.__init__(self, f"{where}: {proof.reason}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"pass": self.pass_name, "proof": self.proof.as_dict()}
 
 
 class ProofMissing(Exception):
@@ -65,7 +66,7 @@ class Normalization:
 
 
 def normalize(
-    model_or_path: ModelOrPath,
+    model_or_path: ModelOrPath | gs.Graph,
     passes: Sequence[PassLike] | None = None,
     *,
     target: str | Target | None = None,

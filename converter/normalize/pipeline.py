@@ -31,10 +31,6 @@ class Account:
     runs: int = 0
     changes: int = 0
     """Nodes that it changed, added or removed, and initializers that it added or removed."""
-    nodes_before: int = 0
-    """When it first ran."""
-    nodes_after: int = 0
-    """When it last changed something; as before, if it never did."""
     nodes: int = 0
     """By how many nodes the model grew through it; it shrank where this is negative."""
     bytes: int = 0
@@ -87,15 +83,12 @@ class Pipeline:
                 before = now
                 now = self._apply(one, before)
                 changes = now.changes_since(before) if now is not before else 0
-                if not account.runs:
-                    account.nodes_before = account.nodes_after = len(before.nodes)
                 account.runs += 1
                 if changes:
                     if now.interface != before.interface:
                         raise PassFailed(f"pass {one.name}: it changes the inputs or the outputs of the model")
                     self.has_settled = False
                     account.changes += changes
-                    account.nodes_after = len(now.nodes)
                     account.nodes += len(now.nodes) - len(before.nodes)
                     account.bytes += now.bytes - before.bytes
                     self.changed_by.append(one.name)

@@ -21,12 +21,10 @@ class PassReport:
     name: str
     changes: int
     """Nodes that it changed, added or removed, and constants that it added or removed."""
-    nodes_before: int
-    """When it first ran, subgraphs and functions included."""
-    nodes_after: int
-    """When it last changed something."""
+    nodes: int
+    """By how many nodes the model grew through it; it shrank where this is negative."""
     bytes: int
-    """By how much the constants grew; they shrank where this is negative."""
+    """By how many bytes its constants grew."""
     ulps: int
     """0 for an exact pass; else the bound of a rounding one."""
     proof: str
@@ -66,8 +64,7 @@ def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassRep
         PassReport(
             one.name,
             one.changes,
-            one.nodes_before,
-            one.nodes_after,
+            one.nodes,
             one.bytes,
             one.ulps,
             verdict if one.changes else "changed nothing",
