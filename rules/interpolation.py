@@ -1,4 +1,4 @@
-"""Resampling along axes, as Upsample and Resize do: where each element comes from, and its weighted average.
+"""Resampling along axes, as Upsample and Resize do: neighbours gathered, and their weighted average.
 
 No operator's steps stand here; rule modules import it. Everything is written as operators; what follows from constants
 and static shapes is folded, so that a resampling by known scales takes one Gather for each axis, and two nodes more
@@ -19,7 +19,7 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.site import Operators, Site
 from rules.axes import gather_within
-from rules.counting import iota
+from rules.source_points import source_points
 
 ULPS = 8
 BECAUSE = "the neighbours' terms may be added in another order"
@@ -94,7 +94,7 @@ class Resampler:
         """Resample axis by axis and replace the node."""
         site, dtype = self.site, self.site.dtype(0)
         value = site.input(0)
-        all_points = [self._points(axis) for axis in axes]
+        all_points = [source_points(self, axis) for axis in axes]
         moving = [pair for pair in zip(axes, all_points, strict=True) if not self._stays(*pair)]
         if self.manner.mode == "nearest":
             for axis, points in moving:
@@ -110,64 +110,6 @@ class Resampler:
         values = [self.site.constant_value(name) for name in (axis.size, points)]
         size, found = values
         return size is not None and found is not None and numpy.array_equal(found, numpy.arange(int(size)))
-
-    def _points(self, axis: ResampledAxis) -> str:
-        """x_original for each x_resized."""
-        number, half = self.number, self.number(0.5)
-        index = self.folded(lambda op: op.Cast(iota(self.site, op, axis.length), to="float"))
-
-        def is_single(op: Operators) -> str:
-            return str(op.Equal(axis.length, self.site.scalar(1, "int64", "one")))
-
-        def target(op: Operators) -> str:
-            return str(op.Mul(axis.scale, axis.size) if axis.is_cut else op.Cast(axis.length, to="float"))
-
-        def half_pixel(op: Operators) -> str:
-            return str(op.Sub(op.Div(op.Add(index, half), axis.scale), half))
-
-        def asymmetric(op: Operators) -> str:
-            return str(op.Div(index, axis.scale))
-
-        def tf_half_pixel_for_nn(op: Operators) -> str:
-            return str(op.Div(op.Add(index, half), axis.scale))
-
-        def pytorch_half_pixel(op: Operators) -> str:
-            return str(op.Where(is_single(op), index, half_pixel(op)))
-
-        def half_pixel_symmetric(op: Operators) -> str:
-            adjustment = op.Div(op.Cast(axis.length, to="float"), target(op))
-            offset = op.Mul(op.Div(axis.size, number(2)), op.Sub(number(1), adjustment))
-            return str(op.Sub(op.Add(offset, op.Div(op.Add(index, half), axis.scale)), half))
-
-        def align_corners(op: Operators) -> str:
-            # The target is fractional here, too, which onnx's issue 2462 calls intended.
-            gaps = op.Where(is_single(op), number(1), op.Sub(target(op), number(1)))
-            return str(op.Div(op.Mul(index, self._last(op, axis)), gaps))
-
-        def tf_crop_and_resize(op: Operators) -> str:
-            assert axis.region is not None
-            start, end = axis.region
-            single, last = is_single(op), self._last(op, axis)
-            gaps = op.Where(single, number(1), op.Sub(op.Cast(axis.length, to="float"), number(1)))
-            middle = op.Mul(op.Mul(half, op.Add(start, end)), last)
-            first = op.Where(single, middle, op.Mul(start, last))
-            return str(op.Add(first, op.Div(op.Mul(op.Mul(index, op.Sub(end, start)), last), gaps)))
-
-        formulas = (
-            half_pixel,
-            asymmetric,
-            tf_half_pixel_for_nn,
-            pytorch_half_pixel,
-            half_pixel_symmetric,
-            align_corners,
-            tf_crop_and_resize,
-        )
-        by_name = {formula.__name__: formula for formula in formulas}
-        if self.manner.transformation not in by_name:
-            self.site.refuse(
-                Why.INVALID_MODEL, f"no text has a coordinate_transformation_mode {self.manner.transformation!r}"
-            )
-        return self.folded(by_name[self.manner.transformation])
 
     def _nearest(self, axis: ResampledAxis, points: str) -> str:
         half = self.number(0.5)
@@ -185,9 +127,10 @@ class Resampler:
         )
 
     def _confined(self, op: Operators, places: str, axis: ResampledAxis) -> str:
-        return str(op.Clip(places, self.number(0), self._last(op, axis)))
+        return str(op.Clip(places, self.number(0), self.last(op, axis)))
 
-    def _last(self, op: Operators, axis: ResampledAxis) -> str:
+    def last(self, op: Operators, axis: ResampledAxis) -> str:
+        """The position of an axis's last element, float."""
         return str(op.Sub(axis.size, self.number(1)))
 
     def _averaged(self, value: str, dtype: str, moving: Sequence[tuple[ResampledAxis, str]]) -> str:
@@ -306,7 +249,7 @@ class Resampler:
         """Points outside take the extrapolation value."""
         site, op = self.site, self.op
         outside = self.folded(
-            lambda inner: inner.Or(inner.Less(points, self.number(0)), inner.Greater(points, self._last(inner, axis)))
+            lambda inner: inner.Or(inner.Less(points, self.number(0)), inner.Greater(points, self.last(inner, axis)))
         )
         known = site.constant_value(outside)
         if known is not None and not known.any():
