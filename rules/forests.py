@@ -48,6 +48,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether it has votes, and no comparison."""
         return self.mode == _LEAF
 
 
@@ -69,6 +70,7 @@ def old_trees(site: Site, prefix: str) -> list[dict[int, Node]]:
 
 
 def leaves(trees: list[dict[int, Node]]) -> Iterator[Node]:
+    """The leaves of all trees, in order."""
     for tree in trees:
         yield from (node for node in tree.values() if node.is_leaf)
 
@@ -163,20 +165,19 @@ class OldForest:
     """Of the nodes of the tree under way."""
 
     def begin_tree(self) -> None:
+        """Let the nodes to come belong to the next tree."""
         self.tree, self.count = self.tree + 1, 0
 
     def add_leaf(self, vote: Vote) -> int:
+        """A leaf with one vote; its id."""
         target, weight = vote
-        node = self._add(_LEAF, 0, 0.0, 0)
+        node = self.add_node(_LEAF, 0, 0.0, 0)
         for name, value in {"treeids": self.tree, "nodeids": node, "ids": target, "weights": weight}.items():
             self.votes.setdefault(name, []).append(value)
         return node
 
     def add_node(self, mode: str, feature: int, split: float, missing: int) -> int:
-        """A node whose children are set later; its id."""
-        return self._add(mode, feature, split, missing)
-
-    def _add(self, mode: str, feature: int, split: float, missing: int) -> int:
+        """A node whose children are set later; its id. Refuses past the limit."""
         columns = {
             "treeids": self.tree,
             "nodeids": self.count,
@@ -195,6 +196,7 @@ class OldForest:
         return self.count - 1
 
     def set_child(self, node: int, branch: str, child: int) -> None:
+        """Name the child of a node of this tree; `branch` is "true" or "false"."""
         self.nodes[f"{branch}nodeids"][len(self.nodes["modes"]) - self.count + node] = child
 
     def attributes(self) -> dict[str, Any]:

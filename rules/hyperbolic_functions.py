@@ -32,9 +32,11 @@ class Formula:
 
     @property
     def op(self) -> Operators:
+        """Emits the operators of the formula."""
         return self._op
 
     def argument(self) -> str:
+        """The argument in double."""
         value = self._site.input(0)
         return value if self._narrow == "double" else self._op.Cast(value, to="double")
 
@@ -45,9 +47,11 @@ class Formula:
         return self._op.Cast(self._site.input(0), to="float"), "float"
 
     def result(self, value: str) -> None:
+        """Let a double take the place of the output, in its dtype."""
         self._site.replace(value if self._narrow == "double" else self._op.Cast(value, to=self._narrow))
 
     def number(self, value: float, dtype: str = "double") -> str:
+        """A constant of rank 0."""
         return self._site.scalar(value, dtype, "number")
 
     def sign(self, value: str) -> str:

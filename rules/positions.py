@@ -85,6 +85,7 @@ class Positions:
         return number if self.dtype == "int64" else str(self.op.Cast(number, to="int64"))
 
     def add(self, first: Number, second: Number) -> Number:
+        """The sum; where one number is known to be 0, the other one."""
         if not isinstance(first, str) and not isinstance(second, str):
             return numpy.asarray(first + second)
         for one, other in ((first, second), (second, first)):
@@ -93,6 +94,7 @@ class Positions:
         return str(self.op.Add(self.name(first), self.name(second)))
 
     def multiply(self, first: Number, second: Number) -> Number:
+        """The product; where one number is known to be 1, the other one."""
         if not isinstance(first, str) and not isinstance(second, str):
             return numpy.asarray(first * second)
         for one, other in ((first, second), (second, first)):
@@ -101,6 +103,7 @@ class Positions:
         return str(self.op.Mul(self.name(first), self.name(second)))
 
     def product(self, numbers: Sequence[Number]) -> Number:
+        """The product of any number of numbers; of none, 1."""
         one: Number = numpy.array(1)
         return reduce(self.multiply, numbers, one)
 

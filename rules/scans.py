@@ -40,6 +40,7 @@ def axes_count_from_front(site: Site) -> None:
 
 
 def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
+    """The Scan that starts its streams at axis 0, with the body as it is."""
     results = op.Scan(
         *states,
         *streams,

@@ -34,6 +34,7 @@ class Windows:
 
     @property
     def pads(self) -> list[int]:
+        """The pads as the attribute has them: those before the elements of each axis, then those behind."""
         return [*self.begin, *self.end]
 
     @property
@@ -43,6 +44,7 @@ class Windows:
 
     @property
     def is_dilated(self) -> bool:
+        """Whether any window has gaps between its elements."""
         return any(dilation != 1 for dilation in self.dilations)
 
     @property
