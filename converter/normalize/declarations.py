@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 
 from converter import history
 from converter.scopes import FunctionKey, called_function_key, function_key, imported_opsets, subgraphs
 
 
 def forget_declarations(model: ModelProto) -> None:
-    """Take the declared types of inner values out of a model, and the declared shapes of results."""
+    """Take the declared types of inner values out of a copy of a model, and the declared shapes of results."""
     functions = {function_key(function) for function in model.functions}
     imports = imported_opsets(model.opset_import)
     _forget(model.graph, imports, functions)
@@ -29,6 +29,8 @@ def _forget(
 ) -> None:
     unknown: set[str] = set()
     for node in container.node:
+        if node.op_type == "Squeeze":
+            _sort_axes(node)
         domain = history.canonical_domain(node.domain)
         is_known = history.definition(domain, node.op_type, imports.get(domain, 0)) is not None
         if not is_known and called_function_key(node) not in functions:
@@ -45,6 +47,13 @@ def _forget(
     if isinstance(container, GraphProto):
         for info in container.output:
             _forget_shape(info.type)
+
+
+def _sort_axes(node: NodeProto) -> None:
+    """Put the axes of a Squeeze in order: from others onnx (1.23) infers a wrong shape."""
+    for attribute in node.attribute:
+        if attribute.name == "axes" and all(axis >= 0 for axis in attribute.ints):
+            attribute.ints[:] = sorted(attribute.ints)
 
 
 def _forget_shape(kind: TypeProto) -> None:

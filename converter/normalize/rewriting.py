@@ -27,7 +27,8 @@ from converter.targets import Target
 if TYPE_CHECKING:
     from converter.normalize.model_state import ModelState
 
-_FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS = 4
+FIRST_IR_VERSION_WITH_CONSTANTS = 4
+"""Before it every initializer of the main graph is an input, too."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Pass:
     """Whether it runs without being asked for; not so where it rounds, or where opinions differ."""
     ulps: int = 0
     """How far results may move, in units in the last place of a result's largest magnitude; 0: not a bit."""
+    operators: frozenset[str] = frozenset()
+    """Without a node of one of these the pass has nothing to do, and is not run; empty: it looks at every graph."""
 
 
 class Context:
@@ -68,16 +71,20 @@ class Context:
     def has_initializers(self) -> bool:
         """Whether the graph may hold constants that no caller overrides: no function body does, nor did graphs before
         IR version 4. Elsewhere constants are written as Constant nodes."""
-        return self.scope != "function" and self._state.ir_version >= _FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS
+        return self.scope != "function" and self._state.ir_version >= FIRST_IR_VERSION_WITH_CONSTANTS
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
         """The opset of `domain` that the graph (or the function) imports; 0 where it imports none."""
-        return self._state.opsets_of(self._graph).get(history.canonical_domain(domain), 0)
+        return self._state.imported_opsets(self._graph.opset_import).get(history.canonical_domain(domain), 0)
 
     def schema(self, node: gs.Node) -> OpSchema | None:
         """The definition of a node's operator in force; None for calls of functions and unknown operators."""
         found = self._state.definition(node, self._graph)
         return None if found is None else found.schema
+
+    def function_of(self, node: gs.Node) -> gs.Function | None:
+        """The model-local function that a node calls; None for operators."""
+        return self._state.function_of(node)
 
     def is_random(self, node: gs.Node) -> bool:
         """Whether two runs of the node may differ, or nobody knows: unknown operators, and functions that hold such."""
@@ -105,7 +112,7 @@ class Context:
         """The value of a tensor that is the same in every run: a constant, or what is computed from constants or from
         static shapes alone. None where it is not, or is too large to look for."""
         return self._state.facts.constant(
-            tensor, self._state.opsets_of(self._graph), lambda node: not self.is_random(node)
+            tensor, self._state.imported_opsets(self._graph.opset_import), lambda node: not self.is_random(node)
         )
 
     def evaluate(self, node: gs.Node) -> list[Array] | None:
@@ -115,7 +122,7 @@ class Context:
         """
         if self._state.function_of(node) is not None or self.is_random(node):
             return None
-        return self._state.facts.evaluate(node, self._state.opsets_of(self._graph))
+        return self._state.facts.evaluate(node, self._state.imported_opsets(self._graph.opset_import))
 
     # Uses
 
@@ -161,3 +168,7 @@ class Context:
     def remove_unused_functions(self) -> None:
         """Remove the model's functions that nothing calls."""
         self._state.remove_unused_functions()
+
+    def fix_defaults(self) -> None:
+        """Make constants of the inputs of this graph that callers may leave out; the IR version becomes 4 at least."""
+        self._state.fix_defaults(self._graph)

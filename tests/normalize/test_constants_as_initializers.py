@@ -158,3 +158,18 @@ def test_bits_survive_in_every_dtype() -> None:
         result = rewritten((PASS, "fold-constants"), model).model
         assert len(result.graph.node) == 1
         assert numpy_helper.to_array(result.graph.node[0].attribute[0].t).tolist() == [1, 0, 1]
+
+
+def test_a_large_constant_that_something_else_reads_is_not_written_twice() -> None:
+    graph = (
+        "g (float[2] x) => (float[2] y, float[2] z) <float[2] a = {1, 2}> { b = Neg(a) y = Add(x, b) z = Mul(x, a) }"
+    )
+    assert len(normalize(text_model(graph), passes=["fold-constants"], size_limit=0).model.graph.node) == 3
+
+
+def test_an_attribute_of_the_call_is_no_constant() -> None:
+    function = """<domain: "local", opset_import: ["" : 17]> f <k> (x) => (y) {
+        c = Constant<value_float: float = @k>() d = Neg(c) y = Add(x, d)
+    }"""
+    graph = "g (float[2] x) => (float[2] y, float[2] z) { y = local.f<k = 1.0>(x) z = local.f<k = 2.0>(x) }"
+    check_unchanged("fold-constants", graph, functions=function)

@@ -232,3 +232,11 @@ def test_no_rounding_pass_runs_unless_it_is_asked_for() -> None:
     from converter.normalize import chosen_passes
 
     assert all(one.ulps == 0 for one in chosen_passes())
+
+
+def test_a_squeeze_of_axes_out_of_order_has_the_shape_that_it_has() -> None:
+    before = """g (float[4,1,1] x) => (float[] y) {
+        a = Squeeze<axes = [2, 1]>(x) b = Flatten<axis = 1>(a) y = Squeeze<axes = [1]>(b)
+    }"""
+    after = "g (float[4,1,1] x) => (float[] y) <int64[1] y_shape = {4}> { y = Reshape(x, y_shape) }"
+    check_rewrite(("remove-no-op-moves", "merge-reshapes"), before, after, opset=9)

@@ -43,7 +43,8 @@ def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) ->
     )
     if nodes > 1:
         return False
-    freed = sum(tensor._values.nbytes for tensor in node.inputs if isinstance(tensor, gs.Constant))
+    constants = {id(tensor): tensor for tensor in node.inputs if isinstance(tensor, gs.Constant)}
+    freed = sum(tensor._values.nbytes for tensor in constants.values() if context.uses(tensor) == 1)
     return all(value is None or value.nbytes <= max(context.size_limit, freed) for value in values)
 
 

@@ -83,8 +83,10 @@ def _region(
 
 
 def _is_inner(tensor: gs.Tensor, context: Context) -> bool:
-    """Whether nodes of this graph alone read the tensor, and at least one does."""
-    return not tensor.is_empty() and bool(tensor.outputs) and not context.is_output(tensor)
+    """Whether nodes alone name the tensor, no output and no annotation, and at least one does."""
+    if tensor.is_empty() or not tensor.outputs or context.is_output(tensor):
+        return False
+    return context.uses(tensor) == len(tensor.outputs)
 
 
 def _shapes_of_outputs(

@@ -16,9 +16,6 @@ from converter import history
 from converter.normalize.editing import is_operator
 from converter.normalize.rewriting import Context, Pass
 
-_NEVER_THE_SAME = frozenset(
-    ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-)
 _MOST_BYTES_COMPARED = 1 << 16
 
 
@@ -43,7 +40,7 @@ def _replace(node: gs.Node, first: gs.Node, context: Context) -> bool:
 
 def _key(node: gs.Node, context: Context) -> Hashable:
     """What two nodes that compute the same have in common; None for those that are left alone."""
-    if not node.outputs or not is_operator(node, node.op) or node.op in _NEVER_THE_SAME or context.is_random(node):
+    if not node.outputs or not is_operator(node, node.op) or context.is_random(node):
         return None
     attributes = []
     for name in sorted(node.attrs):
