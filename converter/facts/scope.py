@@ -45,6 +45,7 @@ class ScopeFacts:
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
         self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
+        self._presumed: Mapping[str, TypeProto] = {}
 
     @cached_property
     def omissible(self) -> frozenset[str]:
@@ -92,6 +93,10 @@ class ScopeFacts:
         for output in node.output:
             if output and not self._is_known(output):
                 self._emitted[output] = (copy, {**self.imports, domain: opset})
+
+    def presume(self, types: Mapping[str, TypeProto]) -> None:
+        """Believe types that were worked out before: what computes these values alone is not asked again."""
+        self._presumed = types
 
     def register_tensor(self, tensor: TensorProto) -> None:
         """Take note of an added initializer whose content may never be asked for."""
@@ -246,6 +251,9 @@ class ScopeFacts:
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
         hints = self.model.hints.get(self.path, {})
         for node in self.container.node:
+            if all(name in self._presumed for name in node.output if name):
+                known.update({name: self._presumed[name] for name in node.output if name})
+                continue
             inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
             for output in node.output:
                 found = inferred.get(output)

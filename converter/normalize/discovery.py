@@ -20,6 +20,7 @@ ENTRY_POINTS = "opsetlift.passes"
 """Third parties name modules with PASS or PASSES, or Pass objects, under this group."""
 
 ORDER = (
+    "fix-defaults",
     "remove-unused",
     "constants-as-initializers",
     "canonical-attributes",

@@ -38,10 +38,16 @@ class GraphFacts:
         self._places = places
         self._base_dir = base_dir
         self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
+        self._static: dict[int, tuple[gs.Tensor, TypeProto]] = {}
+        """Types of which nothing more can become known."""
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
 
     def forget(self) -> None:
-        """Work everything out anew when it is asked for next."""
+        """Work everything out anew when it is asked for next, but for types of which all is known."""
+        for tensor, name, scope in (self._snapshot or {}).values():
+            found = scope.type_of(name) if id(tensor) not in self._static else None
+            if found is not None and _is_static(found):
+                self._static[id(tensor)] = (tensor, found)
         self._snapshot = None
 
     def forget_nodes(self) -> None:
@@ -56,8 +62,9 @@ class GraphFacts:
             facts = ModelFacts(model, self._base_dir)
             for place in self._places():
                 scope = facts.scope(place.path)
-                for one in tensors_in(place.graph):
-                    self._snapshot[id(one)] = (one, one.name, scope)
+                tensors = list(tensors_in(place.graph))
+                self._snapshot.update({id(one): (one, one.name, scope) for one in tensors})
+                scope.presume({one.name: self._static[id(one)][1] for one in tensors if id(one) in self._static})
         found = self._snapshot.get(id(tensor))
         return found and (found[1], found[2])
 
@@ -121,3 +128,9 @@ class GraphFacts:
         except (EvaluationError, ValueError, MemoryError, OSError):
             return None
         return results if all(isinstance(value, numpy.ndarray) for value in results) else None
+
+
+def _is_static(kind: TypeProto) -> bool:
+    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return False
+    return all(dim.HasField("dim_value") for dim in kind.tensor_type.shape.dim)

@@ -12,6 +12,7 @@ from converter import history
 from converter.normalize.carried import CarriedNode, CarriedTensor, carried_graph, carried_node, carried_tensor, carry
 from converter.normalize.graph_facts import GraphFacts
 from converter.normalize.places import Place, key_of, places_in
+from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
 from converter.normalize.sweeping import relink, sort, sweep
 from converter.normalize.traversal import nodes_in, subgraphs_of, tensors_in
 from converter.scopes import FunctionKey, called_function_key, imported_opsets, referenced_names
@@ -33,6 +34,7 @@ class ModelState:
         self.pinned = _names_in_training(graph)
         self.facts = GraphFacts(graph, self.places, base_dir)
         self._taken: set[str] | None = None
+        self._places: list[Place] | None = None
         self._forget_links()
 
     @property
@@ -40,18 +42,22 @@ class ModelState:
         """The IR version that the model is of."""
         return int(self.graph.ir_version)
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Sequence[Place]:
         """Every graph: subgraphs before what holds them, the main graph, then the functions."""
-        return places_in(self.graph)
+        if self._places is None:
+            self._places = list(places_in(self.graph))
+        return self._places
 
     def tidy(self) -> None:
         """After a pass: what is dead goes, nodes stand in order, links between nodes and tensors are right.
 
         Raises CyclicGraph.
         """
-        for place in list(self.places()):
+        self._places = None
+        for place in self.places():
             sweep(place.graph, self.pinned if place.scope == "graph" else ())
             sort(place.graph)
+        self._places = None
         for graph in (self.graph, *self.graph.functions):
             relink(graph)
         self._forget_links()
@@ -82,7 +88,7 @@ class ModelState:
 
     # Operators
 
-    def opsets_of(self, graph: gs.Graph) -> Mapping[str, int]:
+    def imported_opsets(self, graph: gs.Graph) -> Mapping[str, int]:
         """The opsets that a graph imports."""
         if graph.import_domains is None:
             return {history.AI_ONNX: graph.opset}
@@ -99,7 +105,7 @@ class ModelState:
         domain = history.canonical_domain(node.domain or "")
         if self.function_of(node) is not None:
             return None
-        return history.definition(domain, node.op, self.opsets_of(graph).get(domain, 0))
+        return history.definition(domain, node.op, self.imported_opsets(graph.opset_import).get(domain, 0))
 
     def is_random(self, node: gs.Node, graph: gs.Graph) -> bool:
         """Whether two runs of a node may differ, or nothing is known of it."""
@@ -131,7 +137,7 @@ class ModelState:
         if self._owners is None:
             self._owners = {}
             # What holds a subgraph comes after it, and what it owns it has shared with it.
-            for place in reversed(list(self.places())):
+            for place in reversed(self.places()):
                 carried = carried_graph(place.graph)
                 for one in (*tensors_in(place.graph), *(carried.initializers if carried else ())):
                     self._owners.setdefault(id(one), place.graph)
@@ -173,6 +179,20 @@ class ModelState:
             name = f"{base}_{number}"
         self._taken.add(name)
         return name
+
+    def fix_defaults(self, graph: gs.Graph) -> None:
+        """Make constants of the inputs that callers may leave out."""
+        inputs: list[gs.Tensor] = []
+        for tensor in graph.inputs:
+            rider = carried_tensor(tensor)
+            if rider is None or rider.default is None:
+                inputs.append(tensor)
+                continue
+            tensor.to_constant(rider.default)
+            carry(tensor, CarriedTensor(stored=rider.default))
+        if len(inputs) < len(graph.inputs):
+            graph.inputs = inputs
+            self.graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
 
     @staticmethod
     def inherit(node: gs.Node, originals: Sequence[gs.Node]) -> None:

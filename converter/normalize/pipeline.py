@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy
-import onnx_graphsurgeon as gs
-
-from converter.normalize.carried import carried_graph, carried_tensor
 from converter.normalize.model_state import ModelState
+from converter.normalize.picture import Picture
 from converter.normalize.rewriting import Context, Pass
 from converter.normalize.sweeping import CyclicGraph
 
@@ -37,27 +33,6 @@ class Account:
     """By how many bytes of constants the model grew through it."""
 
 
-@dataclass(frozen=True)
-class _Picture:
-    """A model as it stands, to be compared with how it stood."""
-
-    nodes: dict[int, tuple[gs.Node, Any]]
-    constants: dict[int, tuple[gs.Tensor, Any]]
-    interface: Any
-    rest: Any
-
-    def changes_since(self, before: _Picture) -> int:
-        changed = sum(
-            len(now.keys() ^ then.keys()) + sum(now[key][1] != then[key][1] for key in now.keys() & then.keys())
-            for now, then in ((self.nodes, before.nodes), (self.constants, before.constants))
-        )
-        return changed or int(self.rest != before.rest)
-
-    @property
-    def bytes(self) -> int:
-        return sum(tensor._values.nbytes for tensor, _ in self.constants.values() if isinstance(tensor, gs.Constant))
-
-
 class Pipeline:
     """Passes over one model. It stops early after `most_changes` runs of passes that changed something."""
 
@@ -75,30 +50,34 @@ class Pipeline:
     def run(self) -> None:
         """Run the passes. Raises PassFailed."""
         now = self._picture()
+        operators = now.operators
         while not self.has_settled and self.rounds < MOST_ROUNDS:
             self.rounds += 1
             self.has_settled = True
             self._state.facts.forget()
             for one, account in zip(self._passes, self.accounts, strict=True):
+                if self._is_tidy and one.operators and one.operators.isdisjoint(operators):
+                    continue
                 before = now
                 now = self._apply(one, before)
                 changes = now.changes_since(before) if now is not before else 0
                 account.runs += 1
                 if changes:
+                    operators = now.operators
                     if now.interface != before.interface:
                         raise PassFailed(f"pass {one.name}: it changes the inputs or the outputs of the model")
                     self.has_settled = False
                     account.changes += changes
-                    account.nodes += len(now.nodes) - len(before.nodes)
+                    account.nodes += now.node_count - before.node_count
                     account.bytes += now.bytes - before.bytes
                     self.changed_by.append(one.name)
                     if len(self.changed_by) == self._most_changes:
                         return
 
-    def _apply(self, one: Pass, before: _Picture) -> _Picture:
+    def _apply(self, one: Pass, before: Picture) -> Picture:
         """The model after a pass; the very picture of before where the pass found nothing to do."""
         try:
-            for place in list(self._state.places()):
+            for place in self._state.places():
                 one.rewrite(place.graph, Context(self._state, place))
             if self._is_tidy and not self._picture().changes_since(before):
                 return before
@@ -111,68 +90,5 @@ class Pipeline:
             raise PassFailed(f"pass {one.name} failed with {type(error).__name__}: {reason}") from error
         return self._picture()
 
-    def _picture(self) -> _Picture:
-        nodes: dict[int, tuple[gs.Node, Any]] = {}
-        constants: dict[int, tuple[gs.Tensor, Any]] = {}
-        rest: list[Any] = []
-        for place in self._state.places():
-            graph = place.graph
-            for node in graph.nodes:
-                nodes[id(node)] = (node, _node_as_it_is(node, constants))
-            carried = carried_graph(graph)
-            listed = [*(carried.initializers if carried else ()), *graph.outputs]
-            for tensor in listed:
-                if isinstance(tensor, gs.Constant):
-                    constants[id(tensor)] = (tensor, _constant_as_it_is(tensor))
-            rest.append((place.path, [id(tensor) for tensor in (*graph.inputs, *graph.outputs)]))
-            rest.append([id(node) for node in graph.nodes])
-        rest.append([id(function) for function in self._state.graph.functions])
-        graph = self._state.graph
-        interface = [tensor.name for tensor in graph.inputs], [tensor.name for tensor in graph.outputs]
-        return _Picture(nodes, constants, interface, rest)
-
-
-def _node_as_it_is(node: gs.Node, constants: dict[int, tuple[gs.Tensor, Any]]) -> Any:
-    for tensor in node.inputs:
-        if isinstance(tensor, gs.Constant) and id(tensor) not in constants:
-            constants[id(tensor)] = (tensor, _constant_as_it_is(tensor))
-    return (
-        node.op,
-        node.domain or "",
-        node.name,
-        [(id(tensor), tensor.name) if tensor.name else None for tensor in node.inputs],
-        [_declared(tensor) if tensor.name else None for tensor in node.outputs],
-        [(name, _attribute(value)) for name, value in node.attrs.items()],
-    )
-
-
-def _declared(tensor: gs.Tensor) -> Any:
-    if isinstance(tensor, gs.Constant):
-        return id(tensor), tensor.name
-    return id(tensor), tensor.name, tensor.dtype, None if tensor.shape is None else tuple(tensor.shape)
-
-
-def _constant_as_it_is(tensor: gs.Constant) -> Any:
-    """Its name and which values it has; values that have only been read are the same."""
-    carried = carried_tensor(tensor)
-    stored = carried.stored if carried is not None else None
-    values = tensor._values
-    is_stored = stored is not None and (values is stored or values is stored.loaded)
-    return tensor.name, id(stored) if is_stored else id(values)
-
-
-def _attribute(value: Any) -> Any:
-    match value:
-        case gs.Constant():
-            return id(value._values)
-        case numpy.ndarray() | gs.Graph():
-            return id(value)
-        case list():
-            return [_attribute(one) for one in value]
-        case gs.Node.AttributeRef():
-            return value.name
-        case float():
-            return repr(value)
-        case int() | str() | bytes():
-            return value
-    return repr(value)
+    def _picture(self) -> Picture:
+        return Picture(self._state.places(), self._state.graph.functions)
