@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto
 
 from converter.names import FunctionNames
 from converter.scopes import (
     GRAPH_PATH,
+    Container,
     FunctionKey,
     called_function_key,
     function_key,
@@ -86,7 +87,7 @@ def specialise(model: ModelProto, keys: set[FunctionKey]) -> tuple[ModelProto, l
     names = FunctionNames(model)
     sites: list[CallSite] = []
     copies: list[FunctionProto] = []
-    containers: list[tuple[str, GraphProto | FunctionProto]] = [(GRAPH_PATH, result.graph)]
+    containers: list[tuple[str, Container]] = [(GRAPH_PATH, result.graph)]
     containers += [(function_path(function), function) for function in result.functions]
     for path, container in containers:
         for scope_path, index, node in _nodes(path, container):
@@ -100,7 +101,7 @@ def specialise(model: ModelProto, keys: set[FunctionKey]) -> tuple[ModelProto, l
     return result, sites
 
 
-def _nodes(path: str, container: GraphProto | FunctionProto) -> Iterator[tuple[str, int, NodeProto]]:
+def _nodes(path: str, container: Container) -> Iterator[tuple[str, int, NodeProto]]:
     for index, node in enumerate(container.node):
         yield path, index, node
         for attribute, graph in subgraphs(node):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto
 
 from converter import history
-from converter.scopes import referenced_names, subgraphs
+from converter.scopes import Container, referenced_names, subgraphs
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Dropped:
 
 
 def drop_unused(
-    container: GraphProto | FunctionProto,
+    container: Container,
     replacements: dict[int, list[NodeProto]],
     candidates: Iterable[str],
     imports: Mapping[str, int],
@@ -61,9 +61,7 @@ def drop_unused(
     return dropped
 
 
-def _standing(
-    container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
-) -> Iterator[NodeProto]:
+def _standing(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Iterator[NodeProto]:
     if not replacements:
         yield from container.node
         return
@@ -71,9 +69,7 @@ def _standing(
         yield from replacements.get(index, (node,))
 
 
-def _unused(
-    candidates: set[str], container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
-) -> set[str]:
+def _unused(candidates: set[str], container: Container, replacements: Mapping[int, list[NodeProto]]) -> set[str]:
     """Those of `candidates` that no node, subgraph or output mentions as a use."""
     unused = set(candidates)
     if isinstance(container, FunctionProto):
@@ -91,7 +87,7 @@ def _unused(
 
 
 def _producers(
-    names: set[str], container: GraphProto | FunctionProto, replacements: Mapping[int, list[NodeProto]]
+    names: set[str], container: Container, replacements: Mapping[int, list[NodeProto]]
 ) -> dict[str, tuple[int, NodeProto]]:
     if not names:
         return {}

@@ -11,7 +11,7 @@ import onnx
 import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError
-from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
+from onnx import ModelProto, TensorProto
 
 from converter.dtypes import dtype_name
 from converter.history import canonical_domain, definition
@@ -19,7 +19,7 @@ from converter.model_file.errors import ModelFileError, one_line
 from converter.model_file.external_data import ExternalData
 from converter.model_file.tensors import is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
-from converter.scopes import imported_opsets, subgraphs
+from converter.scopes import Container, imported_opsets, subgraphs
 
 LARGEST_KEPT_TENSOR = 4096
 """Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
@@ -95,7 +95,7 @@ def _complete_interface(model: ModelProto) -> bool:
     return bool(missing)
 
 
-def _spell_out_defaults(container: GraphProto | FunctionProto, opsets: Mapping[str, int]) -> None:
+def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
     """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
     for node in container.node:
         for _, graph in subgraphs(node):

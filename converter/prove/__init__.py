@@ -10,11 +10,11 @@ from converter.history import display_domain
 from converter.notes import without_notes
 from converter.prove.certificate import Certificate, DtypeProof, Outcome, SiteRecord, model_sha256
 from converter.prove.dtype_changes import prove_dtypes
-from converter.prove.scopes import opsets_of
 from converter.prove.site_proofs import SiteProofs
 from converter.prove.sites import Facts, sites_of
 from converter.prove.structure import structural_differences
 from converter.prove.whole_model import WholeModelResult, prove_models
+from converter.scopes import imported_opsets
 from converter.trace import ConversionTrace
 
 __all__ = [
@@ -43,8 +43,8 @@ def prove_conversion(
     return Certificate(
         source_sha256=model_sha256(original),
         target_sha256=model_sha256(converted),
-        source_opsets=_shown(opsets_of(original)),
-        target_opsets=_shown(opsets_of(converted)),
+        source_opsets=_shown(imported_opsets(original.opset_import)),
+        target_opsets=_shown(imported_opsets(converted.opset_import)),
         seed=seed,
         structure=structural_differences(noted, converted, trace),
         sites=proofs.records,

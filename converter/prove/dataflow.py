@@ -6,17 +6,8 @@ from collections.abc import Collection, Iterator
 
 from onnx import GraphProto, NodeProto
 
-from converter.prove.scopes import (
-    Aligned,
-    Container,
-    FunctionKey,
-    ScopePair,
-    describe,
-    key_of_call,
-    names_defined,
-    names_read,
-)
-from converter.scopes import subgraphs
+from converter.prove.scopes import Aligned, ScopePair, describe, names_defined, names_read
+from converter.scopes import Container, FunctionKey, called_function_key, subgraphs
 
 
 def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
@@ -31,7 +22,7 @@ def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Ite
         where = f"{pair.path}: in the place of node {aligned.index} ({describe(aligned.node)})"
         for sentence in _site_differences(pair, aligned, pair.mentioned):
             yield f"{where} {sentence}"
-        if key_of_call(aligned.node) not in functions and not _keeps_words(aligned):
+        if called_function_key(aligned.node) not in functions and not _keeps_words(aligned):
             yield f"{where} no node has its doc_string and metadata_props"
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto
 
-from converter.prove.scopes import FunctionKey, key_of_call, key_of_function
-from converter.scopes import subgraphs
+from converter.scopes import FunctionKey, called_function_key, function_key, subgraphs
 
 Binding = Mapping[str, AttributeProto]
 """The attributes of one call, the function's defaults filled in."""
@@ -43,12 +42,12 @@ def resolved(node: NodeProto, binding: Binding) -> NodeProto:
 
 def attribute_bindings(model: ModelProto) -> dict[FunctionKey, list[Binding]]:
     """The different attributes with which each function is called; where nothing calls it, its defaults."""
-    functions = {key_of_function(function): function for function in model.functions}
+    functions = {function_key(function): function for function in model.functions}
     found: dict[FunctionKey, dict[bytes, Binding]] = {key: {} for key in functions}
     pending: list[tuple[NodeProto, Binding]] = [(node, {}) for node in _calls(model.graph.node)] if functions else []
     while pending:
         node, outer = pending.pop()
-        key = key_of_call(node)
+        key = called_function_key(node)
         if key not in functions:
             continue
         binding = _binding(functions[key], resolved(node, outer))

@@ -6,29 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from converter.history import canonical_domain, definition
-from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.scopes import (
+    GRAPH_PATH,
+    Container,
+    function_key,
+    function_path,
+    imported_opsets,
+    subgraph_path,
+    subgraphs,
+)
 from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
-
-Container = GraphProto | FunctionProto
-FunctionKey = tuple[str, str, str]
-
-
-def key_of_function(function: FunctionProto) -> FunctionKey:
-    """What names a function: domain, name, overload."""
-    return canonical_domain(function.domain), function.name, function.overload
-
-
-def key_of_call(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node calls, if there is one."""
-    return canonical_domain(node.domain), node.op_type, node.overload
-
-
-def opsets_of(container: ModelProto | FunctionProto) -> dict[str, int]:
-    """The opset per domain that a model or a function imports."""
-    return {canonical_domain(entry.domain): entry.version for entry in container.opset_import}
 
 
 def names_read(node: NodeProto) -> set[str]:
@@ -225,13 +215,13 @@ def describe(node: NodeProto) -> str:
 
 def paired_scopes(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[ScopePair]:
     """Every pair of scopes: the graph, functions that both have, training graphs, and the subgraphs in them."""
-    opsets = opsets_of(original), opsets_of(result)
+    opsets = imported_opsets(original.opset_import), imported_opsets(result.opset_import)
     yield from _with_subgraphs(ScopePair(GRAPH_PATH, original.graph, result.graph, opsets, trace.scopes))
-    functions = {key_of_function(function): function for function in result.functions}
+    functions = {function_key(function): function for function in result.functions}
     for function in original.functions:
-        counterpart = functions.get(key_of_function(function))
+        counterpart = functions.get(function_key(function))
         if counterpart is not None:
-            own = opsets_of(function), opsets_of(counterpart)
+            own = imported_opsets(function.opset_import), imported_opsets(counterpart.opset_import)
             yield from _with_subgraphs(ScopePair(function_path(function), function, counterpart, own, trace.scopes))
     for number, (one, other) in enumerate(zip(original.training_info, result.training_info, strict=False)):
         for name in ("initialization", "algorithm"):

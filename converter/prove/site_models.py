@@ -10,10 +10,9 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 from converter import dtypes
 from converter.history import Definition
 from converter.prove.battery import Input
-from converter.prove.scopes import key_of_call, key_of_function
 from converter.prove.shapes import Dims, dims_of
 from converter.prove.sites import Array, Site
-from converter.scopes import subgraphs
+from converter.scopes import called_function_key, function_key, subgraphs
 
 ALTERNATIVES = 24
 """Where dtypes are not known, up to so many ways to choose them are tried."""
@@ -179,11 +178,11 @@ def _model(
 
 
 def _functions_called(nodes: Sequence[NodeProto], around: ModelProto) -> list[FunctionProto]:
-    functions = {key_of_function(function): function for function in around.functions}
+    functions = {function_key(function): function for function in around.functions}
     called: dict[object, FunctionProto] = {}
     pending = list(_all_nodes(nodes))
     while pending:
-        key = key_of_call(pending.pop())
+        key = called_function_key(pending.pop())
         if key in functions and key not in called:
             called[key] = functions[key]
             pending += _all_nodes(functions[key].node)

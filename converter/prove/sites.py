@@ -15,18 +15,11 @@ from converter import dtypes
 from converter.dtypes import type_string
 from converter.history import Definition, OperatorHistory, canonical_domain, history
 from converter.prove.function_attributes import attribute_bindings, refers, resolved
-from converter.prove.scopes import (
-    Aligned,
-    FunctionKey,
-    ScopePair,
-    key_of_call,
-    key_of_function,
-    names_read,
-    paired_scopes,
-)
+from converter.prove.scopes import Aligned, ScopePair, names_read, paired_scopes
 from converter.prove.shapes import Dims, dims_of, elements
 from converter.prove.signature import Key, Numbering, array_key, node_key
 from converter.prove.structure import scope_differences
+from converter.scopes import FunctionKey, called_function_key, function_key
 from converter.trace import ConversionTrace
 
 Array = NDArray[Any]
@@ -230,7 +223,7 @@ def _history(node: NodeProto) -> OperatorHistory | None:
 
 def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> Iterator[Site]:
     """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
-    functions = {key_of_function(function) for function in original.functions}
+    functions = {function_key(function) for function in original.functions}
     bindings = attribute_bindings(original)
     given = {info.name for info in original.graph.input}
     overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
@@ -238,7 +231,7 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
         if pair.in_site and any(scope_differences(pair, functions)):
             continue  # the rule that changed the node around it answers for all of it
         function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
-        calls = bindings[key_of_function(function)] if function is not None else [{}]
+        calls = bindings[function_key(function)] if function is not None else [{}]
         for aligned in pair.aligned:
             if aligned.site is None and not _crosses(aligned.node, pair, functions):
                 continue
@@ -254,7 +247,7 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
 
 def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:
     found = _history(node)
-    if found is None or (functions and key_of_call(node) in functions):
+    if found is None or (functions and called_function_key(node) in functions):
         return False
     domain = canonical_domain(node.domain)
     source, target = pair.source.get(domain, 1), pair.target.get(domain, 1)

@@ -21,18 +21,16 @@ from onnx.helper import make_tensor_type_proto
 from converter.evaluator.values import sparse_tensor_value, tensor_value
 from converter.history import display_domain, histories
 from converter.prove.dataflow import flow_differences, name_clashes
-from converter.prove.scopes import (
+from converter.prove.scopes import ScopePair, describe, original_paths, paired_scopes
+from converter.scopes import (
     Container,
     FunctionKey,
-    ScopePair,
-    describe,
-    key_of_call,
-    key_of_function,
-    opsets_of,
-    original_paths,
-    paired_scopes,
+    called_function_key,
+    function_key,
+    function_path,
+    imported_opsets,
+    subgraphs,
 )
-from converter.scopes import function_path, subgraphs
 from converter.trace import ConversionTrace
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -47,9 +45,14 @@ def structural_differences(original: ModelProto, result: ModelProto, trace: Conv
 def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
     for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
         yield f"model: {field} differs"
-    yield from _opset_differences("model", opsets_of(original), opsets_of(result), _opsets_of_functions(original))
+    yield from _opset_differences(
+        "model",
+        imported_opsets(original.opset_import),
+        imported_opsets(result.opset_import),
+        _opsets_of_functions(original),
+    )
     yield from _function_differences(original, result, trace)
-    functions = {key_of_function(function) for function in original.functions}
+    functions = {function_key(function) for function in original.functions}
     for unknown in sorted(set(trace.scopes) - original_paths(original)):
         yield f"{unknown}: the trace names this scope, and the original does not have it"
     for pair in paired_scopes(original, result, trace):
@@ -98,7 +101,11 @@ def _plain(data: Any) -> Any:
 
 def _opsets_of_functions(model: ModelProto) -> dict[str, int]:
     """What a model may come to import itself, once functions are inlined."""
-    return {domain: opset for function in model.functions for domain, opset in opsets_of(function).items()}
+    return {
+        domain: opset
+        for function in model.functions
+        for domain, opset in imported_opsets(function.opset_import).items()
+    }
 
 
 def _opset_differences(
@@ -114,9 +121,11 @@ def _opset_differences(
 
 
 def _function_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
-    before = {key_of_function(function): function for function in original.functions}
-    after = {key_of_function(function): function for function in result.functions}
-    called = {key_of_call(node) for container in (result.graph, *result.functions) for node in _all_nodes(container)}
+    before = {function_key(function): function for function in original.functions}
+    after = {function_key(function): function for function in result.functions}
+    called = {
+        called_function_key(node) for container in (result.graph, *result.functions) for node in _all_nodes(container)
+    }
     for key in before.keys() | after.keys():
         name = ":".join(filter(None, key))
         if key not in after:
@@ -130,7 +139,9 @@ def _function_differences(original: ModelProto, result: ModelProto, trace: Conve
             ignored = {"node", "opset_import", "value_info"}
             for field in _differing_fields(before[key], after[key], ignored):
                 yield f"function:{name}: {field} differs"
-            yield from _opset_differences(f"function:{name}", opsets_of(before[key]), opsets_of(after[key]))
+            yield from _opset_differences(
+                f"function:{name}", imported_opsets(before[key].opset_import), imported_opsets(after[key].opset_import)
+            )
     kept = [key for key in before if key in after]
     if kept != [key for key in after if key in before]:
         yield "model: the functions are in another order"
