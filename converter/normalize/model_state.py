@@ -88,7 +88,7 @@ class ModelState:
 
     # Operators
 
-    def imported_opsets(self, graph: gs.Graph) -> Mapping[str, int]:
+    def opsets_in(self, graph: gs.Graph) -> Mapping[str, int]:
         """The opsets that a graph imports."""
         if graph.import_domains is None:
             return {history.AI_ONNX: graph.opset}
@@ -105,7 +105,7 @@ class ModelState:
         domain = history.canonical_domain(node.domain or "")
         if self.function_of(node) is not None:
             return None
-        return history.definition(domain, node.op, self.imported_opsets(graph.opset_import).get(domain, 0))
+        return history.definition(domain, node.op, self.opsets_in(graph).get(domain, 0))
 
     def is_random(self, node: gs.Node, graph: gs.Graph) -> bool:
         """Whether two runs of a node may differ, or nothing is known of it."""

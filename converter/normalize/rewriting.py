@@ -75,7 +75,7 @@ class Context:
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
         """The opset of `domain` that the graph (or the function) imports; 0 where it imports none."""
-        return self._state.imported_opsets(self._graph.opset_import).get(history.canonical_domain(domain), 0)
+        return self._state.opsets_in(self._graph).get(history.canonical_domain(domain), 0)
 
     def schema(self, node: gs.Node) -> OpSchema | None:
         """The definition of a node's operator in force; None for calls of functions and unknown operators."""
@@ -112,7 +112,7 @@ class Context:
         """The value of a tensor that is the same in every run: a constant, or what is computed from constants or from
         static shapes alone. None where it is not, or is too large to look for."""
         return self._state.facts.constant(
-            tensor, self._state.imported_opsets(self._graph.opset_import), lambda node: not self.is_random(node)
+            tensor, self._state.opsets_in(self._graph), lambda node: not self.is_random(node)
         )
 
     def evaluate(self, node: gs.Node) -> list[Array] | None:
@@ -122,7 +122,7 @@ class Context:
         """
         if self._state.function_of(node) is not None or self.is_random(node):
             return None
-        return self._state.facts.evaluate(node, self._state.imported_opsets(self._graph.opset_import))
+        return self._state.facts.evaluate(node, self._state.opsets_in(self._graph))
 
     # Uses
 
