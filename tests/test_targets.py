@@ -6,11 +6,12 @@ from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
 
+import numpy
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from converter import ConversionRefused, UnreachableTarget, Why, convert, history
+from converter import ConversionRefused, UnreachableTarget, Why, convert, history, reach
 from converter.cli import main
 from converter.history import AI_ONNX
 from converter.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
@@ -50,6 +51,8 @@ class TestFiles:
         assert (target.ir_versions.last is None) or "ir" in target.sources
         assert not target.dtypes_refused or "dtypes_refused" in target.sources
         assert not target.operators_lacking or "operators_lacking" in target.sources
+        assert not target.constant_inputs or "constant_inputs" in target.sources
+        assert target.takes_open_dimensions or "open_dimensions" in target.sources
         assert all(quirk.source for quirk in target.quirks)
         assert target.sources or target.quirks
 
@@ -57,6 +60,9 @@ class TestFiles:
     def test_name_operators_and_opsets_that_exist(self, target: Target) -> None:
         known = {operator for _, operator in history.histories()}
         assert target.operators_lacking <= known
+        for operator, formal in target.constant_inputs:
+            definitions = history.histories()[AI_ONNX, operator].definitions.values()
+            assert any(formal in {one.name for one in definition.schema.inputs} for definition in definitions)
         for domain, opsets in target.opsets.items():
             assert opsets.first <= (opsets.last or opsets.first) <= history.latest_opset(domain)
         assert (target.ir_versions.last or 3) <= onnx.IR_VERSION
@@ -78,6 +84,8 @@ class TestFiles:
             ('versions = ["1.0", "1.2"]', 'versions = ["1.0", "1.0"]', "twice"),
             ('"double"', '"doubles"', "doubles"),
             ("are_taken", "taken", "taken"),
+            ('names = ["Sin"]', 'names = ["Sin", 3]', "list of names"),
+            ("[release.operators_lacking]", "[release.constant_inputs]", "names no input"),
             ("[[release]]", "[[release", "TOML"),
         ],
     )
@@ -117,6 +125,7 @@ class TestFinding:
             ("onxruntime==1.4", "did you mean onnxruntime"),
             ("tensorflow", "did you mean tensorrt"),
             ("openvino==2019.1", "nothing is known of OpenVINO 2019.1"),
+            ("winml==9", "nothing is known of Windows ML 9"),
             ("openvino==new", "no version"),
         ],
     )
@@ -223,6 +232,54 @@ class TestConversion:
             convert(model_of(nodes, opset=11), target=small)
         (refusal,) = caught.value.refusals
         assert (refusal.why, refusal.node) == (Why.TARGET, "widen")
+        assert "--dtype double=float changes it" in refusal.sentence
+
+    def test_takes_dtypes_that_are_changed_for_it(self, small: str) -> None:
+        text = '<ir_version: 5, opset_import: ["": 11]> g (double[2] x) => (double[2] y) { y = Neg (x) }'
+        source = onnx.parser.parse_model(text)
+        with pytest.raises(ConversionRefused, match="--dtype double=float --dtype-interface change"):
+            convert(source, target=small)
+        with pytest.raises(ConversionRefused, match="'x' is double"):
+            convert(source, target=small, dtypes={"double": "float"})
+        conversion = convert(source, target=small, dtypes={"double": "float"}, dtype_interface="change")
+        assert conversion.certificate is not None
+        assert conversion.certificate.is_proven
+
+    def test_refuses_inputs_that_have_to_be_constant_with_their_node(self) -> None:
+        text = """
+            <ir_version: 7, opset_import: ["": 13]>
+            g (float[6] x, int64[1] k, int64[1] n) => (float[K] y, float[L] z, float[2] c)
+            <int64[1] two = {2}>
+            {
+                m = Add (n, two)
+                y, i = TopK (x, k)
+                z, j = TopK (x, m)
+                c, l = TopK (x, two)
+            }
+        """
+        with pytest.raises(ConversionRefused) as caught:
+            convert(onnx.parser.parse_model(text), target="tensorrt==8.4")
+        assert [(refusal.why, refusal.node) for refusal in caught.value.refusals] == [
+            (Why.TARGET, "y"),
+            (Why.TARGET, "z"),
+        ]
+        assert "'K' as a constant" in caught.value.refusals[0].sentence
+
+    def test_takes_weights_for_constants(self) -> None:
+        weights = numpy_helper.from_array(numpy.zeros((64, 64, 3, 3), numpy.float32), "w")
+        nodes = [helper.make_node("Unsqueeze", ["x", "at"], ["i"]), helper.make_node("Conv", ["i", "w"], ["y"])]
+        axes = numpy_helper.from_array(numpy.array([0, 1]), "at")
+        (answer,) = reach(model_of(nodes, initializers=[weights, axes]), targets=["tensorrt==8.4"]).targets
+        assert answer.is_reachable, answer.blockers
+
+    def test_refuses_open_sizes_where_the_runtime_takes_none(self, tmp_path: Path) -> None:
+        text = SMALL.replace("functions =", 'open_dimensions = { are_taken = false, source = "docs" }\nfunctions =')
+        (tmp_path / "fixed.toml").write_text(text)
+        target = str(tmp_path / "fixed.toml")
+        open_model = '<ir_version: 5, opset_import: ["": 11]> g (float[N,3] x) => (float[N,3] y) { y = Neg (x) }'
+        with pytest.raises(ConversionRefused, match=r"has the shape \[N, 3\]"):
+            convert(onnx.parser.parse_model(open_model), target=target)
+        convert(onnx.parser.parse_model(open_model.replace("N,", "2,")), target=target)
 
 
 class TestCommandLine:

@@ -41,11 +41,14 @@ def target_page(target: Target) -> Iterator[RenderableType]:
     for key, what, names in (
         ("dtypes_refused", "dtypes that it does not take", target.dtypes_refused),
         ("operators_lacking", "operators that it lacks", target.operators_lacking),
+        ("constant_inputs", "inputs that have to be constant", [".".join(one) for one in target.constant_inputs]),
     ):
         if names:
             yield printable(f"  {what}: {_sourced(', '.join(sorted(names)), target, key)}")
     if not target.has_functions:
         yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
+    if not target.takes_open_dimensions:
+        yield printable(f"  inputs have to have fixed sizes{_source(target, 'open_dimensions')}")
     for quirk in target.quirks:
         yield printable(f"  {quirk.text} [{quirk.source}]")
 
@@ -67,7 +70,9 @@ def target_as_dict(target: Target) -> dict[str, Any]:
         "ir_versions": list(target.ir_versions),
         "dtypes_refused": sorted(target.dtypes_refused),
         "operators_lacking": sorted(target.operators_lacking),
+        "constant_inputs": sorted(".".join(one) for one in target.constant_inputs),
         "has_functions": target.has_functions,
+        "takes_open_dimensions": target.takes_open_dimensions,
         "quirks": [asdict(quirk) for quirk in target.quirks],
         "sources": dict(target.sources),
         "note": target.note,

@@ -104,6 +104,8 @@ def _releases_of_onnx() -> Runtime:
                 dtypes_refused=frozenset(),
                 operators_lacking=frozenset(),
                 has_functions=ir_version >= 8,
+                takes_open_dimensions=True,
+                constant_inputs=frozenset(),
                 quirks=(),
                 sources={"opset": source, "ml_opset": source, "ir": source},
             )

@@ -1,4 +1,4 @@
-"""What a runtime refuses of a model that has come to its opset and IR version: operators and dtypes."""
+"""What a runtime refuses of a model that has come to its opset and IR version."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Iterable, Iterator
 
 from onnx import NodeProto
 
+from converter.dtype_policy import CHANGE, dtype_that_would_do
 from converter.dtypes import dtype_of_type
 from converter.facts import ModelFacts, ScopeFacts
-from converter.history import CONVERTED_DOMAINS, canonical_domain
+from converter.history import CONVERTED_DOMAINS, canonical_domain, definition
 from converter.refusal import Refusal, Why
-from converter.scopes import called_function_key
+from converter.retyped_node import operands
+from converter.scopes import GRAPH_PATH, called_function_key
 from converter.targets.target import Target
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
-    """Every place in a model with an operator that the runtime lacks or a dtype that it refuses."""
-    if not (target.operators_lacking or target.dtypes_refused):
-        return []
+    """Every place in a model with what the runtime does not take.
+
+    These are operators that it lacks, dtypes, inputs of nodes that have to be constant, and inputs of open sizes.
+    """
+    found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
+    if not (target.operators_lacking or target.dtypes_refused or target.constant_inputs):
+        return found
     refused = _possibly_refused(facts, target)
-    found: list[Refusal] = []
+    steered = {operator for operator, _ in target.constant_inputs}
     for scope in facts.all_scopes():
         for node in scope.container.node:
             key = called_function_key(node)
@@ -27,9 +33,45 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             if is_standard and node.op_type in target.operators_lacking:
                 sentence = f"{target.title} {target.version} has no {node.op_type}"
                 found.append(_refusal(sentence, node, scope))
+            elif is_standard and node.op_type in steered:
+                found += _inputs_that_vary(node, scope, target)
         if refused:
             found += _refused_values(scope, target, refused)
     return found
+
+
+def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The inputs of a model whose sizes it leaves open."""
+    graph = facts.model.graph
+    defaults = {tensor.name for tensor in graph.initializer}
+    for info in graph.input:
+        shape = facts.graph.shape(info.name)
+        is_fixed = shape is not None and all(isinstance(dim, int) for dim in shape)
+        if not is_fixed and info.name not in defaults and info.type.HasField("tensor_type"):
+            shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
+            sentence = (
+                f"input {info.name!r} has {shown}, and {target.title} {target.version} takes fixed sizes only; "
+                "converter.normalize fixes them"
+            )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _shown(shape: Iterable[int | str | None]) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]"
+
+
+def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Iterator[Refusal]:
+    """The inputs of a node that the runtime takes as constants only, and that are computed."""
+    domain = canonical_domain(node.domain)
+    found = definition(domain, node.op_type, scope.imports.get(domain, 0))
+    for one in operands(node, found)[0] if found is not None else ():
+        if (node.op_type, one.formal) not in target.constant_inputs:
+            continue
+        if not scope.is_initializer(one.name) and scope.constant(one.name) is None:
+            sentence = (
+                f"{target.title} {target.version} takes {one.formal!r} as a constant, and {one.name!r} is computed"
+            )
+            yield _refusal(sentence, node, scope)
 
 
 def _possibly_refused(facts: ModelFacts, target: Target) -> frozenset[str]:
@@ -48,13 +90,16 @@ def _refused_values(scope: ScopeFacts, target: Target, refused: frozenset[str]) 
     ]
     for name in dict.fromkeys(entering):
         if dtype := _refused_dtype(scope, name, refused):
-            yield Refusal(Why.TARGET, _dtype_sentence(target, name, dtype), "", "", scope.path, "")
+            is_interface = scope.path == GRAPH_PATH and any(one.name == name for one in scope.model.model.graph.input)
+            sentence = _dtype_sentence(target, name, dtype, is_interface=is_interface)
+            yield Refusal(Why.TARGET, sentence, "", "", scope.path, "")
+    outputs = {one.name for one in scope.model.model.graph.output} if scope.path == GRAPH_PATH else set()
     for node in scope.container.node:
         taken = {_refused_dtype(scope, name, refused) for name in node.input if name}
         for name in filter(None, node.output):
             dtype = _refused_dtype(scope, name, refused)
             if dtype and dtype not in taken:
-                yield _refusal(_dtype_sentence(target, name, dtype), node, scope)
+                yield _refusal(_dtype_sentence(target, name, dtype, is_interface=name in outputs), node, scope)
 
 
 def _refused_dtype(scope: ScopeFacts, name: str, refused: frozenset[str]) -> str | None:
@@ -63,8 +108,14 @@ def _refused_dtype(scope: ScopeFacts, name: str, refused: frozenset[str]) -> str
     return dtype if dtype in refused else None
 
 
-def _dtype_sentence(target: Target, name: str, dtype: str) -> str:
-    return f"{name!r} is {dtype}, which {target.title} {target.version} does not take"
+def _dtype_sentence(target: Target, name: str, dtype: str, *, is_interface: bool) -> str:
+    """What is refused, and the change of dtypes that would do, which is not exact."""
+    sentence = f"{name!r} is {dtype}, which {target.title} {target.version} does not take"
+    other = dtype_that_would_do(dtype, target.dtypes_refused)
+    if not other:
+        return sentence
+    interface = f" --dtype-interface {CHANGE}" if is_interface else ""
+    return f"{sentence}; --dtype {dtype}={other}{interface} changes it, which is not exact"
 
 
 def _refusal(sentence: str, node: NodeProto, scope: ScopeFacts) -> Refusal:

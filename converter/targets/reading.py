@@ -12,7 +12,9 @@
     ir = { max = 7, source = "docs" }
     dtypes_refused = { names = ["double"], source = "docs" }
     operators_lacking = { names = ["Loop"], source = "docs" }
+    constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
+    open_dimensions = { are_taken = false, source = "docs" }
 
     [[quirk]]
     text = "A sentence on something that is no bound."
@@ -42,7 +44,9 @@ _KEYS_OF_FACT = {
     "ir": {"min", "max", "source"},
     "dtypes_refused": {"names", "source"},
     "operators_lacking": {"names", "source"},
+    "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
+    "open_dimensions": {"are_taken", "source"},
 }
 
 
@@ -107,6 +111,8 @@ class _Reader:
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             operators_lacking=frozenset(self._names(release, "operators_lacking")),
             has_functions=bool(release.get("functions", {}).get("are_taken", True)),
+            takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
+            constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources={key: self._source(key, fact) for key, fact in release.items() if key != "versions"},
         )
@@ -129,6 +135,12 @@ class _Reader:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self._fault(f"{key}: names is a list of names")
         return names
+
+    def _input(self, name: str) -> tuple[str, str]:
+        operator, separator, formal = name.partition(".")
+        if not separator or not operator or not formal:
+            raise self._fault(f"{name!r} names no input; one is spelt as TopK.K")
+        return operator, formal
 
     def _dtype(self, name: str) -> str:
         try:

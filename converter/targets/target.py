@@ -54,6 +54,10 @@ class Target:
     operators_lacking: frozenset[str]
     has_functions: bool
     """Whether it takes models with functions of their own."""
+    takes_open_dimensions: bool
+    """Whether the sizes of inputs may be left open."""
+    constant_inputs: frozenset[tuple[str, str]]
+    """Inputs, by operator and name in the schema, that it takes as constants only."""
     quirks: tuple[Quirk, ...]
     sources: Mapping[str, str]
     note: str = ""
