@@ -6,10 +6,10 @@ Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
 
 from __future__ import annotations
 
+import numpy
 from onnx import GraphProto
 
 from converter.dtypes import shape_of_type, tensor_type_proto
-from converter.refusal import Why
 from converter.rule import Step, for_lost_types, unchanged
 from converter.site import Operators, Site
 from rules.broadcasting import have_one_shape
@@ -18,15 +18,38 @@ Carriers = list[str | None]
 
 
 def branches_have_one_shape(site: Site) -> None:
-    """Below 11 both branches give values of the same shape; whether they do has to be known."""
-    for position, name in enumerate(site.node.output):
-        shapes = [site.subgraph_output_shape(branch, position) for branch in ("then_branch", "else_branch")]
-        if not have_one_shape(shapes):
-            shown = " and ".join("unknown" if shape is None else str(shape) for shape in shapes)
-            site.refuse(
-                Why.SHAPE_UNKNOWN,
-                f"below opset 11 both branches of If give values of one shape, and for {name!r} the shapes are {shown}",
-            )
+    """Below 11 both branches give values of the same shape; where that is not certain, the node does not stay."""
+    branches = ("then_branch", "else_branch")
+    positions = range(len(site.node.output))
+    if all(have_one_shape([site.subgraph_output_shape(one, position) for one in branches]) for position in positions):
+        return
+    condition = site.constant_value(0)
+    if condition is not None and condition.size == 1:
+        site.replace(*site.op.inline(branches[0] if condition.item() else branches[1]))
+    else:
+        _branches_become_loops(site)
+
+
+def _branches_become_loops(site: Site) -> None:
+    """A loop that runs once where the condition holds, then one where it does not: states may change their shapes."""
+    op = site.op
+    dtypes = [site.dtype(name) for name in site.node.output]
+    values = [site.zero(dtype) for dtype in dtypes]
+    takes = [("int64", ()), ("bool", ()), *((dtype, None) for dtype in dtypes)]
+    condition = site.input(0)
+    if site.shape(0) != []:
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+    for branch, runs in (("then_branch", condition), ("else_branch", op.Not(condition))):
+
+        def build(inner: Operators, number: str, going: str, *states: str, branch: str = branch) -> list[str]:
+            return [inner.Identity(going), *inner.inline(branch, keep_names=True)]
+
+        body = site.subgraph(build, takes=takes)
+        results = op.Loop(op.Cast(runs, to="int64"), "", *values, body=body, outputs=len(values))
+        values = [results] if isinstance(results, str) else list(results)
+        for value, dtype in zip(values, dtypes, strict=True):
+            site.declare(value, dtype, None)
+    site.replace(*values)
 
 
 @for_lost_types

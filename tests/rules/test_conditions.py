@@ -2,8 +2,7 @@
 
 import pytest
 
-from converter.refusal import Why
-from tests.conversion import check_converts, check_refusal
+from tests.conversion import check_converts
 
 
 def conditional(then_shape, else_shape):
@@ -20,5 +19,6 @@ def test_branches_of_one_shape_are_allowed_at_every_opset(to):
     check_converts(conditional("N, 2", "N, 2"), to, exact=True)
 
 
-def test_branches_of_unknown_shapes_are_refused_below_11():
-    check_refusal(conditional("N, 2", "M, 2"), 10, Why.SHAPE_UNKNOWN, "'y'", "one shape")
+def test_branches_whose_shapes_are_not_known_to_be_equal_become_loops():
+    converted = check_converts(conditional("N, 2", "M, 2"), 10)
+    assert [node.op_type for node in converted.graph.node].count("Loop") == 2

@@ -90,13 +90,32 @@ def test_sequences_in_a_loop_are_refused_below_13():
     )
 
 
-def test_branches_of_different_shapes_are_refused_below_11():
-    check_refusal(
-        """<ir_version: 5, opset_import: ["": 11]> g (bool c, float[2] x, float[3] z) => (float[N] y) {
-            y = If (c) <then_branch = t () => (float[2] p) { p = Identity (x) },
-                        else_branch = e () => (float[3] q) { q = Identity (z) }>
+BRANCHES_OF_OTHER_SHAPES = """<ir_version: 6, opset_import: ["": 11]> g (bool[{}] c, float[N, 6] x)
+    => (float[A, B] y, int64[C] z) {{
+    y, z = If (c)
+        <then_branch = t () => (float[N, 6] p, int64[D] r) {{ p = Add (x, x) r = Shape (x) }},
+         else_branch = e () => (float[1, 6] q, int64[1] s) {{
+            q = ReduceSum <axes = [0]> (x) s = Constant <value = int64[1] {{5}}> () }}>
+}}"""
+
+
+@pytest.mark.parametrize("to", [10, 8, 1])
+@pytest.mark.parametrize("shape", ["", "1"])
+def test_branches_of_different_shapes_become_loops_that_run_once_or_not(shape, to):
+    converted = check_converts(BRANCHES_OF_OTHER_SHAPES.format(shape), to)
+    operators = [node.op_type for node in converted.graph.node]
+    assert operators.count("Loop") == 2
+    assert "If" not in operators
+
+
+def test_of_a_constant_condition_only_one_branch_is_kept():
+    check_rewrite(
+        """<ir_version: 6, opset_import: ["": 11]> g (float[2, 6] x) => (float[A, B] y)
+        <bool c = {0}> {
+            y = If (c) <then_branch = t () => (float[2, 6] p) { p = Add (x, x) },
+                        else_branch = e () => (float[1, 6] q) { q = ReduceSum <axes = [0]> (x) }>
         }""",
-        10,
-        Why.SHAPE_UNKNOWN,
-        "one shape",
+        """<ir_version: 4, opset_import: ["": 10]> g (float[2, 6] x) => (float[A, B] y) {
+            y = ReduceSum <axes = [0]> (x)
+        }""",
     )
