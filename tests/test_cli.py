@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from converter.cli import main
 from converter.history import Cell
 from converter.prove import Certificate
+from converter.prove.certificate import model_sha256
 from converter.prove.second_judge import SecondOpinion
 from converter.rule import Rule
 from converter.rulebook import RuleBook, default_rule_book, rule_modules
@@ -295,6 +296,34 @@ class TestProve:
         numpy.savez("integers.npz", x=numpy.ones((2, 3), numpy.int64))
         assert main(["prove", "in.onnx", "in.onnx", "--inputs", "integers.npz"]) == 2
         assert capsys.readouterr().err.startswith("opsetlift: unproven: ")
+
+    def test_a_certificate_is_run_again(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json"])
+        capsys.readouterr()
+        assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 0
+        assert "all proven equal" in capsys.readouterr().out
+        assert main(["prove", "in.onnx", "in.onnx", "--certificate", "proof.json"]) == 1
+        assert "another converted model" in capsys.readouterr().err
+
+    def test_a_forged_certificate_is_refuted(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json"])
+        forged = onnx.load("out.onnx")
+        forged.graph.node[0].op_type = "ReduceMax"
+        onnx.save(forged, "out.onnx")
+        recorded = Certificate.from_json(Path("proof.json").read_text())
+        recorded.target_sha256 = model_sha256(forged)
+        Path("proof.json").write_text(recorded.to_json())
+        capsys.readouterr()
+        assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 3
+        assert "not equivalent" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', "[" * 100_000, "\0"])
+    def test_what_is_no_certificate_is_said_to_be_none(
+        self, text: str, workplace: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("proof.json").write_text(text)
+        assert main(["prove", "in.onnx", "in.onnx", "--certificate", "proof.json"]) == 1
+        assert "proof.json" in capsys.readouterr().err
 
     def test_json(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["prove", "in.onnx", "in.onnx", "--runs", "2", "--json"]) == 0

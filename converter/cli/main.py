@@ -16,6 +16,7 @@ from typing import Annotated
 import onnx
 import typer
 
+from converter.cli.certificates import prove_again
 from converter.cli.conversion import ConversionRequest, carry_out
 from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status_of
 from converter.cli.normalizing import (
@@ -196,9 +197,16 @@ def prove(
     judge: Annotated[
         str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
     ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run the proof of this conversion from A to B again.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Execute two models on the same inputs, and say whether they compute the same."""
+    if certificate is not None:
+        if inputs is not None or judge is not None:
+            raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
+        return prove_again(certificate, first, second, as_json=json)
     if judge not in (None, "ort"):
         raise UsageFault(f"there is no judge {judge!r}, only ort, which is onnxruntime")
     return prove_files(
