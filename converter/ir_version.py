@@ -23,6 +23,8 @@ from converter.scopes import GRAPH_PATH, function_path, imported_opsets
 OLDEST_IR_VERSION = 3
 """The first IR version with opset imports."""
 
+FIRST_WITH_FUNCTIONS = 8
+
 _COLUMN_OF_DOMAIN = {AI_ONNX: 2, AI_ONNX_ML: 3, "ai.onnx.training": 4}
 """Where the rows of onnx.helper.VERSION_TABLE (release, IR version, opsets...) have each domain."""
 
@@ -126,7 +128,7 @@ def _needs(model: ModelProto, *, is_deep: bool = True) -> Iterator[Need]:
 
 def _needs_of_function(function: FunctionProto, *, is_deep: bool) -> Iterator[Need]:
     path = function_path(function)
-    yield Need(8, f"function {function.name!r}", path)
+    yield Need(FIRST_WITH_FUNCTIONS, f"function {function.name!r}", path)
     if function.attribute_proto:
         yield Need(9, f"the attribute defaults of function {function.name!r}", path)
         yield from _needs_of_attributes(function.attribute_proto, Need(0, "", path), "")

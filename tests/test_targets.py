@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
 
@@ -145,9 +144,11 @@ class TestFinding:
     def test_takes_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "small.toml").write_text(SMALL)
         (tmp_path / "plugin_of_a_test.py").write_text(f"PATH = {str(tmp_path / 'small.toml')!r}")
+        installed = tmp_path / "plugin_of_a_test-1.0.dist-info"
+        installed.mkdir()
+        (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin-of-a-test\nVersion: 1.0\n")
+        (installed / "entry_points.txt").write_text("[opsetlift.targets]\nsmall = plugin_of_a_test:PATH\n")
         monkeypatch.syspath_prepend(tmp_path)
-        entry = EntryPoint("small", "plugin_of_a_test:PATH", "opsetlift.targets")
-        monkeypatch.setattr("converter.targets.finding.entry_points", lambda group: [entry])
         catalogue.cache_clear()
         try:
             assert find_target("small==1").spelling == "small==1.0"
@@ -214,6 +215,20 @@ class TestConversion:
         conversion = convert(source, target=small)
         assert not conversion.model.functions
         assert conversion.model.ir_version == 5
+
+    @pytest.mark.parametrize("older", ["onnxruntime==1.1", "tensorrt==8.4", "opencv==5.0", "openvino==2026.4"])
+    def test_inlines_functions_for_runtimes_that_take_any_ir_version_and_have_none(self, older: str) -> None:
+        source = onnx.parser.parse_model(
+            """
+            <ir_version: 8, opset_import: ["": 11, "local": 1]>
+            g (float[3] x) => (float[3] y) { y = local.f (x) }
+            <domain: "local", opset_import: ["": 11]>
+            f (a) => (o) { o = Cos (a) }
+            """
+        )
+        conversion = convert(source, target=older)
+        assert not conversion.model.functions
+        assert [node.op_type for node in conversion.model.graph.node] == ["Cos"]
 
     def test_refuses_operators_that_the_runtime_lacks(self, small: str) -> None:
         source = model_of([helper.make_node("Sin", ["x"], ["y"], name="wave")], opset=11)

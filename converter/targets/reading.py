@@ -22,7 +22,8 @@
     source = "docs"
 
 `versions` is required, all else can be left out where nothing is known. What a release says holds for each of its
-versions.
+versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none, unless
+the file says otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from typing import Any
 
 from converter.dtypes import element_type
 from converter.history import AI_ONNX, AI_ONNX_ML
-from converter.ir_version import OLDEST_IR_VERSION
+from converter.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from converter.targets.target import Quirk, Range, Runtime, Target, version_key
 
 _DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
@@ -48,6 +49,8 @@ _KEYS_OF_FACT = {
     "functions": {"are_taken", "source"},
     "open_dimensions": {"are_taken", "source"},
 }
+
+_NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
 
 class TargetFileError(Exception):
@@ -110,12 +113,24 @@ class _Reader:
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             operators_lacking=frozenset(self._names(release, "operators_lacking")),
-            has_functions=bool(release.get("functions", {}).get("are_taken", True)),
+            has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
-            sources={key: self._source(key, fact) for key, fact in release.items() if key != "versions"},
+            sources=self._all_sources(release),
         )
+
+    def _has_functions(self, release: Mapping[str, Any]) -> bool:
+        """What the file says; else not where all the opsets that the runtime takes are older than functions are."""
+        last = release.get("opset", {}).get("max")
+        is_older = isinstance(last, int) and minimum_for_opsets({AI_ONNX: last}) < FIRST_WITH_FUNCTIONS
+        return bool(release.get("functions", {}).get("are_taken", not is_older))
+
+    def _all_sources(self, release: Mapping[str, Any]) -> dict[str, str]:
+        sources = {key: self._source(key, fact) for key, fact in release.items() if key != "versions"}
+        if "functions" not in release and not self._has_functions(release):
+            sources["functions"] = _NEWER_THAN_THE_OPSET
+        return sources
 
     def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
         self._check_keys("a quirk", entry, {"text", "versions", "source"})
