@@ -27,7 +27,7 @@ from converter.normalize.carried import (
 )
 from converter.normalize.infos import Infos, element_type_of
 from converter.normalize.stored import StoredSparseTensor, StoredTensor, stored_values
-from converter.normalize.traversal import constants_in, tensors_in
+from converter.normalize.traversal import constants_in, nodes_in, tensors_in
 from converter.scopes import imported_opsets
 
 _LISTED_BY_GRAPHS = frozenset(
@@ -72,7 +72,7 @@ def _set_text(message: Any, field: str, text: str | None) -> None:
 
 
 def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
-    """The opsets that the graph imports, and version 1 of other domains that its nodes name, as graphsurgeon does."""
+    """The opsets that the graph imports, and version 1 of other domains that new nodes name, as graphsurgeon does."""
     imports = graph.import_domains
     if imports is None:
         imports = [OperatorSetIdProto(domain=AI_ONNX, version=graph.opset)]
@@ -82,10 +82,14 @@ def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
     known = imported_opsets(target.opset_import)
     if isinstance(target, ModelProto):
         known.update((canonical_domain(function.domain), 0) for function in graph.functions if function.domain)
-    used = {node.domain or "" for one in (graph, *graph.subgraphs(recursive=True)) for node in one.nodes}
-    for domain in sorted(used):
+    for domain in sorted({node.domain or "" for node in nodes_in(graph) if _is_of_another_domain(node)}):
         if canonical_domain(domain) not in known:
             target.opset_import.add(domain=domain, version=1)
+
+
+def _is_of_another_domain(node: gs.Node) -> bool:
+    carried = carried_node(node)
+    return carried is None or carried.proto.domain != (node.domain or "")
 
 
 def _write_function(function: gs.Function, target: FunctionProto, largest: int | None) -> None:
@@ -292,7 +296,7 @@ def _holds(stored: StoredTensor, values: numpy.ndarray[Any, Any]) -> bool:
     """Whether values that somebody has looked at are still the stored ones."""
     if stored.dtype != values.dtype or stored.shape != values.shape:
         return False
-    before = stored.load()
+    before = stored.read()
     if before.dtype == object:
         return bool(numpy.array_equal(before, values))
     return before.tobytes() == values.tobytes()

@@ -111,12 +111,13 @@ class _Scope:
             for name in node.output:
                 if name and name not in self.tensors:
                     self.tensors[name] = _variable(name)
+        infos = container.value_info
         if isinstance(container, GraphProto):
-            for info in (*container.input, *container.output, *container.value_info):
-                _declare(self.resolve(info.name), info.type)
-        else:
-            for info in container.value_info:
-                _declare(self.resolve(info.name), info.type)
+            infos = (*container.input, *container.output, *container.value_info)
+        for info in infos:
+            if info.name in outer and info.name not in self.tensors:
+                continue  # what a subgraph passes on is declared where it is computed
+            _declare(self.resolve(info.name), info.type)
 
     def _add_initializer(self, name: str, stored: Stored) -> None:
         tensor = self.tensors.get(name)
