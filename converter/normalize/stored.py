@@ -27,9 +27,13 @@ class StoredTensor(LazyValues):  # type: ignore[misc]
         self.loaded: NDArray[Any] | None = None
 
     def load(self) -> NDArray[Any]:
-        """A copy of the values. Raises ValueError where they cannot be read."""
-        self.loaded = numpy.array(tensor_value(self.tensor, self.base_dir))
+        """A copy of the values, to be remembered as such. Raises ValueError where they cannot be read."""
+        self.loaded = self.read()
         return self.loaded
+
+    def read(self) -> NDArray[Any]:
+        """A copy of the values. Raises ValueError where they cannot be read."""
+        return numpy.array(tensor_value(self.tensor, self.base_dir))
 
 
 class StoredSparseTensor(SparseValues):  # type: ignore[misc]

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
+from converter.normalize.carried import CarriedTensor, carry
 from converter.normalize.editing import nodes_of
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.stored import StoredTensor
 
 _PLAIN = {
     "value_float": numpy.float32,
@@ -31,6 +33,8 @@ def constants_as_initializers(graph: gs.Graph, context: Context) -> None:
             continue
         node.outputs.clear()
         output.to_constant(values)
+        if isinstance(values, StoredTensor):
+            carry(output, CarriedTensor(stored=values))
 
 
 def _stored(node: gs.Node) -> object:

@@ -43,12 +43,14 @@ def merge_reshapes(graph: gs.Graph, context: Context) -> None:
 def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
     if {first.op, node.op} <= {"Squeeze", "Unsqueeze"} and _merge_by_axes(first, node, context):
         return True
+    source, target = static_shape(first.inputs[0], context), static_shape(node.outputs[0], context)
+    if target is not None and source == target and context.replace_uses(node.outputs[0], first.inputs[0]):
+        return True
     if node.op == "Reshape" and _ignores_dimensions(node, context):
         node.inputs[0] = first.inputs[0]
+    elif target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT:
+        return False
     else:
-        target = static_shape(node.outputs[0], context)
-        if target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT:
-            return False
         become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
     context.inherit(node, first)
     return True
