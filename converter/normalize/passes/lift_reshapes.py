@@ -127,7 +127,7 @@ def _rewrite(reshape: gs.Node, region: _Region, context: Context) -> None:
     for node, target in zip(region.exits, targets, strict=True):
         assert target is not None
         data = renewed[id(node.inputs[0])]
-        if static_shape(data, context) == target and context.replace_uses(node.outputs[0], data):
+        if region.shapes[id(node.inputs[0])] == target and context.replace_uses(node.outputs[0], data):
             continue
         become(node, "Reshape", [data, vector(target, f"{node.outputs[0].name}_shape", context)])
     context.inherit(region.nodes[0], reshape)
