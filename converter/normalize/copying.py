@@ -70,10 +70,9 @@ class Copier:
         )
         carried = carried_graph(original)
         if carried is not None:
-            pairs = [
-                [(self.tensor(tensor), info) for tensor, info in listed]
-                for listed in (carried.inputs, carried.outputs, carried.value_info)
-            ]
-            initializers = [self.tensor(tensor) for tensor in carried.initializers]
-            carry(copy, CarriedGraph(carried.proto, None, initializers, *pairs))
+            copied = CarriedGraph(carried.proto, None, [self.tensor(tensor) for tensor in carried.initializers])
+            copied.inputs = [(self.tensor(tensor), info) for tensor, info in carried.inputs]
+            copied.outputs = [(self.tensor(tensor), info) for tensor, info in carried.outputs]
+            copied.value_info = [(self.tensor(tensor), info) for tensor, info in carried.value_info]
+            carry(copy, copied)
         return copy

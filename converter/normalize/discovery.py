@@ -21,6 +21,7 @@ ENTRY_POINTS = "opsetlift.passes"
 
 ORDER = (
     "fix-defaults",
+    "inline-functions",
     "remove-unused",
     "constants-as-initializers",
     "canonical-attributes",
@@ -37,9 +38,11 @@ ORDER = (
     "merge-slices",
     "merge-concats",
     "merge-pads",
+    "merge-pads-into-convolutions",
     "merge-reductions",
     "merge-bounds",
     "merge-batch-normalization",
+    "merge-biases",
     "merge-matmul-add",
     "canonical-axes",
     "merge-duplicate-initializers",

@@ -1,0 +1,59 @@
+"""What becomes part of a convolution."""
+
+import pytest
+
+from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
+
+PADS = "merge-pads-into-convolutions"
+BIASES = "merge-biases"
+W = "float[2,1,2,2] w = {1, 2, 3, 4, 5, 6, 7, 8}"
+
+
+def padded(pads: str, pad: str = "Pad(x, p)", conv: str = "Conv(a, w)", constants: str = "") -> str:
+    """A Conv of a Pad of an image."""
+    return f"""g (float[1,1,3,3] x) => (float[] y) <int64[8] p = {{{pads}}}, {W}{constants}> {{
+        a = {pad} y = {conv}
+    }}"""
+
+
+def test_zeros_around_the_image_are_the_convolutions_own() -> None:
+    after = f"g (float[1,1,3,3] x) => (float[] y) <{W}> {{ y = Conv<pads = [1, 2, 3, 0]>(x, w) }}"
+    check_rewrite(PADS, padded("0, 0, 1, 2, 0, 0, 3, 0"), after)
+    before = padded("0, 0, 1, 1, 0, 0, 3, 0", conv="Conv<pads = [0, 1, 0, 0]>(a, w)")
+    check_rewrite(PADS, before, after)
+
+
+def test_pads_that_are_an_attribute() -> None:
+    before = (
+        f"g (float[1,1,3,3] x) => (float[] y) <{W}> {{ a = Pad<pads = [0, 0, 0, 1, 0, 0, 0, 1]>(x) y = Conv(a, w) }}"
+    )
+    after = f"g (float[1,1,3,3] x) => (float[] y) <{W}> {{ y = Conv<pads = [0, 1, 0, 1]>(x, w) }}"
+    check_rewrite(PADS, before, after, opset=9)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        padded("0, 0, -1, 0, 0, 0, 0, 1"),
+        padded("1, 0, 0, 0, 0, 0, 0, 0"),
+        padded("0, 0, 1, 0, 0, 0, 0, 0", pad="Pad(x, p, v)", constants=", float v = {1}"),
+        padded("0, 0, 1, 0, 0, 0, 0, 0", pad='Pad<mode = "edge">(x, p)'),
+        padded("0, 0, 1, 0, 0, 0, 0, 0", conv='Conv<auto_pad = "SAME_UPPER">(a, w)'),
+        padded("0, 0, 1, 0, 0, 0, 0, 0").replace("3,3] x)", "3,3] x, float[2,1,2,2] w)"),  # weights of the caller
+    ],
+)
+def test_other_pads_stay(graph: str) -> None:
+    check_unchanged(PADS, graph)
+
+
+@pytest.mark.parametrize("bias", ["float[2,1,1] b = {1, -2}", "float b = {3}", "float[1,2,1,1] b = {1, -2}"])
+@pytest.mark.parametrize("conv", ["Conv(x, w)", "Conv(x, w, c)", "ConvTranspose(x, v, c)"])
+def test_a_constant_per_channel_is_a_bias(conv: str, bias: str) -> None:
+    constants = f"{W}, float[1,2,2,2] v = {{1, 2, 3, 4, 5, 6, 7, 8}}, float[2] c = {{0.5, 1}}, {bias}"
+    graph = f"g (float[1,1,3,3] x) => (float[] y) <{constants}> {{ a = {conv} y = Add(b, a) }}"
+    assert len(rewritten(BIASES, text_model(graph)).model.graph.node) == 1
+
+
+@pytest.mark.parametrize("bias", ["float[2] b = {1, -2}", "float[1,1,1,1,1] b = {3}"])
+def test_a_constant_along_other_axes_stays_an_add(bias: str) -> None:
+    check_unchanged(BIASES, f"g (float[1,1,3,3] x) => (float[] y) <{W}, {bias}> {{ a = Conv(x, w) y = Add(b, a) }}")
