@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,11 +90,15 @@ def exactness(ulps: int) -> str:
 
 @contextmanager
 def usage_faults() -> Iterator[None]:
-    """Let what a user got wrong about passes and shapes be a fault of the command line."""
+    """Let what a user got wrong about passes and shapes be a fault of the command line.
+
+    graphsurgeon talks to standard output, which is for results.
+    """
     from converter.normalize import PassConflict, PassFailed, ShapeFault, UnknownPass
 
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except (PassConflict, PassFailed, ShapeFault, UnknownPass) as error:
         raise UsageFault(str(error)) from error
 

@@ -1,0 +1,357 @@
+"""The normaliser around its passes: which run, what they may do, what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy
+import onnx
+import onnx_graphsurgeon as gs
+import pytest
+from onnx import ModelProto, numpy_helper
+
+import converter
+import converter.normalize.discovery as discovery
+from converter.normalize import (
+    Context,
+    Pass,
+    PassConflict,
+    PassFailed,
+    Pattern,
+    UnknownPass,
+    chosen_passes,
+    known_passes,
+    normalize,
+)
+from tests.normalize.rewriting import text_model
+
+GRAPH = "g (float[N, 3] x) => (float[N, 3] y) { a = Add(x, x) b = Identity(a) y = Neg(b) }"
+
+
+def operators(model: ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+def add_to_mul(graph: gs.Graph) -> None:
+    """Adding something to itself is doubling it."""
+    for node in graph.nodes:
+        if node.op == "Add" and node.inputs[0] is node.inputs[1]:
+            node.op = "Mul"
+            node.inputs[1] = gs.Constant("two", numpy.array(2, numpy.float32))
+
+
+class TestChoice:
+    def test_passes_are_found_by_being_there_in_the_order_of_the_table(self) -> None:
+        names = list(known_passes())
+        assert set(names) >= set(discovery.ORDER)
+        assert [name for name in names if name in discovery.ORDER] == list(discovery.ORDER)
+
+    def test_every_pass_says_what_it_does_in_one_sentence(self) -> None:
+        for one in known_passes().values():
+            assert one.summary.endswith("."), one.name
+            assert one.name == one.name.lower()
+
+    def test_what_rounds_runs_only_where_it_is_asked_for(self) -> None:
+        assert not any(one.is_default for one in known_passes().values() if one.ulps)
+        assert any(one.ulps for one in chosen_passes(["all"]))
+
+    def test_passes_run_in_the_order_in_which_they_are_named(self) -> None:
+        names = ["merge-casts", "fold-constants"]
+        assert [one.name for one in chosen_passes(names)] == names
+
+    def test_a_name_after_a_minus_leaves_one_out(self) -> None:
+        names = [one.name for one in chosen_passes(["default", "-name-nodes", "fix-defaults"])]
+        assert "name-nodes" not in names
+        assert names[-1] == "fix-defaults"
+
+    def test_an_unknown_name_is_refused_with_the_nearest(self) -> None:
+        with pytest.raises(UnknownPass, match="did you mean 'fold-constants'"):
+            chosen_passes(["fold-constant"])
+
+    def test_what_is_no_pass_is_refused(self) -> None:
+        with pytest.raises(PassConflict, match="not 3"):
+            chosen_passes([3])  # type: ignore[list-item]
+
+    def test_two_passes_of_one_name_are_refused(self) -> None:
+        with pytest.raises(PassConflict, match="two passes called 'merge-casts'"):
+            chosen_passes(["merge-casts", Pass("merge-casts", lambda graph, context: None, "")])
+
+
+class EntryPoint:
+    def __init__(self, value: str, loaded: object) -> None:
+        self.value = value
+        self._loaded = loaded
+
+    def load(self) -> object:
+        return self._loaded
+
+
+@pytest.fixture
+def entry_points(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
+    """Entry points of the group that passes are registered under."""
+    found: list[EntryPoint] = []
+    monkeypatch.setattr(discovery, "entry_points", lambda group: found if group == "opsetlift.passes" else [])
+    known_passes.cache_clear()
+    yield found
+    known_passes.cache_clear()
+
+
+class TestEntryPoints:
+    def test_modules_and_passes_of_third_parties_run_after_the_others(self, entry_points: list[EntryPoint]) -> None:
+        module = ModuleType("theirs")
+        module.PASSES = [Pass("theirs", lambda graph, context: add_to_mul(graph), "Doubles.")]  # type: ignore[attr-defined]
+        entry_points += [EntryPoint("theirs", module), EntryPoint("more:PASS", Pass("more", lambda g, c: None, "."))]
+        assert list(known_passes())[-2:] == ["more", "theirs"]
+        assert operators(normalize(text_model(GRAPH)).model) == ["Mul", "Neg"]
+
+    def test_a_name_that_is_taken_is_refused(self, entry_points: list[EntryPoint]) -> None:
+        entry_points.append(EntryPoint("theirs:PASS", Pass("fold-constants", lambda graph, context: None, ".")))
+        with pytest.raises(PassConflict, match=r"fold-constants.*theirs:PASS"):
+            known_passes()
+
+    def test_what_is_no_pass_is_refused(self, entry_points: list[EntryPoint]) -> None:
+        entry_points.append(EntryPoint("theirs:thing", 3))
+        with pytest.raises(PassConflict, match="theirs:thing"):
+            known_passes()
+
+
+class TestOwnRewrites:
+    def test_a_function_over_a_graph_is_a_pass(self) -> None:
+        result = normalize(text_model(GRAPH), [add_to_mul])
+        assert operators(result.model) == ["Mul", "Identity", "Neg"]
+        assert [(one.name, one.changes) for one in result.report.passes] == [("add-to-mul", 2)]
+        assert result.proof is not None
+        assert result.proof.is_proven
+
+    def test_a_function_may_take_a_context(self) -> None:
+        asked: list[Any] = []
+
+        def look(graph: gs.Graph, context: Context) -> None:
+            tensor = graph.nodes[0].outputs[0]
+            asked.append((context.scope, context.opset(), context.shape_of(tensor), context.dtype_of(tensor)))
+
+        normalize(text_model(GRAPH), [look])
+        assert asked[0] == ("graph", 17, ("N", 3), "float")
+
+    def test_subgraphs_come_before_what_holds_them_and_functions_last(self) -> None:
+        source = text_model(
+            """g (bool c, float x) => (float y) {
+                y = If (c) <then_branch = t () => (float u) { u = local.f(x) },
+                            else_branch = e () => (float v) { v = Neg(x) }>
+            }""",
+            functions='<domain: "local", opset_import: ["" : 17]> f (a) => (b) { b = Neg(a) }',
+        )
+        seen: list[str] = []
+
+        def look(graph: gs.Graph, context: Context) -> None:
+            seen.append(f"{context.scope} {graph.name}")
+
+        normalize(source, [look])
+        assert seen == ["subgraph t", "subgraph e", "graph g", "function f"]
+
+    def test_new_tensors_whose_names_are_taken_get_others(self) -> None:
+        def name_alike(graph: gs.Graph) -> None:
+            for node in graph.nodes:
+                if node.op == "Neg":
+                    node.op = "Mul"
+                    node.inputs.append(gs.Constant("a", numpy.array(-1, numpy.float32)))
+
+        result = normalize(text_model(GRAPH), [name_alike])
+        assert [tensor.name for tensor in result.model.graph.initializer] == ["a_1"]
+
+    def test_nodes_may_be_left_in_any_order_and_dead_ones_behind(self) -> None:
+        def untidy(graph: gs.Graph) -> None:
+            for node in graph.nodes:
+                if node.op == "Identity":
+                    graph.nodes.reverse()
+                    reader = node.outputs[0].outputs[0]
+                    reader.inputs[0] = node.inputs[0]
+
+        assert operators(normalize(text_model(GRAPH), [untidy]).model) == ["Add", "Neg"]
+
+    def test_a_cycle_is_said(self) -> None:
+        def knot(graph: gs.Graph) -> None:
+            graph.nodes[0].inputs[0] = graph.nodes[1].outputs[0]
+
+        with pytest.raises(PassFailed, match=r"pass knot: Add .* reads what is computed from its own output"):
+            normalize(text_model(GRAPH), [knot])
+
+    def test_an_error_names_the_pass(self) -> None:
+        def broken(graph: gs.Graph) -> None:
+            raise KeyError("what")
+
+        with pytest.raises(PassFailed, match="pass broken failed with KeyError: 'what'"):
+            normalize(text_model(GRAPH), [broken])
+
+    def test_inputs_and_outputs_are_the_callers(self) -> None:
+        def cut(graph: gs.Graph) -> None:
+            graph.outputs = [graph.nodes[0].outputs[0]]
+
+        with pytest.raises(PassFailed, match="pass cut: it changes the inputs or the outputs"):
+            normalize(text_model(GRAPH), [cut])
+
+    def test_declared_types_of_inputs_and_outputs_stay(self) -> None:
+        def declare(graph: gs.Graph) -> None:
+            graph.inputs[0].shape = [5, 3]
+            graph.nodes[0].outputs[0].dtype, graph.nodes[0].outputs[0].shape = numpy.float32, [5, 3]
+
+        source = text_model(GRAPH)
+        result = normalize(source, [declare]).model.graph
+        assert (result.input, result.output) == (source.graph.input, source.graph.output)
+        assert [info.name for info in result.value_info] == ["a"]
+
+    def test_passes_that_undo_each_other_are_noted(self) -> None:
+        def to_abs(graph: gs.Graph) -> None:
+            graph.nodes[0].op = "Abs" if graph.nodes[0].op == "Neg" else "Neg"
+
+        source = text_model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+        result = normalize(source, [to_abs], prove=False)
+        assert "did not settle" in result.report.notes[0]
+
+
+class TestPatterns:
+    @staticmethod
+    def double_negation(replacement: Any = None) -> Pattern:
+        pattern = gs.GraphPattern()
+        first = pattern.add("first", "Neg", inputs=[pattern.variable()])
+        pattern.set_output_tensors([pattern.add("second", "Neg", inputs=[first])])
+        return Pattern("double-negation", pattern, replacement or (lambda graph, match, context: match.inputs))
+
+    def test_a_match_gives_way_to_what_stands_in_its_place(self) -> None:
+        source = text_model("g (float[N] x) => (float[N] y) { a = Abs(x) b = Neg(a) c = Neg(b) y = Sqrt(c) }")
+        result = normalize(source, [self.double_negation()])
+        assert operators(result.model) == ["Abs", "Sqrt"]
+        assert result.proof is not None
+        assert result.proof.is_proven
+
+    def test_the_name_of_an_output_stays(self) -> None:
+        source = text_model("g (float[N] x) => (float[N] y) { a = Abs(x) b = Neg(a) y = Neg(b) }")
+        result = normalize(source, [self.double_negation()]).model
+        assert operators(result) == ["Abs"]
+        assert result.graph.node[0].output[0] == "y"
+
+    def test_where_the_name_of_an_output_would_be_lost_it_is_said(self) -> None:
+        source = text_model("g (float[N] x) => (float[N] y) { b = Neg(x) y = Neg(b) }")
+        with pytest.raises(PassFailed, match="'x' cannot stand for 'y', whose name has to stay"):
+            normalize(source, [self.double_negation()])
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            "g (float[N] x) => (float[N] y, float[N] b) { a = Abs(x) b = Neg(a) c = Neg(b) y = Sqrt(c) }",
+            "g (float[N] x) => (float[N] y, float[N] z) { a = Abs(x) b = Neg(a) c = Neg(b) y = Sqrt(c) z = Exp(b) }",
+            """g (float[N] x, bool k) => (float[N] y, float[N] z) { a = Abs(x) b = Neg(a) c = Neg(b) y = Sqrt(c)
+                z = If (k) <then_branch = t () => (float[N] u) { u = Exp(b) },
+                            else_branch = e () => (float[N] v) { v = Log(b) }> }""",
+        ],
+    )
+    def test_inner_values_that_something_else_reads_stay(self, graph: str) -> None:
+        source = text_model(graph)
+        assert operators(normalize(source, [self.double_negation()]).model) == operators(source)
+
+    def test_new_nodes_take_on_what_was_noted_on_the_old_ones(self) -> None:
+        def one_abs(graph: gs.Graph, match: Any, context: Context) -> list[gs.Tensor]:
+            return list(graph.layer(op="Identity", inputs=[match.inputs[0]], outputs=["same"], name="same"))
+
+        source = text_model("g (float[N] x) => (float[N] y) { a = Abs(x) b = Neg(a) c = Neg(b) y = Sqrt(c) }")
+        for number, node in enumerate(source.graph.node):
+            node.doc_string = f"note {number}"
+        source.graph.node[2].metadata_props.add(key="from", value="torch")
+        result = normalize(source, [self.double_negation(one_abs)])
+        (identity,) = (node for node in result.model.graph.node if node.op_type == "Identity")
+        assert identity.doc_string == "note 1\nnote 2"
+        assert identity.metadata_props[0].value == "torch"
+
+    def test_matches_overlap_in_one_run_but_not_in_the_next(self) -> None:
+        source = text_model("g (float[N] x) => (float[N] y) { a = Neg(x) b = Neg(a) c = Neg(b) d = Neg(c) y = Abs(d) }")
+        result = normalize(source, [self.double_negation()])
+        assert operators(result.model) == ["Abs"]
+
+    def test_none_leaves_a_match_as_it_is(self) -> None:
+        source = text_model("g (float[N] x) => (float[N] y) { a = Neg(x) b = Neg(a) y = Abs(b) }")
+        result = normalize(source, [self.double_negation(lambda graph, match, context: None)])
+        assert result.model == source
+
+
+class TestInterface:
+    def test_the_package_can_be_called_and_imported_from(self) -> None:
+        import converter.normalize as package
+
+        assert converter.normalize is package
+        assert operators(converter.normalize(text_model(GRAPH)).model) == ["Add", "Neg"]
+
+    def test_no_pass_at_all_gives_the_model_back(self) -> None:
+        source = text_model(GRAPH)
+        result = normalize(source, [])
+        assert result.model.SerializeToString() == source.SerializeToString()
+        assert result.proof is not None
+        assert result.proof.is_proven
+
+    def test_graphs_are_taken_and_given(self) -> None:
+        graph = gs.import_onnx(text_model(GRAPH))
+        result = normalize(graph)
+        assert isinstance(result.graph, gs.Graph)
+        assert [node.op for node in result.graph.nodes] == ["Add", "Neg"]
+        assert len(graph.nodes) == 3
+
+    def test_convert_takes_a_graph_and_gives_one_back(self) -> None:
+        source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
+        source.graph.node[0].doc_string = "smallest"
+        graph = gs.import_onnx(source)
+        conversion = converter.convert(graph, to=18)
+        assert isinstance(conversion.graph, gs.Graph)
+        assert conversion.graph.opset == 18
+        assert len(conversion.graph.nodes[0].inputs) == 2
+        assert graph.opset == 17
+        assert conversion.certificate is not None
+
+    def test_what_rides_along_survives_a_conversion_of_a_graph(self) -> None:
+        source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
+        source.graph.node[0].doc_string = "smallest"
+        graph = converter.normalize.to_graph(source)
+        converted = converter.convert(graph, to=18).graph
+        assert converter.normalize.to_model(converted).graph.node[0].doc_string == "smallest"
+
+    def test_a_conversion_may_be_normalised(self) -> None:
+        source = text_model("g (float[2, 3] x) => (float[2, 1] y) { a = Identity(x) y = ReduceMin<axes = [1]>(a) }")
+        conversion = converter.convert(source, to=18, normalize=True)
+        assert operators(conversion.model) == ["ReduceMin"]
+        assert conversion.normalization is not None
+        assert conversion.normalization.proof is not None
+        assert conversion.normalization.proof.is_proven
+
+    def test_a_conversion_for_an_old_ir_version_keeps_to_it(self) -> None:
+        source = text_model(
+            "g (float[2] x) => (float[2] y) { c = Constant<value = float[2] {1, 2}>() y = Add(x, c) }", opset=8, ir=4
+        )
+        conversion = converter.convert(source, to=7, ir=3, normalize=True)
+        assert conversion.model.ir_version == 3
+        onnx.checker.check_model(conversion.model, full_check=True)
+
+    def test_a_model_for_a_target_stays_within_what_it_takes(self) -> None:
+        source = text_model(GRAPH)
+        result = normalize(source, target="onnxruntime==1.4")
+        assert result.conversion is not None
+        assert result.model.opset_import[0].version == 12
+        assert operators(result.model) == ["Add", "Neg"]
+
+    def test_the_input_is_never_touched(self) -> None:
+        source = text_model(GRAPH)
+        before = source.SerializeToString(deterministic=True)
+        normalize(source, fix_shapes={"N": 2})
+        assert source.SerializeToString(deterministic=True) == before
+
+    def test_defaults_of_inputs_are_fixed_where_that_is_asked_for(self) -> None:
+        source = text_model(
+            "g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { v = Neg(w) y = Add(x, v) }", opset=8, ir=3
+        )
+        assert len(normalize(source).model.graph.input) == 2
+        result = normalize(source, ["fix-defaults", "default"])
+        assert result.proof is not None
+        assert result.proof.is_proven
+        assert [info.name for info in result.model.graph.input] == ["x"]
+        assert operators(result.model) == ["Add"]
+        assert result.model.ir_version == 4
+        numpy.testing.assert_array_equal(numpy_helper.to_array(result.model.graph.initializer[0]), [-1, -2])
