@@ -1,0 +1,20 @@
+"""The page of passes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from converter.normalize import known_passes
+from converter.normalize.pages import passes_page
+
+PAGE = Path(__file__).parents[2] / "docs" / "passes.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    written = subprocess.run([sys.executable, "-m", "converter.normalize.pages"], capture_output=True, check=True)
+    assert written.stdout.decode() == PAGE.read_text() == passes_page()
+
+
+def test_every_pass_says_what_it_does_and_when() -> None:
+    for name in known_passes():
+        assert f"## {name}\n" in passes_page()
