@@ -38,7 +38,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        is_new = self.result.outcome == "refused" and self.plain == "correct"
+        is_new = self.result.outcome == "refused" and self.plain == "correct" and self.result.interface_exists
         return "refused anew" if is_new else self.result.outcome
 
     @property
@@ -55,7 +55,7 @@ def transformed(case: Case, transform: Transform) -> Case | None:
     changed = transform.apply(case)
     if changed is None:
         return None
-    return replace(changed, atol=absolute_tolerance(case, case.expected()))
+    return replace(changed, atol=absolute_tolerance(case, changed.expected()))
 
 
 def outcomes(case: Case, transform: Transform, targets: tuple[int, ...], *, ort: bool = False) -> list[Outcome]:
@@ -67,7 +67,7 @@ def outcomes(case: Case, transform: Transform, targets: tuple[int, ...], *, ort:
         return [Outcome(transform.name, Result(case.name, case.opset, case.opset, UNJUDGED, reason), "")]
     found = []
     for target in targets:
-        if target != case.opset:
+        if target != changed.opset:
             result = judge(changed, target, "opsetlift", ort, complaint=transform.complaint)
             plain = judge(case, target, "opsetlift", False).outcome if result.outcome == "refused" else ""
             found.append(Outcome(transform.name, result, plain))
@@ -121,7 +121,7 @@ def table(found: list[Outcome]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a part of a test's name, or an operator")
-    parser.add_argument("--transform", default="", help="a part of a transform's name")
+    parser.add_argument("--transform", default="", help="parts of transforms' names, separated by commas")
     parser.add_argument("--targets", default=",".join(map(str, TARGETS)), help="opsets, separated by commas")
     parser.add_argument("--every", type=int, default=1, help="take each N-th test only")
     parser.add_argument("--start", type=int, default=0, help="the first of these")
@@ -130,11 +130,10 @@ def main() -> None:
     parser.add_argument("--ort", action="store_true", help="execute in onnxruntime as well")
     parser.add_argument("--releases", type=Path, help="a folder of unpacked wheels of older onnx releases")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
-    parser.add_argument(
-        "--bad", type=int, default=200, help="how many kinds to list of what is neither correct nor refused before"
-    )
+    parser.add_argument("--bad", type=int, default=200, help="how many kinds of bad conversions to list")
     options = parser.parse_args()
-    names = tuple(transform.name for transform in TRANSFORMS if options.transform in transform.name)
+    parts = options.transform.split(",")
+    names = tuple(one.name for one in TRANSFORMS if any(part in one.name for part in parts))
     targets = tuple(map(int, options.targets.split(",")))
     indices = chosen_cases(options.releases, options.only, expanded=options.expanded, all_kinds=options.all)
     jobs = [(options.releases, index, names, targets, options.ort) for index in indices[options.start :: options.every]]

@@ -8,5 +8,6 @@ from benchmarks.transforms.functions import FUNCTIONS
 from benchmarks.transforms.interface import INTERFACE
 from benchmarks.transforms.subgraphs import SUBGRAPHS
 from benchmarks.transforms.transform import Transform
+from benchmarks.transforms.variants import VARIANTS
 
-TRANSFORMS: tuple[Transform, ...] = (*INTERFACE, *CONSTANTS, *SUBGRAPHS, *FUNCTIONS, *FILES)
+TRANSFORMS: tuple[Transform, ...] = (*INTERFACE, *CONSTANTS, *SUBGRAPHS, *FUNCTIONS, *FILES, *VARIANTS)

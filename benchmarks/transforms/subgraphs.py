@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_graph, make_node, make_tensor_value_info
@@ -33,9 +35,7 @@ def _can_move(case: Case) -> bool:
     return computes_its_outputs(case.model) and tensors_only and CONDITION not in case.inputs()
 
 
-def _body(
-    model: ModelProto, name: str, names: dict[str, str], before: list[ValueInfoProto] | None = None
-) -> GraphProto:
+def _body(model: ModelProto, name: str, names: dict[str, str], before: Sequence[ValueInfoProto] = ()) -> GraphProto:
     outputs = [renamed_info(info, names[info.name]) for info in model.graph.output]
     return make_graph(renamed(model.graph.node, names), name, before, outputs)
 
