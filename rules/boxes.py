@@ -45,16 +45,17 @@ def boxes_are_chosen_by_a_loop(site: Site) -> None:
         is_apart = inner.Not(corners.overlap(inner, inner.Add(best, starts), overlap))
         rest = inner.Mul(left, inner.Cast(inner.And(is_other, is_apart), to="float"))
         is_any_left = inner.ReduceMax(left, axes=[2], keepdims=0)
-        is_chosen = inner.And(inner.Cast(is_any_left, to="bool"), inner.Less(inner.Cast(number, to="double"), limit))
-        goes_on = inner.Cast(inner.ReduceSum(rest, keepdims=0), to="bool")
+        chosen_before = inner.Cast(number, to="double")
+        is_chosen = inner.And(inner.Cast(is_any_left, to="bool"), inner.Less(chosen_before, limit))
+        is_short = inner.Less(inner.Add(chosen_before, site.scalar(1, "double", "one")), limit)
+        goes_on = inner.And(inner.Cast(inner.ReduceSum(rest, keepdims=0), to="bool"), is_short)
         return [goes_on, rest, inner.Squeeze(best, axes=[2]), inner.Cast(is_chosen, to="float")]
 
     dims: Dims = [dim if isinstance(dim, int) else None for dim in site.shape(scores) or []]
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", dims)])
-    # At least one iteration: without any, the results would not have all dimensions.
-    most = op.Max(op.Min(limit, op.Cast(positions.name(count), to="double")), site.scalar(1, "double", "one"))
     loop = site.op_at(min(site.opset, site.target)).Loop
-    _, best, is_chosen = loop(op.Cast(most, to="int64"), "", alive, body=graph, outputs=3)
+    # The candidates are one box or more: without any iteration the results would not have all dimensions.
+    _, best, is_chosen = loop(positions.name(count), "", alive, body=graph, outputs=3)
     site.replace(_listed(site, op, best, is_chosen))
 
 
