@@ -77,4 +77,5 @@ PASS = Pass(
     name="canonical-axes",
     rewrite=canonical_axes,
     summary="Axes are counted from the front, where the rank is known.",
+    operators=frozenset((*_OF_FIRST_INPUT, *_OF_OUTPUT, *_SETS)),
 )

@@ -53,4 +53,5 @@ PASS = Pass(
     name="constants-as-initializers",
     rewrite=constants_as_initializers,
     summary="Constant nodes become initializers, where a graph can have some.",
+    operators=frozenset(("Constant",)),
 )

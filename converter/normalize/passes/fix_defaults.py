@@ -1,8 +1,8 @@
 """Inputs with a default value become constants.
 
-Up to IR version 3 every initializer had to be an input, whether or not anybody meant callers to replace weights. As long
-as they are inputs, nothing can be folded into them. This changes the interface, by inputs that may be left out, so it
-runs only where it is asked for; the IR version becomes 4 at least.
+Up to IR version 3 every initializer had to be an input, whether or not anybody meant callers to replace weights. As
+long as they are inputs, nothing can be folded into them. This changes the interface, by inputs that may be left out,
+so it runs only where it is asked for; the IR version becomes 4 at least.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Constants become Constant nodes where initializers would be inputs: in graphs up to IR version 3.
+"""Constants become Constant nodes where there are no initializers that nobody overrides.
 
-There every initializer is an input that callers may override. What rewrites have made constant is no input, so it is
-written as a node. Function bodies have no initializers at all, and are written so without this.
+In graphs up to IR version 3 every initializer is an input, for which callers may give another value; function bodies
+have none at all. What rewrites have made constant there is written as a node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CONSTANTS_OF_ANY_DTYPE = 9
 
 def initializers_as_constants(graph: gs.Graph, context: Context) -> None:
     """Compute the constants of a graph that cannot hold them by nodes."""
-    if context.has_initializers or context.scope == "function":
+    if context.has_initializers:
         return
     for constant in constants_in(graph):
         is_float = constant.dtype in (numpy.float16, numpy.float32, numpy.float64)
@@ -32,5 +32,5 @@ def initializers_as_constants(graph: gs.Graph, context: Context) -> None:
 PASS = Pass(
     name="initializers-as-constants",
     rewrite=initializers_as_constants,
-    summary="Up to IR version 3, where initializers are inputs, constants are nodes.",
+    summary="In function bodies, and up to IR version 3, where initializers are inputs, constants are nodes.",
 )

@@ -59,4 +59,5 @@ PASS = Pass(
     name="inline-constant-branches",
     rewrite=inline_constant_branches,
     summary="If with a constant condition becomes the branch that is taken.",
+    operators=frozenset(("If",)),
 )

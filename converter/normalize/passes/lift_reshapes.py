@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import onnx_graphsurgeon as gs
 
-from converter.normalize.editing import become, is_operator, nodes_of, static_shape, vector
+from converter.normalize.editing import become, is_operator, nodes_of, static_shape, takes_vectors, vector
 from converter.normalize.rewriting import Context, Pass
 
 _ELEMENTWISE = frozenset(
@@ -39,7 +39,7 @@ class _Region:
 
 def lift_reshapes(graph: gs.Graph, context: Context) -> None:
     """Compute in the shape that the first Reshape is given."""
-    if context.opset() < _FIRST_BROADCASTING:
+    if context.opset() < _FIRST_BROADCASTING or not takes_vectors(context):
         return
     position = {id(node): index for index, node in enumerate(graph.nodes)}
     for node in nodes_of(graph, "Reshape"):
@@ -143,4 +143,5 @@ PASS = Pass(
     name="lift-reshapes",
     rewrite=lift_reshapes,
     summary="A Reshape goes where its elements are worked on one by one, and then reshaped again.",
+    operators=frozenset(("Reshape",)),
 )

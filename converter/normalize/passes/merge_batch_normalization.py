@@ -119,4 +119,5 @@ PASS = Pass(
     summary="BatchNormalization outside training becomes part of the Conv, ConvTranspose or Gemm before it.",
     is_default=False,
     ulps=64,
+    operators=frozenset(("BatchNormalization",)),
 )

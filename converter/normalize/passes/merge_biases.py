@@ -62,4 +62,5 @@ PASS = Pass(
     summary="Adding a constant to each channel becomes the bias of the convolution before it.",
     is_default=False,
     ulps=4,
+    operators=frozenset(("Add",)),
 )

@@ -66,4 +66,5 @@ PASS = Pass(
     name="merge-bounds",
     rewrite=merge_bounds,
     summary="Max and Min with constants become one Clip.",
+    operators=frozenset(("Min", "Max")),
 )

@@ -52,4 +52,5 @@ PASS = Pass(
     name="merge-casts",
     rewrite=merge_casts,
     summary="A cast to a dtype that holds every value goes, where another cast follows.",
+    operators=frozenset(("Cast",)),
 )

@@ -36,4 +36,5 @@ PASS = Pass(
     name="merge-concats",
     rewrite=merge_concats,
     summary="A concatenation in a concatenation along the same axis becomes part of it.",
+    operators=frozenset(("Concat",)),
 )

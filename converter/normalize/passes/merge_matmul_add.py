@@ -44,4 +44,5 @@ PASS = Pass(
     summary="MatMul of matrices and the Add of a bias become Gemm.",
     is_default=False,
     ulps=4,
+    operators=frozenset(("Add",)),
 )

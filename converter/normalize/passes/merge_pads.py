@@ -64,4 +64,5 @@ PASS = Pass(
     name="merge-pads",
     rewrite=merge_pads,
     summary="Consecutive pads with the same constant become one.",
+    operators=frozenset(("Pad",)),
 )

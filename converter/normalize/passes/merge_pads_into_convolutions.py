@@ -62,4 +62,5 @@ PASS = Pass(
     name="merge-pads-into-convolutions",
     rewrite=merge_pads_into_convolutions,
     summary="A pad with zeros becomes part of the convolution that reads it.",
+    operators=frozenset(("Pad",)),
 )

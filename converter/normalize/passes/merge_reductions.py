@@ -72,4 +72,5 @@ PASS = Pass(
     name="merge-reductions",
     rewrite=merge_reductions,
     summary="Reductions of reductions over integers and booleans become one.",
+    operators=frozenset(_MERGED),
 )

@@ -20,6 +20,7 @@ from converter.normalize.editing import (
     producer_for,
     rank_of,
     static_shape,
+    takes_vectors,
     vector,
 )
 from converter.normalize.rewriting import Context, Pass
@@ -48,7 +49,7 @@ def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
         return True
     if node.op == "Reshape" and _ignores_dimensions(node, context):
         node.inputs[0] = first.inputs[0]
-    elif target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT:
+    elif target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return False
     else:
         become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
@@ -102,4 +103,5 @@ PASS = Pass(
     name="merge-reshapes",
     rewrite=merge_reshapes,
     summary="Consecutive Reshape, Flatten, Squeeze and Unsqueeze become one, or none.",
+    operators=frozenset(_VIEWS),
 )

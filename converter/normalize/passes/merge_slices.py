@@ -88,4 +88,5 @@ PASS = Pass(
     name="merge-slices",
     rewrite=merge_slices,
     summary="Consecutive slices along different axes become one.",
+    operators=frozenset(("Slice",)),
 )

@@ -31,4 +31,5 @@ PASS = Pass(
     name="merge-transposes",
     rewrite=merge_transposes,
     summary="Consecutive transposes become one.",
+    operators=frozenset(("Transpose",)),
 )

@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
-from converter.normalize.editing import become, nodes_of, normalised_axes, sole_producer, static_shape, vector
+from converter.normalize.editing import (
+    become,
+    nodes_of,
+    normalised_axes,
+    sole_producer,
+    static_shape,
+    takes_vectors,
+    vector,
+)
 from converter.normalize.rewriting import Context, Pass
 
 _VIEWS = frozenset(("Reshape", "Flatten", "Squeeze", "Unsqueeze"))
@@ -20,7 +28,7 @@ _RESHAPE_WITH_INPUT = 5
 
 def moves_as_reshapes(graph: gs.Graph, context: Context) -> None:
     """Write such moves as Reshape, where the node before or after is a view."""
-    if context.opset() < _RESHAPE_WITH_INPUT:
+    if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return
     for node in nodes_of(graph, *_MOVES):
         source, target = static_shape(node.inputs[0], context), static_shape(node.outputs[0], context)
@@ -56,4 +64,5 @@ PASS = Pass(
     name="moves-as-reshapes",
     rewrite=moves_as_reshapes,
     summary="Transposes, gathers and expansions that keep the order of the elements merge with the views around them.",
+    operators=frozenset(_MOVES),
 )

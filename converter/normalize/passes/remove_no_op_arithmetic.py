@@ -151,4 +151,5 @@ PASS = Pass(
     name="remove-no-op-arithmetic",
     rewrite=remove_no_op_arithmetic,
     summary="Arithmetic that gives its operand back bit for bit goes: x·1, x - 0, the sum of one, Not(Not(x)).",
+    operators=frozenset(_OPERAND),
 )

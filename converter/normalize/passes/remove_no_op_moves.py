@@ -229,4 +229,5 @@ PASS = Pass(
     name="remove-no-op-moves",
     rewrite=remove_no_op_moves,
     summary="Identity, Dropout outside training, and casts, reshapes, slices, pads and so on that change nothing go.",
+    operators=frozenset(_PASSES_ON),
 )

@@ -21,6 +21,7 @@ from converter.normalize.editing import (
     nodes_of,
     producer,
     rank_of,
+    takes_vectors,
     vector,
     write_down,
 )
@@ -38,7 +39,7 @@ def symbolic_shapes(graph: gs.Graph, context: Context) -> None:
     """Write down sizes that are known, and targets in terms of the input's shape."""
     for node in nodes_of(graph, *_ON_SHAPES):
         _fold(graph, node, context)
-    if context.opset() < _RESHAPE_WITH_INPUT:
+    if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return
     for node in nodes_of(graph, "Reshape", "Expand"):
         if integers(given(node, 1), context) is not None:
@@ -179,4 +180,5 @@ PASS = Pass(
     name="symbolic-shapes",
     rewrite=symbolic_shapes,
     summary="Arithmetic on shapes is done ahead, as far as sizes are known or cancel out.",
+    operators=frozenset((*_ON_SHAPES, "Reshape", "Expand")),
 )
