@@ -1,4 +1,4 @@
-"""Normalise a graph before deployment: one opset, constants that no caller can override, nothing that is not used.
+"""Normalise a graph before deployment: one opset, fixed shapes, weights that no caller can replace, nothing unused.
 
     python examples/normalise_before_deployment.py
 
@@ -8,14 +8,13 @@ input, and a weight that a cut-off branch left behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy
-from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import converter
-from converter.model_file import check_model, save_model
+from converter.model_file import save_model
 
 
 def old_exporters_model() -> ModelProto:
@@ -37,37 +36,19 @@ def old_exporters_model() -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 7)], ir_version=3)
 
 
-def names_read(graph: GraphProto) -> Iterator[str]:
-    """Every value that a graph or a subgraph of it reads or returns."""
-    yield from (value.name for value in graph.output)
-    for node in graph.node:
-        yield from node.input
-        for attribute in node.attribute:
-            for subgraph in (attribute.g, *attribute.graphs):
-                yield from names_read(subgraph)
-
-
-def normalise(model: ModelProto) -> None:
-    """In place: initializers are no longer inputs that a caller might override, and unused ones go."""
-    graph = model.graph
-    initialized = {tensor.name for tensor in graph.initializer}
-    used = set(names_read(graph))
-    for position in reversed(range(len(graph.input))):
-        if graph.input[position].name in initialized:
-            del graph.input[position]
-    for position in reversed(range(len(graph.initializer))):
-        if graph.initializer[position].name not in used:
-            del graph.initializer[position]
-    check_model(model)
-
-
 if __name__ == "__main__":
     source = old_exporters_model()
     conversion = converter.convert(source, to=18)
     assert conversion.certificate is not None
     print(conversion.certificate.summary())
-    deployed = conversion.model
-    normalise(deployed)
+    # By default the inputs of a model are its callers' business, those with a default value included.
+    result = converter.normalize(conversion.model, ["fix-defaults", "default"], fix_shapes={"N": 2})
+    assert result.proof is not None
+    print(result.proof.summary())
+    for one in result.report.passes:
+        if one.changes:
+            print(f"  {one.name}: {one.changes} changes, nodes {one.nodes:+}, bytes {one.bytes:+}")
+    deployed = result.model
     save_model(deployed, Path("deployed.onnx"), overwrite=True)
     before, after = ([value.name for value in model.graph.input] for model in (source, deployed))
     print(f"inputs {before} -> {after}, bytes {source.ByteSize()} -> {deployed.ByteSize()}")

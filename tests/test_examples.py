@@ -65,10 +65,22 @@ def test_downgrading_for_a_legacy_runtime(tmp_path: Path) -> None:
 
 
 def test_normalising_before_deployment(tmp_path: Path) -> None:
-    assert "all proven equal" in run("normalise_before_deployment.py", tmp_path)
+    said = run("normalise_before_deployment.py", tmp_path)
+    assert "all proven equal" in said
+    assert "agree bit for bit" in said
     model = onnx.load(tmp_path / "deployed.onnx")
     assert [value.name for value in model.graph.input] == ["x"]
-    assert model.graph.initializer[0].name == "w"
+    assert [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim] == [2, 4]
+    assert "w" in {tensor.name for tensor in model.graph.initializer}
     assert "left_behind" not in {tensor.name for tensor in model.graph.initializer}
     x = numpy.array([[3, 0, 0, 0], [0, 0, 0, -9]], numpy.float32)
     assert Evaluator(model).run({"x": x})["y"].ravel().tolist() == pytest.approx([-1 / 3, -8])
+
+
+def test_rewrites_of_ones_own(tmp_path: Path) -> None:
+    said = run("custom_rewrite.py", tmp_path)
+    assert "-> ['Swish', 'Swish', 'Add']" in said
+    assert "agree bit for bit" in said
+    assert "not written: pass careless" in said
+    model = onnx.load(tmp_path / "rewritten.onnx")
+    assert [node.op_type for node in model.graph.node] == ["Swish", "Swish", "Add"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
 from onnx_graphsurgeon.graph_pattern.graph_pattern import PatternMapping
+from onnx_graphsurgeon.logger import G_LOGGER
 
 from converter.normalize.rewriting import Context, Pass
 from converter.normalize.traversal import nodes_in
@@ -40,22 +41,33 @@ class Pattern:
 
     def rewrite(self, graph: gs.Graph, context: Context) -> None:
         """Replace each match in a graph."""
-        with _numbered(graph):
+        # Of each node that does not match graphsurgeon says so, on standard output.
+        with _numbered(graph), G_LOGGER.suppress(G_LOGGER.ERROR):
             matches = self.pattern.match_all(graph)
         taken: set[int] = set()
+        replaced: dict[int, gs.Tensor] = {}
         for match in matches:
+            # What a match reads may have been replaced since it was found.
+            for index, tensor in enumerate(match.inputs):
+                while id(tensor) in replaced:
+                    tensor = match.inputs[index] = replaced[id(tensor)]
             nodes = list(_matched_nodes(match))
             is_free = taken.isdisjoint(map(id, nodes)) and not _is_read_elsewhere(match, nodes, context)
-            if is_free and self._replace(graph, match, nodes, context):
-                taken.update(map(id, nodes))
+            if is_free:
+                pairs = self._replace(graph, match, nodes, context)
+                replaced.update({id(output): result for output, result in pairs if not context.is_output(output)})
+                taken.update(map(id, nodes) if pairs else ())
 
-    def _replace(self, graph: gs.Graph, match: PatternMapping, nodes: list[gs.Node], context: Context) -> bool:
+    def _replace(
+        self, graph: gs.Graph, match: PatternMapping, nodes: list[gs.Node], context: Context
+    ) -> list[tuple[gs.Tensor, gs.Tensor]]:
+        """Build what stands for a match; gives each output with what it gave way to."""
         before = set(map(id, graph.nodes))
         # They change while uses are replaced.
         outputs = list(match.outputs)
         results = self.replacement(graph, match, context)
         if results is None:
-            return False
+            return []
         if len(results) != len(outputs):
             raise ValueError(f"the replacement gives {len(results)} tensors for the pattern's {len(outputs)} outputs")
         for node in graph.nodes:
@@ -64,7 +76,7 @@ class Pattern:
         for output, result in zip(outputs, results, strict=True):
             if not context.replace_uses(output, result):
                 raise ValueError(f"{result.name!r} cannot stand for {output.name!r}, whose name has to stay")
-        return True
+        return list(zip(outputs, results, strict=True))
 
 
 @contextmanager
