@@ -195,12 +195,14 @@ class Judge:
     def __init__(self, job: Job) -> None:
         self._job = job
         self.expected: list[Any] | None = None
-        for self._run in (self._run_in_onnxruntime, self._run_in_evaluator):
+        self._run = self._run_in_onnxruntime
+        for run in (self._run_in_onnxruntime, self._run_in_evaluator):
             try:
-                self.expected = self._run(job.model)
-                break
+                self.expected = run(job.model)
             except Exception:  # onnxruntime has an exception type of its own for each of its statuses
                 continue
+            self._run = run
+            break
         if self.expected is not None and self.is_changed(job.model):
             self.expected = None  # two runs differ, so that nothing can be said of others
         self._is_valid = _is_valid(job.model)

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-import onnx
 import onnx_graphsurgeon as gs
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
-from onnx_graphsurgeon.util import misc
 
-from converter.arrays import tensor_of
 from converter.history import AI_ONNX, canonical_domain
 from converter.ir_version import natural_ir_version
 from converter.normalize.carried import (
@@ -26,8 +22,9 @@ from converter.normalize.carried import (
     copy_shell,
 )
 from converter.normalize.infos import Infos, element_type_of
-from converter.normalize.stored import StoredSparseTensor, StoredTensor, stored_values
+from converter.normalize.stored import StoredSparseTensor, stored_values
 from converter.normalize.traversal import constants_in, nodes_in, tensors_in
+from converter.normalize.values import copy_tensor, is_same, set_text, write_attribute, write_sparse, write_tensor
 from converter.scopes import imported_opsets
 
 _LISTED_BY_GRAPHS = frozenset(
@@ -48,8 +45,8 @@ def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
     model = ModelProto()
     if carried is not None and carried.model is not None:
         copy_shell(carried.model, model, except_for=_LISTED_BY_MODELS)
-    _set_text(model, "producer_name", graph.producer_name)
-    _set_text(model, "producer_version", graph.producer_version)
+    set_text(model, "producer_name", graph.producer_name)
+    set_text(model, "producer_version", graph.producer_version)
     _Writer(largest).graph(graph, model.graph)
     for function in graph.functions:
         _write_function(function, model.functions.add(), largest)
@@ -63,12 +60,6 @@ def write_node(node: gs.Node) -> NodeProto:
     target = NodeProto()
     _Writer(None).node(node, target)
     return target
-
-
-def _set_text(message: Any, field: str, text: str | None) -> None:
-    """Set a text where it is another one: protobuf tells an empty one from none."""
-    if getattr(message, field) != (text or ""):
-        setattr(message, field, text or "")
 
 
 def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
@@ -96,9 +87,9 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
     carried = carried_graph(function)
     if carried is not None:
         copy_shell(carried.proto, target, except_for=_LISTED_BY_FUNCTIONS)
-    _set_text(target, "name", function.name)
-    _set_text(target, "domain", function.domain)
-    _set_text(target, "doc_string", function.doc_string)
+    set_text(target, "name", function.name)
+    set_text(target, "domain", function.domain)
+    set_text(target, "doc_string", function.doc_string)
     target.input.extend(tensor.name for tensor in function.inputs)
     target.output.extend(tensor.name for tensor in function.outputs)
     writer = _Writer(largest)
@@ -131,8 +122,8 @@ class _Writer:
         """Write a graph and its subgraphs."""
         carried = carried_graph(graph) or CarriedGraph(GraphProto())
         copy_shell(carried.proto, target, except_for=_LISTED_BY_GRAPHS)
-        _set_text(target, "name", graph.name)
-        _set_text(target, "doc_string", graph.doc_string)
+        set_text(target, "name", graph.name)
+        set_text(target, "doc_string", graph.doc_string)
         own = {id(tensor) for tensor in (*tensors_in(graph), *carried.initializers)}
         inner = _Writer(self._largest, self._outer | own)
         for node in graph.nodes:
@@ -153,14 +144,14 @@ class _Writer:
             if isinstance(tensor, gs.Constant):
                 values = stored_values(tensor)
                 if isinstance(values, StoredSparseTensor):
-                    _write_sparse(values, tensor.name, target.sparse_initializer.add())
+                    write_sparse(values, tensor.name, target.sparse_initializer.add())
                 else:
                     self.tensor(tensor, target.initializer.add(), name=tensor.name)
             elif rider is not None and rider.default is not None and id(tensor) in inputs:
                 if isinstance(rider.default, StoredSparseTensor):
-                    _write_sparse(rider.default, tensor.name, target.sparse_initializer.add())
+                    write_sparse(rider.default, tensor.name, target.sparse_initializer.add())
                 else:
-                    _copy_tensor(rider.default, target.initializer.add(), tensor.name)
+                    copy_tensor(rider.default, target.initializer.add(), tensor.name)
             written.add(id(tensor))
 
     @staticmethod
@@ -168,9 +159,9 @@ class _Writer:
         for annotation in carried.annotations:
             entry = target.quantization_annotation.add()
             entry.CopyFrom(annotation.proto)
-            _set_text(entry, "tensor_name", annotation.tensor.name)
+            set_text(entry, "tensor_name", annotation.tensor.name)
             for pair in entry.quant_parameter_tensor_names:
-                _set_text(pair, "value", annotation.parameters[pair.key].name)
+                set_text(pair, "value", annotation.parameters[pair.key].name)
 
     def node(self, node: gs.Node, target: NodeProto) -> None:
         """Write a node; one that rides along is written as it was, but for what has changed."""
@@ -185,7 +176,7 @@ class _Writer:
             if (target.op_type, target.domain) != (node.op, node.domain or ""):
                 target.op_type = node.op
                 target.ClearField("overload")
-            _set_text(target, "name", node.name)
+            set_text(target, "name", node.name)
         if (node.domain or "") != target.domain:
             target.domain = node.domain or ""
         target.input.extend(tensor.name for tensor in node.inputs)
@@ -207,14 +198,14 @@ class _Writer:
             target.name = name
             for graph in graphs:
                 self.graph(graph, target.graphs.add() if isinstance(value, list) else target.g)
-        elif imported is not None and _is_same(value, imported[0]) and not self._is_too_large(value):
+        elif imported is not None and is_same(value, imported[0]) and not self._is_too_large(value):
             target.CopyFrom(imported[1])
         elif isinstance(value, gs.Constant):
             target.name = name
             target.type = AttributeProto.TENSOR
             self.tensor(value, target.t, name=value.name)
         else:
-            _write_attribute(name, value, target)
+            write_attribute(name, value, target)
             if imported is not None and imported[1].doc_string:
                 target.doc_string = imported[1].doc_string
 
@@ -242,71 +233,3 @@ def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
             if entry.key not in known:
                 target.metadata_props.add().CopyFrom(entry)
                 known.add(entry.key)
-
-
-def _is_same(value: Any, imported: Any) -> bool:
-    if value is imported:
-        return not isinstance(value, gs.Constant) or isinstance(stored_values(value), StoredTensor)
-    if isinstance(value, (gs.Tensor, numpy.ndarray)) or type(value) is not type(imported):
-        return False
-    return bool(value == imported)
-
-
-def _write_attribute(name: str, value: Any, target: AttributeProto) -> None:
-    if isinstance(value, AttributeProto):
-        target.CopyFrom(value)
-        target.name = name
-    elif isinstance(value, gs.Node.AttributeRef):
-        target.name = name
-        target.ref_attr_name = value.name
-        target.type = misc.convert_to_onnx_attr_type(value.type)
-    elif isinstance(value, numpy.ndarray):
-        target.name = name
-        target.type = AttributeProto.TENSOR
-        target.t.CopyFrom(tensor_of(value))
-    elif isinstance(value, (type, numpy.dtype)):
-        target.CopyFrom(onnx.helper.make_attribute(name, element_type_of(value)))
-    elif isinstance(value, list) and value and all(isinstance(one, gs.Constant) for one in value):
-        target.name = name
-        target.type = AttributeProto.TENSORS
-        for one in value:
-            write_tensor(one, target.tensors.add(), name=one.name)
-    else:
-        target.CopyFrom(onnx.helper.make_attribute(name, value))
-
-
-def write_tensor(constant: gs.Constant, target: TensorProto, *, name: str) -> None:
-    """Write a constant: as it is stored, where its values are still those."""
-    stored = stored_values(constant)
-    carried = carried_tensor(constant)
-    if stored is None and carried is not None and isinstance(carried.stored, StoredTensor):
-        stored = carried.stored if _holds(carried.stored, constant.values) else None
-    if stored is not None and not isinstance(stored, StoredSparseTensor):
-        _copy_tensor(stored, target, name)
-    else:
-        exported = getattr(constant, "export_dtype", None)
-        values = numpy.asarray(constant.values)
-        if exported is not None and exported != values.dtype:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(element_type_of(exported))
-            values = values.astype(dtype)
-        target.CopyFrom(tensor_of(values, name))
-
-
-def _holds(stored: StoredTensor, values: numpy.ndarray[Any, Any]) -> bool:
-    """Whether values that somebody has looked at are still the stored ones."""
-    if stored.dtype != values.dtype or stored.shape != values.shape:
-        return False
-    before = stored.read()
-    if before.dtype == object:
-        return bool(numpy.array_equal(before, values))
-    return before.tobytes() == values.tobytes()
-
-
-def _copy_tensor(stored: Any, target: TensorProto, name: str) -> None:
-    target.CopyFrom(stored.tensor)
-    _set_text(target, "name", name)
-
-
-def _write_sparse(stored: StoredSparseTensor, name: str, target: onnx.SparseTensorProto) -> None:
-    target.CopyFrom(stored.tensor)
-    _set_text(target.values, "name", name)

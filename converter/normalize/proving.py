@@ -26,7 +26,7 @@ _RUNS_OF_OTHER_SHAPES = 2
 _MOST_SHAPES = 6
 """How many shapes of the inputs are tried, and how often each."""
 
-_HEAVY = 1 << 30
+_HEAVY = 1 << 28
 """Elements of weights above which a model is too large to be executed here, side by side with another."""
 
 
