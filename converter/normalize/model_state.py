@@ -32,6 +32,9 @@ class ModelState:
         self.target = target
         self.size_limit = size_limit
         self.pinned = _names_in_training(graph)
+        if any(isinstance(tensor, gs.Constant) for tensor in _initializers(graph)):
+            # Whatever the model states: such initializers came with this version.
+            graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
         self.facts = GraphFacts(graph, self.places, base_dir)
         self._taken: set[str] | None = None
         self._places: list[Place] | None = None
@@ -234,6 +237,11 @@ class ModelState:
             for place in self.places():
                 place.graph.outputs = [replacement if one is tensor else one for one in place.graph.outputs]
             self._named = None
+
+
+def _initializers(graph: gs.Graph) -> Sequence[gs.Tensor]:
+    carried = carried_graph(graph)
+    return carried.initializers if carried is not None else ()
 
 
 def _put(tensors: list[gs.Tensor], old: gs.Tensor, new: gs.Tensor) -> None:
