@@ -125,6 +125,11 @@ def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], c
         graph.nodes.append(written)
 
 
+def takes_vectors(context: Context) -> bool:
+    """Whether a new constant of integers can be added: of old, Constant nodes hold floats alone."""
+    return context.has_initializers or context.opset() >= _CONSTANTS_OF_ANY_DTYPE
+
+
 def vector(values: Iterable[int], like: str, context: Context) -> gs.Constant:
     """A constant int64 vector whose name starts with `like`."""
     return new_constant(numpy.array(list(values), dtype=numpy.int64), like, context)

@@ -10,7 +10,7 @@ import onnx_graphsurgeon as gs
 from onnx import FunctionProto, NodeProto
 
 from converter.normalize.carried import carried_graph
-from converter.normalize.traversal import subgraphs_of
+from converter.normalize.traversal import constants_in, subgraphs_of
 from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, subgraph_path
 
 Scope = Literal["graph", "subgraph", "function"]
@@ -29,11 +29,12 @@ def places_in(graph: gs.Graph) -> Iterator[Place]:
     """Every graph of a model: subgraphs before what holds them, the main graph, then the functions."""
     yield from _places(graph, "graph", GRAPH_PATH)
     for function in graph.functions:
-        yield from _places(function, "function", function_path(_head_of(function)))
+        # A body has no initializers: its constants are written as nodes before the others.
+        yield from _places(function, "function", function_path(_head_of(function)), len(constants_in(function)))
 
 
-def _places(graph: gs.Graph, scope: Scope, path: str) -> Iterator[Place]:
-    for index, node in enumerate(graph.nodes):
+def _places(graph: gs.Graph, scope: Scope, path: str, first: int = 0) -> Iterator[Place]:
+    for index, node in enumerate(graph.nodes, first):
         for name, subgraph in subgraphs_of(node):
             inner = subgraph_path(path, index, NodeProto(name=node.name or "", op_type=node.op), name)
             yield from _places(subgraph, "subgraph", inner)

@@ -48,9 +48,13 @@ class StoredSparseTensor(SparseValues):  # type: ignore[misc]
         self.loaded: NDArray[Any] | None = None
 
     def load(self) -> NDArray[Any]:
-        """A dense copy of the values. Raises ValueError where they cannot be read."""
-        self.loaded = numpy.array(sparse_tensor_value(self.tensor, self.base_dir))
+        """A dense copy of the values, to be remembered as such. Raises ValueError where they cannot be read."""
+        self.loaded = self.read()
         return self.loaded
+
+    def read(self) -> NDArray[Any]:
+        """A dense copy of the values. Raises ValueError where they cannot be read."""
+        return numpy.array(sparse_tensor_value(self.tensor, self.base_dir))
 
 
 Stored = StoredTensor | StoredSparseTensor

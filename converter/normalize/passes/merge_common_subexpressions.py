@@ -15,6 +15,7 @@ import onnx_graphsurgeon as gs
 from converter import history
 from converter.normalize.editing import is_operator
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.stored import StoredTensor
 
 _MOST_BYTES_COMPARED = 1 << 16
 
@@ -68,10 +69,10 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _content(constant: gs.Constant) -> Hashable:
-    stored = constant._values
-    if getattr(stored, "nbytes", 0) > _MOST_BYTES_COMPARED:
+    if constant._values.nbytes > _MOST_BYTES_COMPARED:
         return None
-    values = constant.values
+    stored = constant._values
+    values = stored.read() if isinstance(stored, StoredTensor) else constant.values
     if values.dtype == object:
         return ("string", values.shape, tuple(values.reshape(-1).tolist()))
     return (str(values.dtype), values.shape, values.tobytes())
