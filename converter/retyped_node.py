@@ -110,10 +110,10 @@ class Surroundings:
     """What onnx's inference asks for beside the types of a node's inputs."""
 
     imports: Mapping[str, int]
-    types: Mapping[str, TypeProto]
-    """Those of the inputs, with shapes, as they were."""
     constants: Mapping[str, TensorProto]
     """Those among the inputs, in the dtype in which the node is to read them."""
+    types: Mapping[str, TypeProto]
+    """The types of the inputs, with shapes, as they were; of use where there are constants to go with them."""
 
 
 class Retyper:
@@ -123,6 +123,7 @@ class Retyper:
         self._changes = changes
         self._numbers = {element_type(old): element_type(new) for old, new in changes.items()}
         self._ir_version = ir_version
+        self._known: dict[object, dict[int, str] | None] = {}
 
     def retyped(
         self,
@@ -195,7 +196,24 @@ class Retyper:
     def _infer(
         self, node: NodeProto, definition: Definition, types: Sequence[str | None], around: Surroundings
     ) -> dict[str, str] | None:
-        """The output types that onnx infers; None where it finds a fault."""
+        """The output types that onnx infers; None where it finds a fault.
+
+        Without constants that it may read, nodes that differ in their names only are asked about once.
+        """
+        if around.constants:
+            return self._asked(node, definition, types, around)
+        attributes = tuple(attribute.SerializeToString() for attribute in node.attribute)
+        key = (id(definition), attributes, tuple(types), tuple(map(bool, node.output)), tuple(around.imports.items()))
+        if key not in self._known:
+            found = self._asked(node, definition, types, around)
+            position = {name: position for position, name in enumerate(node.output)}
+            self._known[key] = None if found is None else {position[name]: spelt for name, spelt in found.items()}
+        known = self._known[key]
+        return None if known is None else {node.output[position]: spelt for position, spelt in known.items()}
+
+    def _asked(
+        self, node: NodeProto, definition: Definition, types: Sequence[str | None], around: Surroundings
+    ) -> dict[str, str] | None:
         known = {
             name: _with_type(around.types.get(name), spelt)
             for name, spelt in zip(node.input, types, strict=True)

@@ -38,8 +38,8 @@ INTEGERS = ("int64", "int32", "uint64", "uint32")
 FLOATS = ("double", "float", "float16", "bfloat16")
 """The dtypes that may stand for each other."""
 
-_SMALL = 1 << 10
-"""Elements. Constants up to this size are axes, shapes and the like, which onnx's inference reads."""
+_SMALL = 1 << 6
+"""Elements. Constants up to this size may be axes, shapes and the like, which onnx's inference reads."""
 
 
 @dataclass
@@ -315,8 +315,10 @@ class _Scope:
         bound_by_input = {one.variable for one in inputs}
         hoped = {one.name: new[one.name] for one in outputs if one.name in new and one.variable not in bound_by_input}
         expected = {name: spelt for name, spelt in new.items() if name not in hoped}
-        known = {name: one for name in node.input if name and (one := self._facts.type_of(name)) is not None}
-        around = Surroundings(self._facts.imports, known, self._small_constants(node, types))
+        constants = self._small_constants(node, types)
+        named = filter(None, node.input if constants else ())
+        shaped = {name: one for name in named if (one := self._facts.type_of(name)) is not None}
+        around = Surroundings(self._facts.imports, constants, shaped)
         retyped = self._whole.retyper.retyped(node, found, types, expected, hoped, around)
         if retyped is None:
             return None

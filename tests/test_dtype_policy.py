@@ -438,6 +438,23 @@ class TestProof:
         assert certificate.dtypes.outcome is Outcome.UNPROVEN
         assert "leaves the range" in certificate.dtypes.sentence
 
+    def test_sums_that_cancel_and_single_numbers_are_no_difference(self) -> None:
+        text = """
+            <ir_version: 8, opset_import: ["": 17]>
+            g (float x) => (float y) <float third = {0.33333333}> { a = Mul (x, third)  b = Mul (x, third)  y = Sub (a, b) }
+        """
+        changed(text, {"float": "float16"})
+
+    def test_a_choice_between_nearly_equal_floats_proves_nothing(self) -> None:
+        text = """
+            <ir_version: 8, opset_import: ["": 17]>
+            g (float[64] x) => (int64 y) { s = Sin (x)  y = ArgMax <axis = 0, keepdims = 0> (s) }
+        """
+        certificate = convert(parse_model(text), dtypes={"float": "float16"}).certificate
+        assert certificate is not None
+        assert certificate.dtypes is not None
+        assert certificate.dtypes.outcome in (Outcome.UNPROVEN, Outcome.EQUAL)
+
     def test_refutes_another_model(self) -> None:
         before = parse_model('<ir_version: 8, opset_import: ["": 17]> g (double[2] x) => (double[2] y) { y = Sin (x) }')
         after = parse_model('<ir_version: 8, opset_import: ["": 17]> g (double[2] x) => (double[2] y) { y = Cos (x) }')
@@ -499,6 +516,18 @@ class TestWhatIsAskedFor:
         assert document["certificate"]["dtypes"]["changes"] == NARROW
         assert main(["convert", *files, "--dtype", "int64=float", "--force"]) == 1
         assert main(["convert", *files, "--dtype", "int64=int32", "--dtype-interface", "none", "--force"]) == 1
+
+
+@pytest.mark.parametrize("name", ["control_loop_opset11", "lstm_tagger_opset9", "reductions_basic_opset18"])
+def test_onnxruntime_computes_the_same_with_int32(name: str, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    folder = Path(__file__).parents[1] / "examples" / "models" / name
+    onnx.save(convert(folder / "model.onnx", dtypes=NARROW, to=13).model, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    recorded = numpy.load(folder / "expected.npz")
+    found = session.run(None, dict(numpy.load(folder / "inputs.npz")))
+    for result, expected in zip(found, recorded.files, strict=True):
+        numpy.testing.assert_allclose(result, recorded[expected], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("part", range(10))
