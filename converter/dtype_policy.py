@@ -6,13 +6,16 @@ is for users to decide; what it did is in the report, and how near the results a
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
+from converter.carriers import holds
+from converter.dtypes import dtype_name
 from converter.facts import ModelFacts
 from converter.refusal import ConversionRefused, Refusal, Why
 from converter.retyped_node import changed_type
@@ -58,14 +61,26 @@ class DtypePolicy:
         return ", ".join(f"{old}={new}" for old, new in self.changes.items())
 
 
+_DTYPES = frozenset(map(dtype_name, filter(None, TensorProto.DataType.values())))
+
+
 def _check(old: str, new: str) -> None:
     for kind in (INTEGERS, FLOATS):
         if old in kind and new in kind and old != new:
             return
-    known = f"{', '.join(INTEGERS)} for each other, and {', '.join(FLOATS)}"
+    for name in (old, new):
+        if name not in _DTYPES:
+            near = difflib.get_close_matches(name, _DTYPES, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UnusableDtypes(f"{old}={new}: there is no dtype {name!r}{hint}")
     raise UnusableDtypes(
-        f"{old}={new} is not done: {known}; smaller dtypes go with scales and zero points, and nothing stands for them"
+        f"{old}={new} is not done: {_listed(INTEGERS)} may stand for each other, and so may {_listed(FLOATS)}; "
+        "smaller dtypes belong to scales and zero points, and nothing can stand for those"
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def dtype_that_would_do(refused: str, also_refused: frozenset[str]) -> str:
@@ -91,6 +106,8 @@ class DtypeChanges:
     """How many Cast nodes were added."""
     kept: tuple[str, ...]
     """Why values kept their dtype."""
+    narrowed_integers: tuple[str, ...] = ()
+    """The integer dtypes that hold less than those that they stand for."""
     is_exact: bool = False
     """Never: another dtype rounds and overflows elsewhere."""
 
@@ -102,6 +119,16 @@ class DtypeChanges:
         return (
             f"{self.policy}, not exact: {self.values} computed values and {self.constants} constants changed, "
             f"{self.casts} Cast nodes added at the borders"
+        )
+
+    @property
+    def caution(self) -> str:
+        """What was checked of ranges, and what was not; "" where no range became smaller."""
+        if not (self.narrowed_integers and (self.values or self.casts)):
+            return ""
+        return (
+            f"Constants were checked against the range of {', '.join(self.narrowed_integers)}; computed values beyond "
+            "it wrap around (TensorRT, which casts by itself, clamps them)"
         )
 
 
@@ -119,7 +146,15 @@ def _changes(policy: DtypePolicy, retyped: Retyped) -> DtypeChanges:
     kept = tuple(
         sentence if count == 1 else f"{sentence} ({count} nodes)" for sentence, count in _ordered(retyped.kept)
     )
-    return DtypeChanges(policy.shown, policy.interface, retyped.values, retyped.constants, retyped.casts, kept)
+    return DtypeChanges(
+        policy=policy.shown,
+        interface=policy.interface,
+        values=retyped.values,
+        constants=retyped.constants,
+        casts=retyped.casts,
+        kept=kept,
+        narrowed_integers=tuple(new for old, new in policy.changes.items() if old in INTEGERS and not holds(new, old)),
+    )
 
 
 def _ordered(kept: Counter[str]) -> list[tuple[str, int]]:

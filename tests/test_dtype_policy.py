@@ -441,19 +441,20 @@ class TestProof:
     def test_sums_that_cancel_and_single_numbers_are_no_difference(self) -> None:
         text = """
             <ir_version: 8, opset_import: ["": 17]>
-            g (float x) => (float y) <float third = {0.33333333}> { a = Mul (x, third)  b = Mul (x, third)  y = Sub (a, b) }
+            g (float x) => (float y) <float k = {0.33333333}> { a = Mul (x, k)  b = Mul (k, x)  y = Sub (a, b) }
         """
         changed(text, {"float": "float16"})
 
-    def test_a_choice_between_nearly_equal_floats_proves_nothing(self) -> None:
+    def test_an_index_that_comes_out_otherwise_proves_nothing_and_refutes_nothing(self) -> None:
         text = """
             <ir_version: 8, opset_import: ["": 17]>
-            g (float[64] x) => (int64 y) { s = Sin (x)  y = ArgMax <axis = 0, keepdims = 0> (s) }
+            g (float[64] x) => (int64 y) { z = Sub (x, x)  y = ArgMax <axis = 0, keepdims = 0> (z) }
         """
-        certificate = convert(parse_model(text), dtypes={"float": "float16"}).certificate
-        assert certificate is not None
-        assert certificate.dtypes is not None
-        assert certificate.dtypes.outcome in (Outcome.UNPROVEN, Outcome.EQUAL)
+        before = parse_model(text)
+        after = parse_model(text.replace("keepdims = 0", "keepdims = 0, select_last_index = 1"))
+        proof = prove_dtypes(before, before, after, {"float": "float16"}, interface="keep")
+        assert proof.outcome is Outcome.UNPROVEN
+        assert "output 'y'" in proof.sentence
 
     def test_refutes_another_model(self) -> None:
         before = parse_model('<ir_version: 8, opset_import: ["": 17]> g (double[2] x) => (double[2] y) { y = Sin (x) }')
@@ -486,6 +487,10 @@ class TestWhatIsAskedFor:
         with pytest.raises(UnusableDtypes):
             DtypePolicy.of(dtypes)
 
+    def test_unknown_names_suggest_the_nearest(self) -> None:
+        with pytest.raises(UnusableDtypes, match="did you mean int64"):
+            DtypePolicy.of({"integer64": "int32"})
+
     def test_is_spelt_with_onnx_or_numpy_names(self) -> None:
         assert dtypes_from(["int64=int32", "float64=float32"]) == {"int64": "int32", "double": "float"}
         with pytest.raises(UnusableDtypes, match="spelt"):
@@ -509,6 +514,7 @@ class TestWhatIsAskedFor:
         assert main(["convert", *files, "--dtype", "int64=int32"]) == 0
         said = capsys.readouterr().out
         assert "not exact" in said
+        assert "Constants were checked against the range of int32" in said
         assert "Reshape has no int32" in said
         assert main(["convert", *files, "--dtype", "int64=int32", "--force", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
@@ -516,6 +522,7 @@ class TestWhatIsAskedFor:
         assert document["certificate"]["dtypes"]["changes"] == NARROW
         assert main(["convert", *files, "--dtype", "int64=float", "--force"]) == 1
         assert main(["convert", *files, "--dtype", "int64=int32", "--dtype-interface", "none", "--force"]) == 1
+        assert main(["convert", *files, "--to", "18", "--dtype-interface", "change", "--force"]) == 1
 
 
 @pytest.mark.parametrize("name", ["control_loop_opset11", "lstm_tagger_opset9", "reductions_basic_opset18"])

@@ -153,6 +153,8 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
 
 def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:
     yield f"{changes.sentence}."
+    if changes.caution:
+        yield f"  {changes.caution}."
     for sentence in changes.kept[:_SHOWN_REASONS]:
         yield f"  Left as it was: {sentence}."
     if len(changes.kept) > _SHOWN_REASONS:

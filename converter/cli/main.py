@@ -102,9 +102,9 @@ def convert(
         typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, as int64=int32; not exact; repeatable."),
     ] = None,
     dtype_interface: Annotated[
-        str,
+        str | None,
         typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
-    ] = KEEP,
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
     ] = None,
@@ -123,6 +123,8 @@ def convert(
     """Take a model to another opset, prove that it computes the same, and write it."""
     if certificate is not None and (no_prove or dry_run):
         raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
+    if dtype_interface is not None and not dtype:
+        raise UsageFault("--dtype-interface is about --dtype, which is not given")
     request = ConversionRequest(
         source,
         target,
@@ -130,7 +132,7 @@ def convert(
         ir,
         runtime,
         tuple(dtype or ()),
-        dtype_interface,
+        dtype_interface or KEEP,
         certificate,
         exact,
         normalize,
