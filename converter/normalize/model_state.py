@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 import onnx_graphsurgeon as gs
 from onnx import NodeProto
@@ -108,7 +109,7 @@ class ModelState:
         domain = history.canonical_domain(node.domain or "")
         if self.function_of(node) is not None:
             return None
-        return history.definition(domain, node.op, self.opsets_in(graph).get(domain, 0))
+        return _definition(domain, node.op, self.opsets_in(graph).get(domain, 0))
 
     def is_random(self, node: gs.Node, graph: gs.Graph) -> bool:
         """Whether two runs of a node may differ, or nothing is known of it."""
@@ -237,6 +238,9 @@ class ModelState:
             for place in self.places():
                 place.graph.outputs = [replacement if one is tensor else one for one in place.graph.outputs]
             self._named = None
+
+
+_definition = cache(history.definition)
 
 
 def _initializers(graph: gs.Graph) -> Sequence[gs.Tensor]:

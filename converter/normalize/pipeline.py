@@ -79,7 +79,7 @@ class Pipeline:
         try:
             for place in self._state.places():
                 one.rewrite(place.graph, Context(self._state, place))
-            if self._is_tidy and not self._picture().changes_since(before):
+            if self._is_tidy and before.still_holds(self._state.places(), self._state.graph.functions):
                 return before
             self._state.tidy()
             self._is_tidy = True
