@@ -18,8 +18,7 @@ from converter.carriers import holds
 from converter.dtypes import dtype_name
 from converter.facts import ModelFacts
 from converter.refusal import ConversionRefused, Refusal, Why
-from converter.retyped_node import changed_type
-from converter.retyping import FLOATS, INTEGERS, Retyped, retype
+from converter.retyping import FLOATS, INTEGERS, Retyped, changed_type, retype
 from converter.scopes import FunctionKey, called_function_key, function_key
 from converter.specialise import specialisable, specialise
 

@@ -18,7 +18,7 @@ from converter.dtype_policy import DtypePolicy, UnusableDtypes, apply, dtype_tha
 from converter.facts import ModelFacts
 from converter.model_file import ModelFileError, check_model
 from converter.prove import Certificate, Outcome, prove_dtypes, verify
-from converter.retyped_node import changed_type
+from converter.retyping import changed_type
 from tests.evaluator.cases import node_cases
 
 NARROW = {"int64": "int32"}

@@ -27,7 +27,7 @@ from converter.prove.certificate import DtypeProof, Outcome, model_sha256
 from converter.prove.compare import compare
 from converter.prove.limits import float_limits, integer_limits, is_floating
 from converter.prove.whole_model import model_inputs
-from converter.retyped_node import changed_type, set_type
+from converter.retyping import changed_type, set_type
 
 ITERATIONS = 1000
 """How long loops may run."""

@@ -11,7 +11,7 @@ from converter.dtypes import dtype_of_type
 from converter.facts import ModelFacts, ScopeFacts
 from converter.history import CONVERTED_DOMAINS, canonical_domain, definition
 from converter.refusal import Refusal, Why
-from converter.retyped_node import operands
+from converter.retyping.node import operands
 from converter.scopes import GRAPH_PATH, called_function_key
 from converter.targets.target import Target
 

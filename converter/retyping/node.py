@@ -8,66 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-import numpy
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, shape_inference
 from onnx.defs import OpSchema
 from onnx.numpy_helper import to_array
 
-from converter.arrays import Array, tensor_of
-from converter.dtypes import dtype_name, dtype_of_type, element_type, numpy_dtype, type_of_spelling, type_string
+from converter.dtypes import dtype_name, element_type, type_of_spelling, type_string
 from converter.history import Definition
-
-
-class DoesNotFit(Exception):
-    """A constant has elements that the other dtype does not hold; the message names the first."""
-
-
-@cache
-def _changed_type(spelt: str, changes: tuple[tuple[str, str], ...]) -> str | None:
-    kind, _, rest = spelt.partition("(")
-    if kind == "tensor":
-        new = dict(changes).get(rest[:-1])
-        return f"tensor({new})" if new else None
-    inner = _changed_type(rest[:-1], changes) if kind in ("seq", "optional") else None
-    return inner and f"{kind}({inner})"
-
-
-def changed_type(spelt: str | None, changes: Mapping[str, str]) -> str | None:
-    """A type as the schemas spell it, with the new dtypes; None where nothing in it changes."""
-    return _changed_type(spelt, tuple(changes.items())) if spelt else None
-
-
-def set_type(known: TypeProto, spelt: str) -> None:
-    """Give a type the dtype of a spelling; the shapes in it stay."""
-    kind, _, rest = spelt.partition("(")
-    if kind == "tensor":
-        known.tensor_type.elem_type = element_type(rest[:-1])
-    else:
-        set_type((known.sequence_type if kind == "seq" else known.optional_type).elem_type, rest[:-1])
-
-
-def retyped_array(array: Array, new: str) -> Array:
-    """The array in another dtype. Raises DoesNotFit where elements overflow; digits may be lost."""
-    with numpy.errstate(all="ignore"):
-        converted = array.astype(numpy_dtype(new))
-        if converted.dtype.kind in "iu":
-            misfits = numpy.asarray(converted != array)
-        else:
-            misfits = numpy.asarray(numpy.isfinite(array) & ~numpy.isfinite(converted))
-    if misfits.any():
-        raise DoesNotFit(f"holds {array[misfits].flat[0]}, which is beyond {new}")
-    return converted
-
-
-def retyped_tensor(tensor: TensorProto, array: Array, new: str) -> TensorProto:
-    """A tensor, whose content `array` is, in another dtype. Raises DoesNotFit."""
-    result = tensor_of(retyped_array(array, new), tensor.name)
-    result.doc_string = tensor.doc_string
-    result.metadata_props.extend(tensor.metadata_props)
-    return result
+from converter.retyping.changes import DoesNotFit, changed_type, retyped_tensor, set_type
 
 
 @dataclass(frozen=True)
@@ -269,8 +218,3 @@ def _copy(node: NodeProto) -> NodeProto:
     copy = NodeProto()
     copy.CopyFrom(node)
     return copy
-
-
-def dtype_in(spelt: str) -> str:
-    """The dtype in a type: "seq(tensor(int64))" -> "int64"."""
-    return dtype_of_type(spelt) or dtype_in(spelt.partition("(")[2][:-1])
