@@ -120,7 +120,7 @@ class GraphFacts:
             return None
         if sum(tensor._values.nbytes for tensor in constants) > _LARGEST_EVALUATED:
             return None
-        if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or any(subgraphs_of(node)):
+        if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
             return None
         try:
             inputs = [tensor.values if tensor.name else None for tensor in node.inputs]

@@ -7,32 +7,27 @@ from collections.abc import Iterator
 import onnx_graphsurgeon as gs
 
 
-def subgraphs_of(node: gs.Node) -> Iterator[tuple[str, gs.Graph]]:
+def subgraphs_of(node: gs.Node) -> list[tuple[str, gs.Graph]]:
     """The subgraphs of a node by attribute name; those of a list are numbered ("name[0]")."""
+    found: list[tuple[str, gs.Graph]] = []
     for name, value in node.attrs.items():
         if isinstance(value, gs.Graph):
-            yield name, value
+            found.append((name, value))
         elif isinstance(value, list) and value and isinstance(value[0], gs.Graph):
-            for number, graph in enumerate(value):
-                yield f"{name}[{number}]", graph
+            found += ((f"{name}[{number}]", graph) for number, graph in enumerate(value))
+    return found
 
 
-def tensors_in(graph: gs.Graph) -> Iterator[gs.Tensor]:
+def tensors_in(graph: gs.Graph) -> list[gs.Tensor]:
     """Every tensor that a graph itself names, each once, in the order of the graph; not those of its subgraphs."""
-    seen: set[int] = set()
-    for tensor in graph.inputs:
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            yield tensor
+    found = {id(tensor): tensor for tensor in graph.inputs}
     for node in graph.nodes:
-        for tensor in (*node.inputs, *node.outputs):
-            if tensor.name and id(tensor) not in seen:
-                seen.add(id(tensor))
-                yield tensor
-    for tensor in graph.outputs:
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            yield tensor
+        for tensor in node.inputs:
+            found[id(tensor)] = tensor
+        for tensor in node.outputs:
+            found[id(tensor)] = tensor
+    found.update((id(tensor), tensor) for tensor in graph.outputs)
+    return [tensor for tensor in found.values() if tensor.name]
 
 
 def constants_in(graph: gs.Graph) -> list[gs.Constant]:
@@ -48,17 +43,11 @@ def nodes_in(graph: gs.Graph) -> Iterator[gs.Node]:
             yield from nodes_in(subgraph)
 
 
-def read_by(node: gs.Node) -> Iterator[gs.Tensor]:
+def read_by(node: gs.Node) -> list[gs.Tensor]:
     """What a node reads, its subgraphs included (which also name tensors of their own)."""
-    for tensor in node.inputs:
-        if tensor.name:
-            yield tensor
+    read = [tensor for tensor in node.inputs if tensor.name]
     for _, subgraph in subgraphs_of(node):
-        yield from read_in(subgraph)
-
-
-def read_in(graph: gs.Graph) -> Iterator[gs.Tensor]:
-    """What the nodes and the outputs of a graph read."""
-    for node in graph.nodes:
-        yield from read_by(node)
-    yield from graph.outputs
+        for inner in subgraph.nodes:
+            read += read_by(inner)
+        read += subgraph.outputs
+    return read
