@@ -12,7 +12,7 @@ import math
 import numpy
 
 from converter.dtypes import dtype_name
-from converter.rule import Birth, Step, rounding, unchanged
+from converter.rule import Birth, Step, rounding
 from converter.site import Operators, Site
 from rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from rules.narrow_floats import goes_in_float
@@ -26,6 +26,13 @@ _IN_STEPS = (
 )
 _LARGEST_BIAS = 1 << 14
 """A bias of so many elements is stored where it is known; a larger one is computed at run time."""
+
+
+def only_packed_heads_are_counted(site: Site) -> None:
+    """The numbers of heads belong to inputs of rank 3; with rank 4, where nothing reads them, 25 rejects them."""
+    if len(site.shape(_QUERY) or ()) == 4:
+        site.remove_attribute("q_num_heads")
+        site.remove_attribute("kv_num_heads")
 
 
 def masks_cover_all_keys(site: Site) -> None:
@@ -228,9 +235,10 @@ STEPS = [
         "Attention",
         24,
         25,
-        up=unchanged,
+        up=only_packed_heads_are_counted,
         down=windows_are_written_out,
-        because="windows are unbounded by default; the rest of 25's text says the same in other words",
+        because="windows are unbounded by default; the rest of 25's text says the same in other words, but its "
+        "inference rejects numbers of heads beside inputs of rank 4",
     ),
 ]
 

@@ -12,6 +12,23 @@ from rules.axes import axis_counts_from_front
 _FIRST = -(2**63)
 
 
+def input_is_full_and_the_first_index_counts(site: Site) -> None:
+    """What 11 can say: neither empty inputs nor the last of equal extremes."""
+    if 0 in (site.shape(0) or []):
+        _indices_of_nothing(site)
+    else:
+        last_index_is_first_from_the_back(site)
+
+
+def _indices_of_nothing(site: Site) -> None:
+    """An empty input, whose axis has an index all the same, has an empty result, in which no index stands."""
+    op = site.op_at(13)
+    axes = site.constant_int64([site.attribute("axis", 0)])
+    first = op.Slice(site.input(0), site.constant_int64([0], "start"), site.constant_int64([1], "end"), axes)
+    indices = op.Cast(first, to="int64")
+    site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, axes))
+
+
 def last_index_is_first_from_the_back(site: Site) -> None:
     """Of the reversed input the first extreme is the last one of the input."""
     if not site.pop_attribute("select_last_index", 0):
@@ -34,7 +51,7 @@ _EDITORIAL = "13 only mends the grammar"
 def _steps(operator: str) -> list[Step]:
     return [
         Step(operator, 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-        Step(operator, 11, 12, up=unchanged, down=last_index_is_first_from_the_back, because=_TIES),
+        Step(operator, 11, 12, up=unchanged, down=input_is_full_and_the_first_index_counts, because=_TIES),
         Step(operator, 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
     ]
 

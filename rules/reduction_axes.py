@@ -87,7 +87,7 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     keepdims = site.pop_attribute("keepdims", 1)
     if 0 in (site.known_shape(0) or []):
         # Below 14 Reshape cannot make every empty shape, and of no elements all are alike.
-        doubled = op.ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
+        doubled = site.op_at(20).ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
     else:
         doubled = op.Reshape(site.input(0), shape, allowzero=1)
     doubled_axes = [2 * position + 1 for position in range(rank)]

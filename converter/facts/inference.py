@@ -101,17 +101,36 @@ def inferred_types(
                 if value is not None and name not in data:
                     data[name] = tensor_of(value, name)
         opsets = [OperatorSetIdProto(domain=name, version=version) for name, version in imports.items()]
-        return shape_inference.infer_node_outputs(
-            definition.schema,
-            node,
-            types_by_name,
-            data,
-            opset_imports=opsets,
-            ir_version=model.model.ir_version,
-        )
+
+        def asked(one: NodeProto) -> Mapping[str, TypeProto]:
+            return shape_inference.infer_node_outputs(
+                definition.schema,
+                one,
+                types_by_name,
+                data,
+                opset_imports=opsets,
+                ir_version=model.model.ir_version,
+            )
+
+        if not definition.takes_subgraphs:
+            return asked(node)
+        try:
+            return asked(node)
+        except Exception:
+            # Subgraphs that are at the target already hold nodes that mean nothing at this opset.
+            return asked(_with_declared_subgraphs(node))
     except Exception:
         # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
         return {}
+
+
+def _with_declared_subgraphs(node: NodeProto) -> NodeProto:
+    """The node with subgraphs that say of which types their outputs are, and have no nodes."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    for _, graph in subgraphs(copy):
+        del graph.node[:]
+    return copy
 
 
 def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:

@@ -17,6 +17,20 @@ def test_a_negative_axis_is_counted_from_the_front_below_11(operator):
 
 
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize(("keepdims", "shape"), [(0, "[0]"), (1, "[1, 0]")])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("to", [11, 7])
+def test_an_empty_input_which_11_does_not_take_has_no_indices(operator, keepdims, shape, last, to):
+    converted = check_converts(
+        f'<ir_version: 7, opset_import: ["": 12]> g (float[3, 0] x) => (int64{shape} y) '
+        f"{{ y = {operator} <keepdims = {keepdims}, select_last_index = {last}> (x) }}",
+        to,
+        exact=True,
+    )
+    assert operator not in {node.op_type for node in converted.graph.node}
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("to", [11, 9, 7])
@@ -72,4 +86,14 @@ def test_an_unknown_rank_is_refused():
         10,
         Why.RANK_UNKNOWN,
         "'x'",
+    )
+
+
+@pytest.mark.parametrize("to", [8, 6])
+def test_an_axis_of_the_run_is_found_among_three(to):
+    check_converts(
+        '<ir_version: 13, opset_import: ["": 26]> g (int32[1, 2, 3] x, int32 axis) => (int32[1, 2, 3] y) '
+        "{ y = CumProd (x, axis) }",
+        to,
+        exact=True,
     )

@@ -19,6 +19,15 @@ def test_without_a_mask_nothing_changes_between_23_and_25():
         check_rewrite(after, before)
 
 
+def test_numbers_of_heads_that_nothing_reads_disappear_at_25():
+    before, after = (
+        f'<ir_version: 12, opset_import: ["": {opset}]> g ({PLAIN}) => (float[1, 2, 3, 4] y) '
+        f"{{ y = Attention {heads} (q, k, v) }}"
+        for opset, heads in ((24, "<q_num_heads = 2, kv_num_heads = 2>"), (25, ""))
+    )
+    check_rewrite(before, after)
+
+
 def test_unbounded_windows_disappear_below_25():
     check_rewrite(
         f'<ir_version: 12, opset_import: ["": 25]> g ({PLAIN}) => (float[1, 2, 3, 4] y) '

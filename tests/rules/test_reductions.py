@@ -78,6 +78,14 @@ def test_axes_of_the_run_reduce_exactly(operator, keepdims, noop, shape, to):
     )
 
 
+def test_axes_of_the_run_of_an_empty_bfloat16_tensor_which_13_does_not_fill():
+    check_converts(
+        '<ir_version: 9, opset_import: ["": 20]> g (bfloat16[2, 0, 4] x, int64[1] a) => (bfloat16[U, V, W] y) '
+        "{ y = ReduceMax (x, a) }",
+        13,
+    )
+
+
 def test_axes_of_the_run_and_an_unknown_rank_are_refused():
     check_refusal(
         '<ir_version: 8, opset_import: ["": 18]> g (float[] x, int64[1] a) => (float[] y) { y = ReduceMin (x, a) }',
