@@ -144,6 +144,7 @@ class Score:
     nodes: Counter[str] = field(default_factory=Counter)
     """Nodes left by model; those that failed keep all."""
     seconds: Counter[str] = field(default_factory=Counter)
+    """Of those that succeeded."""
 
 
 def work(name: str, folder: Path, first: int) -> None:
@@ -169,7 +170,11 @@ def work(name: str, folder: Path, first: int) -> None:
         signal.alarm(0)
         if not error:
             onnx.save(result, folder / f"{number}.result.onnx")
-        print(json.dumps({"number": number, "error": error, "seconds": best}), file=sys.__stdout__, flush=True)
+        print(
+            json.dumps({"number": number, "error": error, "seconds": 0.0 if error else best}),
+            file=sys.__stdout__,
+            flush=True,
+        )
 
 
 def results_of(name: str, folder: Path, count: int) -> Iterator[tuple[int, str, float]]:
@@ -185,7 +190,7 @@ def results_of(name: str, folder: Path, count: int) -> Iterator[tuple[int, str, 
                     first = found["number"] + 1
                     yield found["number"], found["error"], found["seconds"]
         if first < count:
-            yield first, f"the process ended with status {process.returncode}", SECONDS
+            yield first, f"the process ended with status {process.returncode}", 0.0
             first += 1
 
 
