@@ -354,6 +354,62 @@ class TestOtherValues:
         """
         assert dtypes_of(changed(text, NARROW).model)["s"] == "seq(tensor(int32))"
 
+    @pytest.mark.parametrize("interface", ["keep", "change"])
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            pytest.param(
+                "g (int64[2] x, int32[2] x_int32) => (int64[2] y, int32[2] y_int32)"
+                "{ y = Neg (x)  y_int32 = Neg (x_int32) }",
+                id="names that are taken",
+            ),
+            pytest.param(
+                "g (int64[2] x, float[2] f) => (int64[2] w, int64[2] y, float[1,2] r) <int64[2] w = {1, 2}>"
+                "{ y = Add (x, w)  r = Reshape (f, w) }",
+                id="a constant that is an output",
+            ),
+            pytest.param("g (int64[2] x) => (int64[2] x, int64[2] y) { y = Neg (x) }", id="an input that is an output"),
+            pytest.param(
+                "g (bool b, int64[2] x) => (int64[2] y) <int64[2] w = {1, 2}> { a = Add (x, w)  y = If (b) <"
+                "then_branch = t () => (int64[2] p) { s = Shape (a)  e = Expand (a, s)  p = If (b) <"
+                "then_branch = u () => (int64[2] q) { q = Add (a, e) },"
+                "else_branch = v () => (int64[2] r) { h = Reshape (a, s)  r = Sub (h, w) }> },"
+                "else_branch = e () => (int64[2] z) { z = Identity (x) }> }",
+                id="values captured from two scopes around",
+            ),
+            pytest.param(
+                "g (int64[4] x) => (int64[2] y) <int64[1] k = {2}> { v, i = TopK (x, k)  y = Add (v, i) }",
+                id="outputs of both dtypes that meet",
+            ),
+            pytest.param(
+                "g (int64[2] x) => (int64[2] y) { o = Optional (x)  y = OptionalGetElement (o) }", id="optionals"
+            ),
+            pytest.param(
+                "g (seq(int64[2]) s, int64[2] z) => (int64[2] y) <int64 i = {0}>"
+                "{ n = Neg (z)  q = SequenceInsert (s, n)  x = SequenceAt (q, i)  y = Neg (x) }",
+                id="a sequence that comes in",
+            ),
+            pytest.param(
+                "g (int64 x) => (int64 y) <bool t = {1}, int64 top = {20}, int64 two = {2}> { y = Loop (, t, x) <"
+                "body = b (int64 i, bool c, int64 s) => (bool d, int64 r)"
+                "{ m = Mul (s, two)  r = Add (m, i)  d = Less (r, top) }> }",
+                id="a loop without a trip count",
+            ),
+            pytest.param(
+                "g (int64[3] x, bool[3] c) => (int64[3] y) <int64 big = {9223372036854775807}, int64 m = {7}>"
+                "{ w = Where (c, x, big)  v = Mod (w, m)  y = Add (v, x) }",
+                id="what is computed from a number beyond the range",
+            ),
+        ],
+    )
+    def test_are_equal_after_the_change(self, graph: str, interface: str) -> None:
+        changed(f'<ir_version: 8, opset_import: ["": 17]> {graph}', NARROW, interface)
+
+    def test_below_opset_6_cast_names_its_dtype(self) -> None:
+        text = '<ir_version: 3, opset_import: ["": 5]> g (double[2] x) => (double[2] y) { y = Relu (x) }'
+        result = changed(text, SINGLE).model
+        assert [node.attribute[0].s for node in result.graph.node if node.op_type == "Cast"] == [b"FLOAT", b"DOUBLE"]
+
     def test_a_sequence_that_would_need_a_cast_is_refused(self) -> None:
         text = """
             <ir_version: 8, opset_import: ["": 17]>
