@@ -125,3 +125,20 @@ def test_a_move_that_changes_the_order_stays() -> None:
         b = Reshape(x, s) c = Transpose<perm = [1, 0]>(b) y = Reshape(c, t)
     }"""
     check_unchanged("moves-as-reshapes", graph)
+
+
+def test_one_symbol_is_picked_out_once() -> None:
+    before = """g (float[N,3] x, float[M,N] z) => (int64 y, int64 w) <int64 i = {0}, int64 j = {1}> {
+        s = Shape(x) t = Shape(z) a = Gather(s, i) b = Gather(t, j) y = Neg(a) c = Neg(b) w = Abs(c)
+    }"""
+    after = """g (float[N,3] x, float[M,N] z) => (int64 y, int64 w) <int64 i = {0}> {
+        s = Shape(x) a = Gather(s, i) y = Neg(a) c = Neg(a) w = Abs(c)
+    }"""
+    check_rewrite(SYMBOLS, before, after)
+
+
+def test_sizes_without_a_name_are_each_their_own() -> None:
+    graph = """g (float[?,3] x, float[?,3] z) => (int64 y, int64 w) <int64 i = {0}> {
+        s = Shape(x) t = Shape(z) y = Gather(s, i) w = Gather(t, i)
+    }"""
+    check_unchanged(SYMBOLS, graph)

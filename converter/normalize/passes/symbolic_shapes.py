@@ -3,7 +3,8 @@
 What Shape, Gather, Slice, Concat and the like pick out of a shape is constant where the picked sizes are numbers, also
 where others are not. A Reshape to sizes of which some are not known needs no arithmetic, either, where each of those is
 the size that its input has in the same place (0 copies it), or where there is one, and the others are positive numbers
-(-1 is what is left). An Expand or a Reshape to just the shape of the input goes. Exact wherever the original runs.
+(-1 is what is left). An Expand or a Reshape to just the shape of the input goes. Sizes under one symbol are picked out
+once, of whatever shapes. Exact wherever the original runs on sizes that its symbols allow.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ Size = int | str | None
 _ON_SHAPES = ("Shape", "Gather", "Slice", "Concat", "Squeeze", "Unsqueeze", "Cast", "Mul", "Add", "Sub")
 _RESHAPE_WITH_INPUT = 5
 _DEEPEST = 32
+_LONGEST = 64
 
 
 def symbolic_shapes(graph: gs.Graph, context: Context) -> None:
     """Write down sizes that are known, and targets in terms of the input's shape."""
     for node in nodes_of(graph, *_ON_SHAPES):
         _fold(graph, node, context)
+    _share(graph, context)
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return
     for node in nodes_of(graph, "Reshape", "Expand"):
@@ -69,6 +72,22 @@ def _fold(graph: gs.Graph, node: gs.Node, context: Context) -> None:
     value = value if rank else value.reshape(())
     if can_write_down(output, value, context):
         write_down(graph, node, [value], context)
+
+
+def _share(graph: gs.Graph, context: Context) -> None:
+    """Let what reads sizes that have been picked out before read those: the same symbol is the same size."""
+    picked: dict[tuple[tuple[Size, ...], int, str], gs.Tensor] = {}
+    for node in nodes_of(graph, *_ON_SHAPES):
+        output = node.outputs[0]
+        rank, dtype = rank_of(output, context), context.dtype_of(output)
+        if rank not in (0, 1) or dtype not in ("int64", "int32"):
+            continue
+        sizes = _sizes(output, context)
+        if sizes is None or not _is_known(sizes):
+            continue
+        first = picked.setdefault((tuple(sizes), rank, dtype), output)
+        if first is not output:
+            context.replace_uses(output, first)
 
 
 def _rewrite_target(node: gs.Node, target: list[Size], shape: tuple[Size, ...], context: Context) -> None:
@@ -105,7 +124,7 @@ def _unknown(tensor: gs.Tensor, context: Context) -> list[Size] | None:
     if shape is None or len(shape) > 1 or not all(isinstance(size, int) for size in shape):
         return None
     length = shape[0] if shape else 1
-    return [None] * length if isinstance(length, int) else None
+    return [None] * length if isinstance(length, int) and length <= _LONGEST else None
 
 
 def _computed(node: gs.Node, context: Context, depth: int) -> list[Size] | None:
