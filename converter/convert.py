@@ -129,8 +129,8 @@ def convert(
         from converter.prove import prove_conversion, with_dtypes_proven
 
         certificate = prove_conversion(start, model, trace, ModelFacts(start, base_dir), seed=seed)
-        if policy is not None:
-            certificate = with_dtypes_proven(certificate, source, start, model, policy, base_dir=base_dir)
+        if policy is not None and changes is not None:
+            certificate = with_dtypes_proven(certificate, source, start, model, policy, changes, base_dir=base_dir)
         if certificate.is_refuted:
             raise NotEquivalent(certificate)
     report = Report.from_trace(source, model, trace, fitting, notes=notes, target=runtime, dtypes=changes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from onnx import ModelProto, TensorProto
@@ -105,6 +105,8 @@ class DtypeChanges:
     """How many Cast nodes were added."""
     kept: tuple[str, ...]
     """Why values kept their dtype."""
+    clamped: Mapping[str, float] = field(default_factory=dict)
+    """Constants with floats beyond the range, which became the largest in it, and the smallest magnitude of these."""
     narrowed_integers: tuple[str, ...] = ()
     """The integer dtypes that hold less than those that they stand for."""
     is_exact: bool = False
@@ -152,6 +154,7 @@ def _changes(policy: DtypePolicy, retyped: Retyped) -> DtypeChanges:
         constants=retyped.constants,
         casts=retyped.casts,
         kept=kept,
+        clamped=retyped.clamped,
         narrowed_integers=tuple(new for old, new in policy.changes.items() if old in INTEGERS and not holds(new, old)),
     )
 

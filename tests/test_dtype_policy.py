@@ -15,6 +15,7 @@ from converter import ConversionRefused, convert
 from converter.cli import main
 from converter.convert import Conversion
 from converter.dtype_policy import DtypePolicy, UnusableDtypes, apply, dtype_that_would_do, dtypes_from
+from converter.evaluator import Evaluator
 from converter.facts import ModelFacts
 from converter.model_file import ModelFileError, check_model
 from converter.prove import Certificate, Outcome, prove_dtypes, verify
@@ -121,15 +122,20 @@ class TestConstants:
         assert conversion.report.dtypes is not None
         assert "9223372036854775807" in conversion.report.dtypes.kept[0]
 
-    def test_floats_that_overflow_do_not_fit(self) -> None:
+    def test_floats_beyond_the_range_become_the_largest_in_it(self) -> None:
         text = """
             <ir_version: 8, opset_import: ["": 17]>
-            g (float[2] x, bool[2] b) => (float[2] y)
+            g (float[2,4] x, bool[2,4] b) => (float[2,4] y)
             <float low = {-3.4e38}>
-            { r = Relu (x)  w = Where (b, r, low)  y = Relu (w) }
+            { r = Relu (x)  w = Where (b, r, low)  s = Softmax (w)  y = Sqrt (s) }
         """
-        found = dtypes_of(changed(text, {"float": "float16"}).model)
-        assert (found["r"], found["low"], found["w"]) == ("tensor(float16)", "tensor(float)", "tensor(float)")
+        conversion = changed(text, {"float": "float16"})
+        (tensor,) = conversion.model.graph.initializer
+        assert numpy_helper.to_array(tensor) == numpy.float16(-65504)
+        assert conversion.report.dtypes is not None
+        assert conversion.report.dtypes.clamped == {"low": pytest.approx(3.4e38)}
+        masked = {"x": numpy.ones((2, 4), numpy.float32), "b": numpy.zeros((2, 4), numpy.bool_)}
+        numpy.testing.assert_allclose(Evaluator(conversion.model).run(masked)["y"], 0.5)
 
     def test_of_all_kinds_are_written_in_the_new_dtype(self) -> None:
         text = """

@@ -155,6 +155,8 @@ def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:
     yield f"{changes.sentence}."
     if changes.caution:
         yield f"  {changes.caution}."
+    for name, magnitude in list(changes.clamped.items())[:_SHOWN_REASONS]:
+        yield f"  Clamped: {name!r} held {magnitude:.4g} or more, which became the largest number of its new dtype."
     for sentence in changes.kept[:_SHOWN_REASONS]:
         yield f"  Left as it was: {sentence}."
     if len(changes.kept) > _SHOWN_REASONS:

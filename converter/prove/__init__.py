@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from converter.dtype_policy import DtypePolicy, apply
+from converter.dtype_policy import DtypeChanges, DtypePolicy, apply
 from converter.facts import ModelFacts
 from converter.history import display_domain
 from converter.notes import without_notes
@@ -59,10 +59,14 @@ def with_dtypes_proven(
     retyped: ModelProto,
     result: ModelProto,
     policy: DtypePolicy,
+    changes: DtypeChanges,
     *,
     base_dir: str = "",
 ) -> Certificate:
-    """The certificate of a conversion of `retyped`, which is `original` in other dtypes, as one of `original`."""
+    """The certificate of a conversion of `retyped`, which is `original` in other dtypes, as one of `original`.
+
+    `changes` are what `policy` did.
+    """
     certificate.source_sha256 = model_sha256(original)
     certificate.dtypes = prove_dtypes(
         original,
@@ -70,6 +74,7 @@ def with_dtypes_proven(
         result,
         policy.changes,
         interface=policy.interface,
+        clamped=min(changes.clamped.values(), default=0.0),
         seed=certificate.seed,
         base_dir=base_dir,
     )
@@ -96,8 +101,8 @@ def verify(certificate: Certificate, original: ModelProto, converted: ModelProto
         return prove_conversion(original, converted, certificate.trace, facts, seed=certificate.seed)
     policy = DtypePolicy.of(certificate.dtypes.changes, certificate.dtypes.interface)
     base_dir = getattr(facts, "base_dir", "")
-    retyped, _ = apply(original, policy, base_dir)
+    retyped, changes = apply(original, policy, base_dir)
     again = prove_conversion(
         retyped, converted, certificate.trace, ModelFacts(retyped, base_dir), seed=certificate.seed
     )
-    return with_dtypes_proven(again, original, retyped, converted, policy, base_dir=base_dir)
+    return with_dtypes_proven(again, original, retyped, converted, policy, changes, base_dir=base_dir)

@@ -40,11 +40,16 @@ def prove_dtypes(
     changes: Mapping[str, str],
     *,
     interface: str,
+    clamped: float = 0.0,
     runs: int = 5,
     seed: int = 0,
     base_dir: str = "",
 ) -> DtypeProof:
-    """Compare `original` with `result`, which was made from `retyped`, the original in other dtypes."""
+    """Compare `original` with `result`, which was made from `retyped`, the original in other dtypes.
+
+    Floats from half of `clamped` on stand for the largest of any dtype, and are no way out of range: so large are the
+    constants that were clamped.
+    """
     proof = DtypeProof(
         changes=dict(changes),
         interface=interface,
@@ -53,7 +58,7 @@ def prove_dtypes(
         outcome=Outcome.UNPROVEN,
     )
     watched = _changed_values(ModelFacts(original, base_dir), ModelFacts(retyped, base_dir), changes)
-    comparison = _Comparison(original, result, watched, proof, runs, seed, base_dir)
+    comparison = _Comparison(original, result, watched, proof, clamped, runs, seed, base_dir)
     Battery(_drawn(model_inputs(original), changes), [seed], rounding=True).run(comparison.attempt)
     if proof.outcome is Outcome.UNPROVEN and proof.runs and not comparison.is_undecided:
         proof.outcome, proof.sentence = Outcome.EQUAL, ""
@@ -111,6 +116,7 @@ class _Comparison:
         result: ModelProto,
         watched: Mapping[str, numpy.dtype[Any]],
         proof: DtypeProof,
+        clamped: float,
         runs: int,
         seed: int,
         base_dir: str,
@@ -118,6 +124,7 @@ class _Comparison:
         self.is_undecided = False
         self._proof = proof
         self._watched = watched
+        self._clamped = clamped
         self._runs = runs
         self._rng = numpy.random.default_rng([seed, runs])
         self._types = tuple(_types_of(model.graph.input) for model in (original, result))
@@ -136,7 +143,7 @@ class _Comparison:
             if not (proof.runs or proof.out_of_range):
                 proof.sentence = str(error)
             return None
-        if any(_leaves(expected[name], dtype) for name, dtype in self._watched.items()):
+        if any(_leaves(expected[name], dtype, self._clamped) for name, dtype in self._watched.items()):
             proof.out_of_range += 1
             proof.sentence = "on every input that was drawn, the model leaves the range of the new dtype"
             return None
@@ -215,7 +222,7 @@ def _as_type(value: Any, spelt: str | None) -> Any:
     return value if dtype == "string" else value.astype(dtypes.numpy_dtype(dtype))
 
 
-def _leaves(value: Any, dtype: numpy.dtype[Any]) -> bool:
+def _leaves(value: Any, dtype: numpy.dtype[Any], clamped: float) -> bool:
     """Whether a value has elements that a dtype has no room for."""
     if not isinstance(value, numpy.ndarray) or not value.size:
         return False
@@ -223,7 +230,10 @@ def _leaves(value: Any, dtype: numpy.dtype[Any]) -> bool:
         low, high = integer_limits(dtype)
         return int(value.min()) < low or int(value.max()) > high
     with numpy.errstate(all="ignore"):
-        return bool((numpy.isfinite(value) & ~numpy.isfinite(value.astype(dtype))).any())
+        out = numpy.isfinite(value) & ~numpy.isfinite(value.astype(dtype))
+        if clamped:
+            out &= numpy.abs(value.astype(numpy.float64)) < clamped / 2
+        return bool(out.any())
 
 
 def _is_cancelled(expected: Any, actual: Any, unit: float) -> bool:

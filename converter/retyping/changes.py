@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+import ml_dtypes
 import numpy
+from numpy.typing import NDArray
 from onnx import TensorProto, TypeProto
 
 from converter.arrays import Array, tensor_of
@@ -44,17 +46,28 @@ def set_type(known: TypeProto, spelt: str) -> None:
         set_type((known.sequence_type if kind == "seq" else known.optional_type).elem_type, rest[:-1])
 
 
-def retyped_array(array: Array, new: str) -> Array:
-    """The array in another dtype. Raises DoesNotFit where elements overflow; digits may be lost."""
+def retyped_array(array: Array, new: str, *, clamps: bool = False) -> Array:
+    """The array in another dtype; digits may be lost. Raises DoesNotFit where elements are beyond its range.
+
+    With `clamps`, floats beyond it become the largest that there are.
+    """
     with numpy.errstate(all="ignore"):
         converted = array.astype(numpy_dtype(new))
-        if converted.dtype.kind in "iu":
-            misfits = numpy.asarray(converted != array)
-        else:
-            misfits = numpy.asarray(numpy.isfinite(array) & ~numpy.isfinite(converted))
-    if misfits.any():
+        misfits = numpy.asarray(converted != array) if new in INTEGERS else beyond(array, new)
+    if not misfits.any():
+        return converted
+    if not clamps or new in INTEGERS:
         raise DoesNotFit(f"holds {array[misfits].flat[0]}, which is beyond {new}")
-    return converted
+    largest = ml_dtypes.finfo(numpy_dtype(new)).max  # type: ignore[no-untyped-call]
+    return numpy.where(misfits, numpy.copysign(float(largest), array.astype(numpy.float64)), array).astype(
+        converted.dtype
+    )
+
+
+def beyond(array: Array, new: str) -> NDArray[numpy.bool_]:
+    """Which floats are finite, and would not be so in another dtype."""
+    with numpy.errstate(all="ignore"):
+        return numpy.asarray(numpy.isfinite(array) & ~numpy.isfinite(array.astype(numpy_dtype(new))))
 
 
 def retyped_tensor(tensor: TensorProto, array: Array, new: str) -> TensorProto:

@@ -16,7 +16,16 @@ from converter.facts import ModelFacts, ScopeFacts
 from converter.history import AI_ONNX, definition
 from converter.names import Names
 from converter.refusal import Refusal, Why
-from converter.retyping.changes import INTEGERS, DoesNotFit, changed_type, dtype_in, retyped_array, set_type
+from converter.retyping.changes import (
+    FLOATS,
+    INTEGERS,
+    DoesNotFit,
+    beyond,
+    changed_type,
+    dtype_in,
+    retyped_array,
+    set_type,
+)
 from converter.retyping.constants import Constant, rename_constants
 from converter.retyping.node import Retyper
 from converter.scopes import Container
@@ -35,6 +44,8 @@ class Retyped:
     """How many Cast nodes were added."""
     kept: Counter[str] = field(default_factory=Counter)
     """Why values kept their dtype, a sentence each, and at how many nodes."""
+    clamped: dict[str, float] = field(default_factory=dict)
+    """Constants with floats beyond the range, which became the largest in it, and the smallest magnitude of these."""
 
 
 class Shared:
@@ -134,7 +145,7 @@ class ScopeValues:
             constant.misfit = f"cannot be read ({constant.name!r})"
             return
         try:
-            array = retyped_array(constant.array, dtype_in(new))
+            array = retyped_array(constant.array, dtype_in(new), clamps=True)
         except DoesNotFit as error:
             constant.misfit = str(error)
         else:
@@ -200,6 +211,7 @@ class ScopeValues:
             if constant.retyped is None or not constant.is_read_anew:
                 continue
             self._whole.done.constants += 1
+            self._note_clamped(constant)
             temporary = constant.retyped.name
             new = changed_type(constant.old, self._changes)
             if not constant.is_read_as_it_was:
@@ -220,6 +232,11 @@ class ScopeValues:
         for info in container.value_info:
             if info.name in self._types:
                 set_type(info.type, self._types[info.name])
+
+    def _note_clamped(self, constant: Constant) -> None:
+        new = dtype_in(changed_type(constant.old, self._changes) or constant.old)
+        if constant.array is not None and new in FLOATS and (found := beyond(constant.array, new)).any():
+            self._whole.done.clamped[constant.name] = float(abs(constant.array[found].astype("float64")).min())
 
     def _forms_of_initializer(self, tensor: TensorProto) -> Iterator[TensorProto]:
         constant = self._constants.get(tensor.name)
