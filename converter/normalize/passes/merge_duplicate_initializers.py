@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from hashlib import blake2b
 
 import onnx_graphsurgeon as gs
 from onnx import TensorProto
@@ -24,13 +25,14 @@ def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> None:
     for group in alike.values():
         if len(group) < 2:
             continue
+        # Digests, as the contents of all weights of one shape may be more than memory holds twice.
         first_of: dict[bytes, gs.Constant] = {}
         for constant in group:
             content = _content(constant)
             if content is None:
                 continue
-            first = first_of.setdefault(content, constant)
-            if first is not constant and not _says_something(constant):
+            first = first_of.setdefault(blake2b(content).digest(), constant)
+            if first is not constant and not _says_something(constant) and _content(first) == content:
                 _replace(constant, first, context)
 
 
