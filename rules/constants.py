@@ -1,6 +1,7 @@
 """Constant tensors, and tensors that only copy or describe another.
 
-Constant         9: +all dtypes · 11: +sparse_value · 12: +value_int, value_floats, ... · 13: +bfloat16
+Constant         9: +all dtypes · 11: +sparse_value · 12: +value_int, value_floats, ... · 13: +bfloat16 ·
+                 19, 21, 23, 24, 25: more dtypes
 ConstantOfShape  9: born · 20: +bfloat16 +float8
 EyeLike          9: born · 22: +bfloat16
 Identity         13: +bfloat16 · 14: +sequences · 16: +optionals
@@ -26,7 +27,10 @@ from rules.dtype_groups import FIRST_FLOATS
 
 
 def value_becomes_tensor(site: Site) -> None:
-    """Below 12 a Constant has its value as a tensor only."""
+    """Below 12 a Constant has its value as a tensor only.
+
+    So it is written below 19, too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
+    """
     for name in ("value_int", "value_ints"):
         if site.has_attribute(name):
             site.set_attribute("value", numpy.array(site.pop_attribute(name), dtype=numpy.int64))
@@ -141,7 +145,8 @@ def diagonal_is_compared(site: Site) -> None:
         site.replace(site.constant(diagonal, "diagonal"))
         return
     op = site.op_at(13)
-    rows_, columns_ = op.Split(op.Shape(site.input(0)), axis=0, outputs=2)
+    sizes = op.Shape(site.input(0))
+    rows_, columns_ = (op.Gather(sizes, site.constant_int64([axis], "axis")) for axis in (0, 1))
     row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant_int64([1])), site.constant_int64([k]))
     site.replace(
         op.Cast(op.Equal(op.Unsqueeze(iota(site, op, columns_), site.constant_int64([0])), row_numbers), to=dtype)
@@ -173,6 +178,8 @@ STEPS = [
     Step("Constant", 1, 9, up=unchanged, down=other_dtypes_become_initializers, because="9 adds dtypes"),
     Step("Constant", 9, 11, up=unchanged, down=sparse_value_becomes_dense, because="11 adds the sparse form"),
     Step("Constant", 11, 12, up=unchanged, down=value_becomes_tensor, because="12 adds forms of writing the value"),
+    Step("Constant", 12, 13, up=unchanged, down=value_becomes_tensor, because="13 adds bfloat16"),
+    Step("Constant", 13, 19, up=unchanged, down=value_becomes_tensor, because="19 adds float8"),
     Step("ConstantOfShape", 9, 20, up=unchanged, down=constant_is_cast_into_shape, because="20 adds dtypes"),
     Step("EyeLike", 9, 22, up=unchanged, down=bfloat16_is_cast, because="without `dtype`, 22 takes the input's, as 9"),
     Step(

@@ -13,6 +13,7 @@ from converter.dtypes import shape_of_type, tensor_type_proto
 from converter.rule import Step, for_lost_types, unchanged
 from converter.site import Operators, Site
 from rules.broadcasting import have_one_shape
+from rules.counting import endless
 
 Carriers = list[str | None]
 
@@ -45,7 +46,7 @@ def _branches_become_loops(site: Site) -> None:
             return [inner.Identity(going), *inner.inline(branch, keep_names=True)]
 
         body = site.subgraph(build, takes=takes)
-        results = op.Loop(op.Cast(runs, to="int64"), "", *values, body=body, outputs=len(values))
+        results = op.Loop(op.Cast(runs, to="int64"), endless(site), *values, body=body, outputs=len(values))
         values = [results] if isinstance(results, str) else list(results)
         for value, dtype in zip(values, dtypes, strict=True):
             site.declare(value, dtype, None)

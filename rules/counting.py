@@ -11,12 +11,18 @@ from converter.dtypes import dtype_name
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
+from rules.signs import is_negative, is_positive
 
 _FLOATS = ("float", "double", "float16", "bfloat16")
 
 
 LARGEST_TABLE = 1 << 22
 """Tables of more elements are computed at run time rather than stored."""
+
+
+def endless(site: Site) -> str:
+    """The condition of a Loop that only its trip count ends. onnxruntime up to 1.8 dies of one that is absent."""
+    return site.scalar(True, "bool", "going")
 
 
 def iota(site: Site, op: Operators, count: str) -> str:
@@ -70,36 +76,40 @@ def _up_to(site: Site, op: Operators, count: str) -> str:
 
     # Below 11 a Loop carries at least one value, whatever it is.
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
-    _, numbers = site.op.Loop(count, "", site.scalar(0, "int64", "zero"), body=graph, outputs=2)
+    _, numbers = site.op.Loop(count, endless(site), site.scalar(0, "int64", "zero"), body=graph, outputs=2)
     return str(numbers)
 
 
 def _floats_between(site: Site, op: Operators, dtype: str) -> str:
-    """max(ceil((limit - start) / delta), 0) in double: the quotient as exact as it can be."""
+    """max(ceil((limit - start) / delta), 0) in double: the quotient as exact as it can be.
+
+    Rounded up by the sign of what truncation cuts off, as few runtimes have Ceil for doubles.
+    """
     start, limit, delta = (op.Cast(value, to="double") if dtype != "double" else value for value in site.inputs)
-    return _count(op, op.Ceil(op.Div(op.Sub(limit, start), delta)))
+    quotient = op.Div(op.Sub(limit, start), delta)
+    truncated = op.Cast(quotient, to="int64")
+    cut_off = op.Sign(op.Sub(quotient, op.Cast(truncated, to="double")))
+    return _count(site, op, op.Add(truncated, op.Cast(is_positive(site, op, cut_off), to="int64")))
 
 
 def _integers_between(site: Site, op: Operators, dtype: str) -> str:
     """The quotient rounded up: the truncated one, and one more where a remainder of delta's sign is left."""
     start, limit, delta = (op.Cast(value, to="int64") if dtype != "int64" else value for value in site.inputs)
     if site.constant_value(site.input(0)) == 0 and site.constant_value(site.input(2)) == 1:
-        return _count(op, op.Cast(limit, to="double"))
-    zero = site.scalar(0.0, "double", "zero")
+        return _count(site, op, limit)
     difference = op.Sub(limit, start)
     quotient = op.Div(difference, delta)
-    remainder = op.Cast(op.Sub(difference, op.Mul(quotient, delta)), to="double")
-    step = op.Cast(delta, to="double")
+    remainder = op.Sub(difference, op.Mul(quotient, delta))
     is_left = op.Or(
-        op.And(op.Greater(remainder, zero), op.Greater(step, zero)),
-        op.And(op.Less(remainder, zero), op.Less(step, zero)),
+        op.And(is_positive(site, op, remainder), is_positive(site, op, delta)),
+        op.And(is_negative(site, op, remainder), is_negative(site, op, delta)),
     )
-    return _count(op, op.Cast(op.Add(quotient, op.Cast(is_left, to="int64")), to="double"))
+    return _count(site, op, op.Add(quotient, op.Cast(is_left, to="int64")))
 
 
-def _count(op: Operators, number: str) -> str:
-    """A count that is not negative. Relu and Max of old opsets take floats only; a double holds every count."""
-    return str(op.Cast(op.Relu(number), to="int64"))
+def _count(site: Site, op: Operators, number: str) -> str:
+    """A count that is not negative. Relu and Max of old opsets, and of old runtimes, take no integers."""
+    return str(op.Mul(number, op.Cast(is_positive(site, op, number), to="int64")))
 
 
 STEPS = [

@@ -11,6 +11,7 @@ import numpy
 from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import axis_counts_from_front, gather_within
+from rules.counting import endless
 from rules.positions import Positions
 
 
@@ -67,7 +68,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
     known_size = None if isinstance(size, str) else int(size)
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", [known_size])])
-    _, kept = site.op.Loop(count, "", mask, body=graph, outputs=2)
+    _, kept = site.op.Loop(count, endless(site), mask, body=graph, outputs=2)
     return str(kept)
 
 

@@ -15,6 +15,7 @@ from converter.site import Site
 from rules.axes import counted_from_front
 from rules.positions import Positions
 from rules.shapes import reshape_exactly
+from rules.signs import added_where, is_negative
 
 
 def indices_count_from_front(site: Site) -> None:
@@ -36,8 +37,7 @@ def indices_count_from_front(site: Site) -> None:
     else:
         position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), "axis")
         whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
-    is_negative = op.Less(name, site.scalar(0, dtype, "zero"))
-    site.set_input(1, op.Where(is_negative, op.Add(name, whole), name))
+    site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
 
 
 def elements_are_gathered_from_a_row(site: Site) -> None:

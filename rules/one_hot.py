@@ -11,6 +11,7 @@ from converter.rule import Birth, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
 from rules.counting import iota
+from rules.signs import added_where, is_negative
 
 
 def negative_indices_are_beyond(site: Site) -> None:
@@ -41,9 +42,9 @@ def _count_axis_from_front(site: Site) -> None:
 def _indices_from_front(site: Site, op: Operators) -> str:
     """Indices too far below 0 stay there: to count them once would give an index that runtimes count again."""
     classes, depth = (_as_int64(site, op, position) for position in (0, 1))
-    is_negative = op.Less(classes, site.scalar(0, "int64", "zero"))
-    is_counted = op.And(is_negative, op.Not(op.Less(classes, op.Neg(depth))))
-    return str(op.Where(is_counted, op.Add(classes, depth), classes))
+    is_too_low = is_negative(site, op, op.Add(classes, depth))
+    is_counted = op.And(is_negative(site, op, classes), op.Not(is_too_low))
+    return added_where(op, is_counted, classes, depth, "int64")
 
 
 def _as_int64(site: Site, op: Operators, position: int) -> str:

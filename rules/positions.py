@@ -15,6 +15,7 @@ from converter.dtypes import numpy_dtype
 from converter.site import Array, Site
 from rules.axes import gather_within
 from rules.counting import iota
+from rules.signs import is_negative
 
 Number = Array | str
 """Known integers, or the name of a tensor of them."""
@@ -148,14 +149,10 @@ class Positions:
         if not isinstance(indices, str):
             if not (indices < 0).any():
                 return indices
-            is_negative: Number = (indices < 0).astype(numpy.int64)
+            counts_back: Number = (indices < 0).astype(numpy.int64)
         else:
-            # Below 9 only floats are compared; a double keeps every sign.
-            dtype = "double" if self.site.target < 9 else self.dtype
-            compared = indices if dtype == self.dtype else self.op.Cast(indices, to=dtype)
-            is_less = self.op.Less(compared, self.site.scalar(0, dtype, "zero"))
-            is_negative = str(self.op.Cast(is_less, to=self.dtype))
-        return self.add(indices, self.multiply(is_negative, size()))
+            counts_back = str(self.op.Cast(is_negative(self.site, self.op, indices), to=self.dtype))
+        return self.add(indices, self.multiply(counts_back, size()))
 
     def along_axis(self, data: str, indices: str, axis: int, *, because: str) -> Number:
         """The position in `data` that each element of `indices` means: its own place, but for `axis`."""

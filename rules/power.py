@@ -12,6 +12,7 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Step, unchanged, values_travel
 from converter.site import Array, Operators, Site
+from rules.counting import endless
 from rules.dtype_groups import FLOATING
 from rules.legacy_broadcast import broadcast_step
 
@@ -92,7 +93,7 @@ def _loop(site: Site, base: str) -> str:
         site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
     takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
     trips = site.scalar(64, "int64", "bits")
-    power, _, _ = op.Loop(trips, "", *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
+    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
     if dtype == "uint64" or site.dtype(1).startswith("uint"):
         return str(power)
     half = op.Div(exponent, two)

@@ -16,6 +16,7 @@ from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
 from rules.axes import END, counted_from_front
 from rules.control_flow import values_travel_through_the_body
+from rules.counting import endless
 
 
 def axes_count_from_front(site: Site) -> None:
@@ -64,7 +65,7 @@ def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
 
     types = site.subgraph_input_types("body")[: len(states)]
     loop = site.subgraph(iteration, opset=13, takes=[("int64", []), ("bool", []), *types])
-    return _listed(op.Loop(length, "", *states, body=loop, outputs=len(site.node.output)))
+    return _listed(op.Loop(length, endless(site), *states, body=loop, outputs=len(site.node.output)))
 
 
 Run = Callable[[Site, Operators, Sequence[str], Sequence[str], list[int]], list[str]]
@@ -114,7 +115,7 @@ def scans_become_loops(site: Site) -> None:
 
     body = site.subgraph(entry, opset=13, takes=[("int64", []), ("bool", [])])
     op = site.op_at(13)
-    results = op.Loop(_size(site, op, streams[0], 0), "", body=body, outputs=len(site.node.output))
+    results = op.Loop(_size(site, op, streams[0], 0), endless(site), body=body, outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
 

@@ -19,6 +19,7 @@ from converter.refusal import Why
 from converter.rule import Birth, Rule, Step, unchanged
 from converter.site import Dims, Operators, Site
 from rules.axes import counted_from_front
+from rules.counting import endless
 from rules.gathering import tuple_length
 from rules.positions import Number, Positions
 from rules.shapes import reshape_exactly
@@ -115,7 +116,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     count = positions.indices(writing.number_of_updates)
     # Such a Loop means the same at every version.
     op = site.op_at(min(site.opset, site.target))
-    rows = op.Loop(count, "", start, body=graph)
+    rows = op.Loop(count, endless(site), start, body=graph)
     site.replace(writing.restored(positions, rows if carrier == dtype else positions.op.Cast(rows, to=dtype)))
 
 

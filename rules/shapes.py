@@ -111,7 +111,9 @@ def zeros_are_no_dimensions_to_copy(site: Site) -> None:
     if dims is not None and all(dims):
         return
     op = site.op
-    has_elements = op.Cast(op.ReduceProd(site.input(1), keepdims=0), to="bool")
+    # The product of ones and zeros, in a dtype that every runtime multiplies in a reduction.
+    not_zero = op.Cast(op.Cast(site.input(1), to="bool"), to="float")
+    has_elements = op.Cast(op.ReduceProd(not_zero, keepdims=0), to="bool")
     if site.target < 11:
         # There the branches of an If would have to give one shape.
         site.replace(_reshaped_and_repeated(site, op, has_elements))

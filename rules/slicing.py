@@ -14,6 +14,7 @@ from converter.rule import Step, unchanged
 from converter.site import Operators, Site
 from rules.axes import NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
+from rules.signs import added_where, is_negative
 
 
 def attributes_become_inputs(site: Site) -> None:
@@ -34,8 +35,8 @@ def axes_count_from_front(site: Site) -> None:
     if axes is None:
         rank = site.scalar(site.rank(0, because=because), site.dtype(3), "rank")
         op = site.op
-        is_negative = op.Less(site.input(3), site.scalar(0, site.dtype(3), "zero"))
-        site.set_input(3, op.Where(is_negative, op.Add(site.input(3), rank), site.input(3)))
+        counts_back = is_negative(site, op, site.input(3))
+        site.set_input(3, added_where(op, counts_back, site.input(3), rank, site.dtype(3)))
     elif axes.size and axes.min() < 0:
         counted = counted_from_front(site, axes.reshape(-1).tolist(), site.rank(0, because=because))
         site.set_input(3, site.constant(numpy.array(counted, axes.dtype), "axes"))

@@ -20,9 +20,10 @@ def test_elements_are_gathered_from_a_row_of_all():
     check_rewrite(
         f"{_13} g (float[2, 3] x, int64[1, 3] i) => (float[1, 3] y) {{ y = GatherElements <axis = -2> (x, i) }}",
         '<ir_version: 5, opset_import: ["": 10]> g (float[2, 3] x, int64[1, 3] i) => (float[1, 3] y) '
-        "<int64 y_zero = {0}, int64 y_positions = {2}, int64 y_positions_1 = {3}, int64[3] y_positions_2 = {0, 1, 2}, "
+        "<float y_zero = {0}, int64 y_positions = {2}, int64 y_positions_1 = {3}, int64[3] y_positions_2 = {0, 1, 2}, "
         "int64[1] y_row = {-1}> "
-        "{ y_Less = Less (i, y_zero) y_Cast = Cast <to = 7> (y_Less) y_Mul = Mul (y_Cast, y_positions) "
+        "{ y_Cast = Cast <to = 1> (i) y_Less = Less (y_Cast, y_zero) y_Cast_1 = Cast <to = 7> (y_Less) "
+        "y_Mul = Mul (y_Cast_1, y_positions) "
         "y_Add = Add (i, y_Mul) y_Mul_1 = Mul (y_Add, y_positions_1) y_Add_1 = Add (y_Mul_1, y_positions_2) "
         "y_Reshape = Reshape (x, y_row) y = Gather <axis = 0> (y_Reshape, y_Add_1) }",
     )

@@ -58,6 +58,9 @@ def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
     count = int(_as_int64(depth).reshape(()))
     if count < 0:
         call.fail(f"depth is {count}; a dimension cannot be negative")
+    if count > 1 << 53:
+        # numpy.arange counts in doubles, and gives an empty array of what is beyond them.
+        raise MemoryError(f"a dimension of {count}")
     # OneHot-9 gives -1 its meaning, and none to the other negative values.
     axis = call.attributes["axis"]
     axis = nonnegative_axis(call, axis, indices.ndim + 1, negative_since=9 if axis == -1 else 11)
