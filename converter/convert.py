@@ -17,6 +17,7 @@ from converter.destination import UnreachableTarget, check_ir_version, opsets_to
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
 from converter.ir_fitting import Fitting, IRFitting
+from converter.ir_version import natural_ir_version
 from converter.model_file import check_model, load_model, validate_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
@@ -172,4 +173,8 @@ def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | N
     elif wanted == model.ir_version and (has_functions or not model.functions):
         return Fitting()
     fitting = IRFitting(source, model, walked.trace, walked.names, walked.crossings_of)
-    return fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
+    done = fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
+    if ir is None and runtime is not None:
+        # Without its functions the model may need less.
+        model.ir_version = runtime.ir_version_for(natural_ir_version(model))
+    return done

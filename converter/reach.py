@@ -17,6 +17,7 @@ from converter.destination import opsets_to_reach
 from converter.facts import ModelFacts
 from converter.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from converter.ir_fitting import IRFitting
+from converter.ir_version import natural_ir_version
 from converter.model_file import load_model, validate_model
 from converter.names import Names
 from converter.refusal import ConversionRefused, Refusal
@@ -182,7 +183,7 @@ class _Survey:
             return
         rewrites, ulps = _rewrites(walked.trace)
         facts = ModelFacts(walked.model)
-        fitted: dict[tuple[int, bool], tuple[Refusal, ...]] = {}
+        fitted: dict[tuple[int, bool], tuple[int, tuple[Refusal, ...]]] = {}
         for place in places:
             if isinstance(place, str):
                 yield Answer(place, shown, walked.model.ir_version, rewrites, ulps, ())
@@ -190,9 +191,10 @@ class _Survey:
             ir_version = place.ir_version_for(walked.model.ir_version)
             form = (ir_version, place.has_functions)
             if form not in fitted:
-                fitted[form] = _ir_blockers(walked, *form)
-            blockers = (*fitted[form], *objections(facts, place))
-            ir_version = 0 if blockers else ir_version
+                fitted[form] = _fitted(walked, *form)
+            needed, missing = fitted[form]
+            blockers = (*missing, *objections(facts, place))
+            ir_version = 0 if blockers else place.ir_version_for(needed)
             is_bounded = bool(place.opsets)
             yield Answer(place.spelling, shown, ir_version, rewrites, ulps, blockers, is_bounded)
 
@@ -208,18 +210,18 @@ def _rewrites(trace: ConversionTrace) -> tuple[int, int]:
     return len(changed), max((site.ulps for site in changed), default=0)
 
 
-def _ir_blockers(walked: Walked, ir_version: int, has_functions: bool) -> tuple[Refusal, ...]:
-    """What an IR version cannot hold of a walked model, after all that can be changed for it."""
+def _fitted(walked: Walked, ir_version: int, has_functions: bool) -> tuple[int, tuple[Refusal, ...]]:
+    """The IR version that a walked model needs after all that can be changed for one, and what that cannot hold."""
     if ir_version == walked.model.ir_version and (has_functions or not walked.model.functions):
-        return ()
+        return ir_version, ()
     copy = ModelProto()
     copy.CopyFrom(walked.model)
     fitting = IRFitting(walked.model, copy, ConversionTrace(), Names(walked.model), lambda path: [])
     try:
         fitting.fit(ir_version, keep_metadata=True, keep_functions=has_functions)
     except ConversionRefused as refused:
-        return refused.refusals
-    return ()
+        return ir_version, refused.refusals
+    return natural_ir_version(copy), ()
 
 
 def _counted(number: int, noun: str) -> str:

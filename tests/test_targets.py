@@ -229,6 +229,8 @@ class TestConversion:
         conversion = convert(source, target=older)
         assert not conversion.model.functions
         assert [node.op_type for node in conversion.model.graph.node] == ["Cos"]
+        assert conversion.model.ir_version == 6
+        assert reach(source, targets=[older]).targets[0].ir_version == 6
 
     def test_refuses_operators_that_the_runtime_lacks(self, small: str) -> None:
         source = model_of([helper.make_node("Sin", ["x"], ["y"], name="wave")], opset=11)
