@@ -141,7 +141,7 @@ class Definition:
             for attribute in self.schema.attributes.values()
         )
 
-    @property
+    @cached_property
     def is_random(self) -> bool:
         """Whether two runs on equal inputs may differ."""
         return str(self._untyped_schema.node_determinism) == "NodeDeterminism.NonDeterministic"
@@ -281,6 +281,7 @@ def history(domain: str, operator: str) -> OperatorHistory | None:
     return histories().get((canonical_domain(domain), operator))
 
 
+@cache
 def definition(domain: str, operator: str, opset: int) -> Definition | None:
     """The definition in force at `opset`, or that of an experiment there; None where there is none."""
     from converter.experimental import experimental_definition

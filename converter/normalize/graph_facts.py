@@ -102,9 +102,11 @@ class GraphFacts:
             return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
         found = self._found(tensor)
         value = found[1].constant(found[0]) if found is not None else None
-        if value is not None or len(tensor.inputs) != 1 or not may_evaluate(tensor.inputs[0]):
+        if value is not None or len(tensor.inputs) != 1:
             return value
         node = tensor.inputs[0]
+        if not _reads_constants_only(node) or not may_evaluate(node):
+            return None
         values = self.evaluate(node, opsets) or ()
         return next((one for output, one in zip(node.outputs, values, strict=False) if output is tensor), None)
 
@@ -115,10 +117,9 @@ class GraphFacts:
         return self._evaluated[id(node)][1]
 
     def _evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
-        constants = [tensor for tensor in node.inputs if tensor.name]
-        if not all(isinstance(tensor, gs.Constant) for tensor in constants):
+        if not _reads_constants_only(node):
             return None
-        if sum(tensor._values.nbytes for tensor in constants) > _LARGEST_EVALUATED:
+        if sum(tensor._values.nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
             return None
         if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
             return None
@@ -128,6 +129,10 @@ class GraphFacts:
         except (EvaluationError, ValueError, MemoryError, OSError):
             return None
         return results if all(isinstance(value, numpy.ndarray) for value in results) else None
+
+
+def _reads_constants_only(node: gs.Node) -> bool:
+    return all(isinstance(tensor, gs.Constant) or not tensor.name for tensor in node.inputs)
 
 
 def _is_static(kind: TypeProto) -> bool:

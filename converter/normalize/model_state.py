@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import partial
 
 import onnx_graphsurgeon as gs
 from onnx import NodeProto
@@ -36,7 +36,8 @@ class ModelState:
         if any(isinstance(tensor, gs.Constant) for tensor in _initializers(graph)):
             # Whatever the model states: such initializers came with this version.
             graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
-        self.facts = GraphFacts(graph, self.places, base_dir)
+        # Not as they were before the pass that asks: it may have moved nodes, and with them the paths of subgraphs.
+        self.facts = GraphFacts(graph, partial(places_in, graph), base_dir)
         self._taken: set[str] | None = None
         self._places: list[Place] | None = None
         self._forget_links()
@@ -109,7 +110,7 @@ class ModelState:
         domain = history.canonical_domain(node.domain or "")
         if self.function_of(node) is not None:
             return None
-        return _definition(domain, node.op, self.opsets_in(graph).get(domain, 0))
+        return history.definition(domain, node.op, self.opsets_in(graph).get(domain, 0))
 
     def is_random(self, node: gs.Node, graph: gs.Graph) -> bool:
         """Whether two runs of a node may differ, or nothing is known of it."""
@@ -238,9 +239,6 @@ class ModelState:
             for place in self.places():
                 place.graph.outputs = [replacement if one is tensor else one for one in place.graph.outputs]
             self._named = None
-
-
-_definition = cache(history.definition)
 
 
 def _initializers(graph: gs.Graph) -> Sequence[gs.Tensor]:
