@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import onnx
 from onnx import ModelProto
+from onnx.helper import VERSION_TABLE
 
-from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
+from converter.history import AI_ONNX, AI_ONNX_ML, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
 from converter.ir_version import OLDEST_IR_VERSION
 from converter.scopes import imported_opsets
 from converter.targets import Target
@@ -59,7 +60,18 @@ def opsets_to_reach(
             raise UnreachableTarget(
                 f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
             )
-    return {domain: opset for domain, opset in wanted.items() if domain in everywhere}
+    reached = {domain: opset for domain, opset in wanted.items() if domain in everywhere}
+    if AI_ONNX not in everywhere and AI_ONNX_ML in reached:
+        # What takes the place of its operators may be of ai.onnx.
+        reached[AI_ONNX] = wanted.get(AI_ONNX) or _released_with(reached[AI_ONNX_ML], runtime)
+    return reached
+
+
+def _released_with(ml_opset: int, runtime: Target | None) -> int:
+    """The first opset of ai.onnx that came with one of ai.onnx.ml, or what the runtime takes in its place."""
+    # Rows are (release, IR version, ai.onnx, ai.onnx.ml, ...), the oldest first.
+    opset = next(int(row[2]) for row in VERSION_TABLE if len(row) > 3 and row[3] == ml_opset)
+    return runtime.opset_for(AI_ONNX, opset) if runtime else opset
 
 
 def _check_opsets_of_runtime(wanted: Mapping[str, int], runtime: Target) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from onnx import ModelProto, OperatorSetIdProto
+from onnx import GraphProto, ModelProto, OperatorSetIdProto
 
 from converter.facts import ModelFacts
-from converter.history import canonical_domain
+from converter.history import AI_ONNX, canonical_domain
 from converter.ir_version import natural_ir_version
 from converter.model_file import without_weights
 from converter.names import Names
 from converter.refusal import ConversionRefused, Refusal
 from converter.rulebook import RuleBook
-from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets
+from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
 from converter.specialise import CallSite, specialisable, specialise
 from converter.trace import ConversionTrace, Crossings
 from converter.walk import ModelWalk
@@ -78,6 +78,11 @@ def walked_copy(
     Raises ConversionRefused.
     """
     start = source
+    adds_ai_onnx = AI_ONNX in targets and AI_ONNX not in imported_opsets(source.opset_import)
+    if adds_ai_onnx:
+        start = ModelProto()
+        start.CopyFrom(source)
+        start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
     calls: list[CallSite] = []
     while True:
         walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None)
@@ -105,6 +110,8 @@ def walked_copy(
     for path, index, function in calls:
         if path.split("/")[0] in kept:
             trace.add_site(path, index, crossings.get(function, []))
+    if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
+        walk.model.opset_import.pop()
     _stamp(walk.model, targets)
     return Walked(walk.model, trace, walk.names, own)
 
@@ -123,6 +130,13 @@ def _walk(
     model = ModelProto()
     model.CopyFrom(start)
     return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir)
+
+
+def _uses_ai_onnx(graph: GraphProto) -> bool:
+    return any(
+        canonical_domain(node.domain) == AI_ONNX or any(_uses_ai_onnx(inner) for _, inner in subgraphs(node))
+        for node in graph.node
+    )
 
 
 def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:

@@ -1,6 +1,7 @@
 """Files as old exporters wrote them, against the letter of their opset: taken where runtimes take them, and noted."""
 
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
@@ -121,3 +122,24 @@ def test_a_model_without_any_import_is_turned_down_as_runtimes_do():
 def test_an_operator_of_a_domain_that_is_not_imported_is_turned_down():
     with pytest.raises(ModelFileError, match=r"ai\.onnx, which is not imported"):
         convert(file(RELU, ("ai.onnx.ml", 1)), to=11)
+
+
+BINARIZED = """<ir_version: 3, opset_import: ["ai.onnx.ml": 1]> g (float[N, 2] x)
+    => (int64[N] label, float[N, 2] scores) {
+    label, scores = ai.onnx.ml.TreeEnsembleClassifier <
+        class_ids = [0, 0], class_nodeids = [1, 2], class_treeids = [0, 0], class_weights = [0.25, 0.75],
+        classlabels_int64s = [0, 1], nodes_falsenodeids = [2, 0, 0], nodes_featureids = [0, 0, 0],
+        nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_nodeids = [0, 1, 2], nodes_treeids = [0, 0, 0],
+        nodes_truenodeids = [1, 0, 0], nodes_values = [0.5, 0.0, 0.0], post_transform = "LOGISTIC">(x)
+}"""
+
+
+@pytest.mark.parametrize(("to", "imported"), [({"ai.onnx.ml": 5}, 21), ({"": 23, "ai.onnx.ml": 5}, 23)])
+def test_a_model_of_another_domain_alone_imports_ai_onnx_where_its_operators_are_needed(to, imported):
+    result = converted(onnx.parser.parse_model(BINARIZED), to).model
+    assert {entry.domain: entry.version for entry in result.opset_import} == {"ai.onnx.ml": 5, "": imported}
+
+
+def test_a_model_of_another_domain_alone_imports_nothing_that_it_does_not_need():
+    result = converted(onnx.parser.parse_model(BINARIZED), {"ai.onnx.ml": 3}).model
+    assert [entry.domain for entry in result.opset_import] == ["ai.onnx.ml"]
