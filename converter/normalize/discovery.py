@@ -29,6 +29,7 @@ ORDER = (
     "fold-constants",
     "remove-no-op-moves",
     "remove-no-op-arithmetic",
+    "remove-zero-states",
     "symbolic-shapes",
     "merge-transposes",
     "merge-casts",

@@ -11,6 +11,7 @@ import onnx_graphsurgeon as gs
 from converter import history
 from converter.arrays import Array
 from converter.normalize.rewriting import Context
+from converter.normalize.stored import StoredTensor
 
 _MOST_INTEGERS = 1 << 10
 """A longer vector is no shape, and no list of axes, either."""
@@ -123,6 +124,12 @@ def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], c
         written = gs.Node("Constant", attrs={"value": gs.Constant("", value)}, outputs=[output])
         context.inherit(written, node)
         graph.nodes.append(written)
+
+
+def content(constant: gs.Constant) -> Array:
+    """The values of a constant, which stay where they are stored."""
+    stored = constant._values
+    return stored.read() if isinstance(stored, StoredTensor) else constant.values
 
 
 def takes_vectors(context: Context) -> bool:

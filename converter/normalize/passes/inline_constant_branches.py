@@ -13,6 +13,8 @@ from converter.normalize.editing import nodes_of
 from converter.normalize.rewriting import Context, Pass
 from converter.normalize.traversal import tensors_in
 
+_IDENTITY_OF_ANYTHING = 16
+
 
 def inline_constant_branches(graph: gs.Graph, context: Context) -> None:
     """Put the nodes of such a branch in the place of the If."""
@@ -27,6 +29,8 @@ def inline_constant_branches(graph: gs.Graph, context: Context) -> None:
 
 def _gives_tensors(node: gs.Node, context: Context) -> bool:
     """Whether Identity, which hands on the results, takes what the If gives: of old, tensors alone."""
+    if context.opset() >= _IDENTITY_OF_ANYTHING:
+        return True
     return all(output.is_empty() or context.dtype_of(output) is not None for output in node.outputs)
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import onnx_graphsurgeon as gs
 
 from converter import history
-from converter.normalize.editing import is_operator
+from converter.normalize.editing import content, is_operator
 from converter.normalize.rewriting import Context, Pass
-from converter.normalize.stored import StoredTensor
 
 _MOST_BYTES_COMPARED = 1 << 16
 
@@ -71,8 +70,7 @@ def _hashable(value: Any) -> Hashable:
 def _content(constant: gs.Constant) -> Hashable:
     if constant._values.nbytes > _MOST_BYTES_COMPARED:
         return None
-    stored = constant._values
-    values = stored.read() if isinstance(stored, StoredTensor) else constant.values
+    values = content(constant)
     if values.dtype == object:
         return ("string", values.shape, tuple(values.reshape(-1).tolist()))
     return (str(values.dtype), values.shape, values.tobytes())
