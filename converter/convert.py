@@ -123,7 +123,7 @@ def convert(
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
     if check:
-        check_model(model, base_dir, original=source)
+        notes += check_model(model, base_dir, original=source)
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.

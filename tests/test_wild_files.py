@@ -143,3 +143,13 @@ def test_a_model_of_another_domain_alone_imports_ai_onnx_where_its_operators_are
 def test_a_model_of_another_domain_alone_imports_nothing_that_it_does_not_need():
     result = converted(onnx.parser.parse_model(BINARIZED), {"ai.onnx.ml": 3}).model
     assert [entry.domain for entry in result.opset_import] == ["ai.onnx.ml"]
+
+
+def test_an_output_that_is_declared_with_a_false_shape_is_noted_and_left_as_it_is():
+    model = onnx.parser.parse_model(
+        """<ir_version: 7, opset_import: ["": 12]> g (double[N, 6] x) => (double[N, 6] y)
+        <double[6, 1] w = {1, 2, 3, 4, 5, 6}, double[1] b = {1}> { p = MatMul (x, w) y = Add (p, b) }"""
+    )
+    conversion = converted(model, 15)
+    assert any("declares a shape that is not the computed one" in note for note in conversion.report.notes)
+    assert conversion.model.graph.output == model.graph.output
