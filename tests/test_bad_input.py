@@ -52,6 +52,12 @@ def test_is_rejected_with_one_sentence(kind: str, tmp_path: Path, capsys: pytest
     check_rejected(arguments, BAD_INPUT[kind].words, tmp_path, capsys)
 
 
+@pytest.mark.parametrize("kind", BAD_INPUT, ids=lambda kind: kind.replace(" ", "_"))
+def test_is_not_normalised_either(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = BAD_INPUT[kind].make(tmp_path) or tmp_path / "in.onnx"
+    check_rejected(["normalize", str(source), str(tmp_path / "out.onnx")], BAD_INPUT[kind].words, tmp_path, capsys)
+
+
 def test_there_are_at_least_fifty_kinds() -> None:
     assert len(BAD_INPUT) >= 50
 

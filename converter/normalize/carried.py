@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorAnnotation, ValueInfoProto
 
+from converter.model_file import ModelFileError
 from converter.normalize.stored import Stored
 
 _ATTRIBUTE = "carried"
@@ -99,7 +100,10 @@ def declared(tensor: gs.Variable) -> Declared:
 
 
 def copy_shell(source: Message, target: Message, *, except_for: frozenset[str]) -> None:
-    """Copy a message but for some fields; those that this version of onnx does not know are copied, too."""
+    """Copy a message but for some fields; those that this version of onnx does not know are copied, too.
+
+    Raises ModelFileError for text that is none.
+    """
     if len(UnknownFieldSet(source)):
         # Only a copy of the whole message has them.
         target.CopyFrom(source)
@@ -109,9 +113,12 @@ def copy_shell(source: Message, target: Message, *, except_for: frozenset[str]) 
     for described, value in source.ListFields():
         if described.name in except_for:
             continue
-        if described.is_repeated:
-            getattr(target, described.name).MergeFrom(value)
-        elif described.message_type is not None:
-            getattr(target, described.name).CopyFrom(value)
-        else:
-            setattr(target, described.name, value)
+        try:
+            if described.is_repeated:
+                getattr(target, described.name).MergeFrom(value)
+            elif described.message_type is not None:
+                getattr(target, described.name).CopyFrom(value)
+            else:
+                setattr(target, described.name, value)
+        except UnicodeDecodeError as error:
+            raise ModelFileError(f"the model has text in a {described.name} that is not UTF-8") from error

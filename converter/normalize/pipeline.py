@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from converter.model_file import ModelFileError
 from converter.normalize.model_state import ModelState
 from converter.normalize.picture import Picture
 from converter.normalize.rewriting import Context, Pass
@@ -83,6 +84,8 @@ class Pipeline:
                 return before
             self._state.tidy()
             self._is_tidy = True
+        except ModelFileError:
+            raise
         except CyclicGraph as error:
             raise PassFailed(f"pass {one.name}: {error}") from error
         except Exception as error:
