@@ -114,3 +114,10 @@ def test_what_nothing_needs_goes() -> None:
     assert [function.name for function in result.functions] == ["f"]
     assert [info.name for info in result.graph.input] == ["x", "unused"]
     assert not result.graph.initializer
+
+
+def test_a_declared_size_that_nothing_contradicts_stays() -> None:
+    model = text_model("g (float[N,3] x) => (float[A,B] y) { a = Transpose(x) y = Neg(a) }")
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [None, 7]))
+    (info,) = normalize(model, passes=["infer-shapes"]).model.graph.value_info
+    assert info == onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [3, 7])

@@ -51,4 +51,5 @@ PASS = Pass(
     name="remove-zero-states",
     rewrite=remove_zero_states,
     summary="Initial states of RNN, GRU and LSTM that are zeros are left out.",
+    operators=frozenset(_STATES),
 )
