@@ -65,10 +65,16 @@ class Infos:
 
 def _write_type(tensor: gs.Variable, target: TypeProto) -> None:
     """Write what a variable says of itself into its type, which may say more."""
+    kind = getattr(tensor, "type", "tensor_type")
+    if isinstance(tensor.dtype, TypeProto):
+        # graphsurgeon's importer puts the element type of optionals, and the value type of maps, here.
+        if kind == "optional_type":
+            target.optional_type.elem_type.CopyFrom(tensor.dtype)
+        return
     if tensor.dtype is None:
         return
     elem_type = element_type_of(tensor.dtype)
-    match getattr(tensor, "type", "tensor_type"):
+    match kind:
         case "tensor_type":
             _write_tensor_type(elem_type, tensor.shape, target)
         case "sequence_type":

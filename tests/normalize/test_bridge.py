@@ -269,3 +269,13 @@ def test_a_constant_in_a_function_body_is_written_as_a_node() -> None:
     result = to_model(graph)
     onnx.checker.check_model(result, full_check=True)
     assert [node.op_type for node in result.functions[0].node] == ["Constant", "Add"]
+
+
+def test_optionals_of_graphsurgeon_are_written() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (optional(float[2]) x) => (bool y) { y = OptionalHasElement(x) }"""
+    )
+    result = to_model(gs.import_onnx(source))
+    assert result.graph.input[0].type == source.graph.input[0].type
+    onnx.checker.check_model(result, full_check=True)
