@@ -59,7 +59,9 @@ def _is_bound(value: Array, data: gs.Tensor, context: Context) -> bool:
         return False
     if dtype not in ("float16", "float", "double") and context.opset() < _INTEGERS_TOO:
         return False
-    return not numpy.isnan(value).any() and bool(value.any()) if value.dtype.kind == "f" else True
+    if value.dtype.kind == "f":
+        return bool(value.any()) and not numpy.isnan(value).any()
+    return value.dtype.kind in "iu"
 
 
 PASS = Pass(
