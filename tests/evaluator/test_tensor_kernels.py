@@ -100,6 +100,10 @@ RESULTS: dict[str, tuple[OneNode, Any]] = {
         node("OneHot", 11, ints(2, -3), ints(2), floats(0, 1)),
         floats([0, 0], [0, 0]),
     ),
+    "OneHot is off at unsigned indices that int64 has not": (
+        node("OneHot", 11, numpy.array([2**64 - 1], "uint64"), ints(2), floats(0, 1)),
+        floats([0, 0]),
+    ),
     "OneHot casts indices to int64": (node("OneHot", 11, floats(1.75), floats(2), floats(0, 1)), floats([0, 1])),
     "OneHot inserts the new axis where it is told": (
         node("OneHot", 11, ints(0, 1), ints(3), floats(0, 1), axis=0),

@@ -65,7 +65,7 @@ def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
     axis = call.attributes["axis"]
     axis = nonnegative_axis(call, axis, indices.ndim + 1, negative_since=9 if axis == -1 else 11)
     hot = numpy.expand_dims(_as_int64(indices), axis)
-    if call.since_version >= 11:
+    if call.since_version >= 11 and indices.dtype.kind != "u":
         hot = numpy.where(hot < 0, hot + count, hot)
     classes = numpy.arange(count).reshape([-1 if position == axis else 1 for position in range(hot.ndim)])
     selected = hot == classes
