@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,12 +14,12 @@ from onnx import ModelProto, ValueInfoProto
 from converter.convert import Conversion, ModelOrPath, NotEquivalent, convert
 from converter.facts import ModelFacts
 from converter.ir_version import needed_by_content
-from converter.model_file import check_model, load_model, validate_model, without_weights
+from converter.model_file import ModelFileError, check_model, load_model, validate_model, without_weights
 from converter.normalize.bridge import to_graph, to_model
 from converter.normalize.discovery import PassLike, chosen_passes
 from converter.normalize.fixed_shapes import Shapes, with_fixed_shapes
 from converter.normalize.model_state import SIZE_LIMIT, ModelState
-from converter.normalize.pipeline import MOST_ROUNDS, Pipeline
+from converter.normalize.pipeline import MOST_ROUNDS, PassFailed, Pipeline
 from converter.normalize.proving import Proof, prove_passes
 from converter.normalize.report import NormalizationReport, constant_bytes, node_count, reports_of
 from converter.normalize.rewriting import Pass
@@ -109,7 +109,7 @@ def normalize(
     work = _Work(source, chosen, target, size_limit, base_dir, refines_outputs=bool(fix_shapes))
     model, pipeline = work.carried_out()
     if check:
-        check_model(model, base_dir, original=source)
+        work.check(model, pipeline)
     proof = work.proof_of(model, pipeline, seed) if prove or require_proof else None
     if proof is not None and require_proof and not proof.is_proven:
         raise ProofMissing(proof)
@@ -152,6 +152,23 @@ class _Work:
         model.ir_version = max(model.ir_version, needed_by_content(model).ir_version)
         return model
 
+    def check(self, model: ModelProto, pipeline: Pipeline) -> None:
+        """Raises PassFailed, naming the pass, where onnx accepts the original and not the result; ModelFileError where
+        it accepts neither."""
+        try:
+            check_model(model, self.base_dir)
+        except ModelFileError as error:
+            check_model(self.source, self.base_dir)
+            name = self._first_guilty(pipeline, lambda found: not self._is_accepted(found))
+            raise PassFailed(f"pass {name}: the model is not valid any more: {error}") from error
+
+    def _is_accepted(self, model: ModelProto) -> bool:
+        try:
+            check_model(model, self.base_dir)
+        except ModelFileError:
+            return False
+        return True
+
     def proof_of(self, model: ModelProto, pipeline: Pipeline, seed: int) -> Proof:
         """The proof that the passes kept the meaning. Raises PassNotEquivalent, naming the pass that did not."""
         ulps = sum(account.ulps for account in pipeline.accounts if account.changes)
@@ -159,16 +176,27 @@ class _Work:
         proof = prove(model)
         if proof.outcome is not Outcome.DIFFERENT:
             return proof
-        # Each run of a pass is innocent if the model is still the same after it; look for the first that is not.
+        proofs = [proof]
+
+        def differs(found: ModelProto) -> bool:
+            other = prove(found)
+            if other.outcome is Outcome.DIFFERENT:
+                proofs.append(other)
+            return other.outcome is Outcome.DIFFERENT
+
+        name = self._first_guilty(pipeline, differs)
+        raise PassNotEquivalent(proofs[-1], name)
+
+    def _first_guilty(self, pipeline: Pipeline, is_guilty: Callable[[ModelProto], bool]) -> str:
+        """The pass that made a model guilty which is so in the end, by bisection of the runs that changed something."""
         innocent, guilty = 0, len(pipeline.changed_by)
         while guilty - innocent > 1:
             middle = (innocent + guilty) // 2
-            found = prove(self.carried_out(middle)[0])
-            if found.outcome is Outcome.DIFFERENT:
-                guilty, proof = middle, found
+            if is_guilty(self.carried_out(middle)[0]):
+                guilty = middle
             else:
                 innocent = middle
-        raise PassNotEquivalent(proof, pipeline.changed_by[guilty - 1] if pipeline.changed_by else "")
+        return pipeline.changed_by[guilty - 1] if pipeline.changed_by else ""
 
 
 def _refine(info: ValueInfoProto, shape: Sequence[int | str | None] | None) -> None:

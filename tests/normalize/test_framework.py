@@ -185,6 +185,15 @@ class TestOwnRewrites:
         with pytest.raises(PassFailed, match="pass broken failed with KeyError: 'what'"):
             normalize(text_model(GRAPH), [broken])
 
+    def test_a_pass_that_makes_the_model_invalid_is_named(self) -> None:
+        def mistyped(graph: gs.Graph) -> None:
+            for node in graph.nodes:
+                if node.op == "Identity":
+                    node.op = "Identitty"
+
+        with pytest.raises(PassFailed, match=r"pass mistyped: the model is not valid any more: .*Identitty"):
+            normalize(text_model(GRAPH), ["infer-shapes", mistyped, add_to_mul])
+
     def test_inputs_and_outputs_are_the_callers(self) -> None:
         def cut(graph: gs.Graph) -> None:
             graph.outputs = [graph.nodes[0].outputs[0]]
