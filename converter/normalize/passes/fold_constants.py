@@ -8,21 +8,36 @@ runtime that it may compute in integers. Inputs with a default value are no cons
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import onnx_graphsurgeon as gs
 
 from converter.arrays import Array
 from converter.normalize.editing import can_write_down, is_held, is_operator, write_down
 from converter.normalize.rewriting import Context, Pass
 
+_LEFT_ALONE = frozenset(("Constant", "DequantizeLinear"))
+_SHAPE_READERS = frozenset(("Shape", "Size"))
+
 
 def fold_constants(graph: gs.Graph, context: Context) -> None:
     """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
+    unwritten: set[int] = set()
     for node in list(graph.nodes):
-        if not is_operator(node, node.op) or node.op in ("Constant", "DequantizeLinear") or not node.outputs:
+        if not is_operator(node, node.op) or not node.outputs or not _may_be_constant(node, unwritten):
             continue
-        values = _values(node, context)
+        values = None if node.op in _LEFT_ALONE else _values(node, context)
         if values is not None and _is_worth_it(node, values, context):
             write_down(graph, node, values, context)
+        else:
+            unwritten.update(map(id, node.outputs))
+
+
+def _may_be_constant(node: gs.Node, unwritten: Collection[int]) -> bool:
+    """Whether the node reads nothing but constants, those that are left unwritten included; it is cheap to ask."""
+    return node.op in _SHAPE_READERS or all(
+        isinstance(tensor, gs.Constant) or id(tensor) in unwritten or tensor.is_empty() for tensor in node.inputs
+    )
 
 
 def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
