@@ -29,8 +29,9 @@ _LARGEST_EVALUATED = 1 << 28
 class GraphFacts:
     """Types, shapes and constants by tensor.
 
-    They are worked out on a copy of the model, when somebody asks. A tensor stands for the same value as long as it
-    exists, so what was known of it stays true while passes edit the graphs around it.
+    They are worked out on a copy of the model, when somebody asks. In our own passes a tensor stands for the same value
+    as long as it exists (what gets another shape gets another tensor), so what was known of it stays true while they
+    edit the graphs around it.
     """
 
     def __init__(self, graph: gs.Graph, places: Callable[[], Iterable[Place]], base_dir: str) -> None:
@@ -49,6 +50,11 @@ class GraphFacts:
             if found is not None and _is_static(found):
                 self._static[id(tensor)] = (tensor, found)
         self._snapshot = None
+
+    def distrust(self) -> None:
+        """Work everything out anew: tensors may stand for other values than before."""
+        self._snapshot = None
+        self._static.clear()
 
     def forget_nodes(self) -> None:
         """Nodes have changed."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from converter.model_file import ModelFileError
+from converter.normalize import passes as own_passes
 from converter.normalize.model_state import ModelState
 from converter.normalize.picture import Picture
 from converter.normalize.rewriting import Context, Pass
@@ -13,6 +14,8 @@ from converter.normalize.sweeping import CyclicGraph
 
 MOST_ROUNDS = 24
 """How often all passes run at most. They settle in a few rounds, unless two of them undo each other's work."""
+
+_OWN_PASSES = f"{own_passes.__name__}."
 
 
 class PassFailed(Exception):
@@ -84,6 +87,8 @@ class Pipeline:
                 return before
             self._state.tidy()
             self._is_tidy = True
+            if not one.rewrite.__module__.startswith(_OWN_PASSES):
+                self._state.facts.distrust()
         except ModelFileError:
             raise
         except CyclicGraph as error:

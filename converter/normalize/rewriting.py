@@ -4,6 +4,9 @@ A pass edits one `gs.Graph` in place: the framework hands it the bodies of If, L
 graph, and the body of each model-local function, one after the other; passes never recurse. Tensors of outer scopes are
 shared objects, so `tensor.outputs` has consumers in subgraphs, too.
 
+A tensor stands for one value as long as it exists: what gets another shape or other elements gets a new tensor. (Passes
+of others may break that; what was known is worked out anew after them.)
+
 A pass leaves dead nodes and unsorted ones behind as it likes; the framework sweeps and sorts after each pass. It never
 changes the inputs and outputs of a graph: names, order and types are the caller's.
 """

@@ -185,6 +185,16 @@ class TestOwnRewrites:
         with pytest.raises(PassFailed, match="pass broken failed with KeyError: 'what'"):
             normalize(text_model(GRAPH), [broken])
 
+    def test_facts_are_worked_out_anew_after_the_passes_of_others(self) -> None:
+        source = text_model("g (float[2, 3] x) => (int64[2] y) { a = Identity(x) s = Shape(a) y = Neg(s) }")
+
+        def turn(graph: gs.Graph) -> None:
+            for node in graph.nodes:
+                node.op = {"Identity": "Transpose"}.get(node.op, node.op)
+
+        model = normalize(source, ["infer-shapes", turn, "infer-shapes", "fold-constants"], prove=False).model
+        assert numpy_helper.to_array(model.graph.node[0].attribute[0].t).tolist() == [-3, -2]
+
     def test_a_pass_that_makes_the_model_invalid_is_named(self) -> None:
         def mistyped(graph: gs.Graph) -> None:
             for node in graph.nodes:
