@@ -2,7 +2,8 @@
 
     python -m tests.legacy.runtimes [VERSION...]
 
-makes the environments, by default of every release below, in the folder that OPSETLIFT_RUNTIMES names, by default
+makes the environments, by default of every release that has wheels for this Python (`wheels_for_python37` says how
+older ones are installed), in the folder that OPSETLIFT_RUNTIMES names, by default
 .venv-runtimes beside this project. The tests of this folder run in those that exist, and skip the others.
 """
 
@@ -18,14 +19,21 @@ from typing import Any
 
 import numpy
 
-VERSIONS = ("1.16.3", "1.17.3", "1.18.1", "1.20.1", "1.22.1", "1.23.2")
+from tests.legacy import wheels_for_python37
+
+WITH_WHEELS = ("1.16.3", "1.17.3", "1.18.1", "1.20.1", "1.22.1", "1.23.2")
 """Releases with wheels for Python 3.11."""
+
+VERSIONS = (*wheels_for_python37.VERSIONS, *WITH_WHEELS)
 
 _PROGRAM = """
 import sys
 import numpy
 import onnxruntime
-session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+try:
+    session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+except TypeError:  # Releases before 1.3 have one provider.
+    session = onnxruntime.InferenceSession(sys.argv[1])
 outputs = session.run(None, dict(numpy.load(sys.argv[2])))
 numpy.savez(sys.argv[3], *outputs)
 """
@@ -45,6 +53,9 @@ def install(version: str) -> None:
     """Make the environment of a release, unless it is there."""
     if python_of(version).exists():
         return
+    if version in wheels_for_python37.VERSIONS:
+        wheels_for_python37.install(version, python_of(version))
+        return
     venv.create(folder() / version, with_pip=True)
     command = [str(python_of(version)), "-m", "pip", "install", "-q", f"onnxruntime=={version}", "numpy<2"]
     subprocess.run(command, check=True)
@@ -63,6 +74,6 @@ def run(version: str, model: Path, inputs: Mapping[str, Any]) -> Sequence[Any]:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or VERSIONS:
+    for wanted in sys.argv[1:] or WITH_WHEELS:
         install(wanted)
         print(f"onnxruntime {wanted}: {python_of(wanted)}")
