@@ -207,12 +207,19 @@ def table(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
+def _parts_of_refusal(detail: str) -> tuple[str, str, str]:
+    """Why, the cell that stopped the conversion, and the sentence, from a result's detail."""
+    head, _, sentence = detail.partition("] ")
+    return head.split(" ", 1)[0], head.split("[", 1)[1], sentence
+
+
 def page(ours: list[Result], peers: list[Result]) -> str:
     """docs/corpus.md: the tables of both converters, and what our refusals cost, most costly first."""
     reasons: dict[tuple[str, str], list[Result]] = {}
     for one in ours:
         if one.outcome == "refused" and one.interface_exists:
-            reasons.setdefault((one.direction, one.detail.split("] ")[0] + "]"), []).append(one)
+            why, cell, _ = _parts_of_refusal(one.detail)
+            reasons.setdefault((one.direction, f"{why} {cell}"), []).append(one)
     lines = [
         "# ONNX's own tests at other opsets",
         "",
@@ -237,7 +244,7 @@ def page(ours: list[Result], peers: list[Result]) -> str:
     ]
     for (direction, cell), refused in sorted(reasons.items(), key=lambda item: -len(item[1])):
         late = sum(one.target >= 7 for one in refused)
-        sentence = refused[0].detail.split("] ", 1)[-1].replace("|", "\\|")
+        sentence = _parts_of_refusal(refused[0].detail)[2].replace("|", "\\|")
         lines.append(f"| {len(refused)} / {late} | {direction} | {cell} | {sentence} |")
     return "\n".join(lines)
 
