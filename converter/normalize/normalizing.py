@@ -109,7 +109,7 @@ def normalize(
     work = _Work(source, chosen, target, size_limit, base_dir, refines_outputs=bool(fix_shapes))
     model, pipeline = work.carried_out()
     if check:
-        work.check(model, pipeline)
+        notes += work.check(model, pipeline)
     proof = work.proof_of(model, pipeline, seed) if prove or require_proof else None
     if proof is not None and require_proof and not proof.is_proven:
         raise ProofMissing(proof)
@@ -152,19 +152,20 @@ class _Work:
         model.ir_version = max(model.ir_version, needed_by_content(model).ir_version)
         return model
 
-    def check(self, model: ModelProto, pipeline: Pipeline) -> None:
-        """Raises PassFailed, naming the pass, where onnx accepts the original and not the result; ModelFileError where
-        it accepts neither."""
+    def check(self, model: ModelProto, pipeline: Pipeline) -> list[str]:
+        """Let onnx check the model; gives what it lets through. Raises PassFailed, naming the pass, where onnx accepts
+        the original and not the result, and ModelFileError where it accepts neither."""
         try:
-            check_model(model, self.base_dir)
+            return check_model(model, self.base_dir, original=self.source)
         except ModelFileError as error:
-            check_model(self.source, self.base_dir)
+            check_model(self.source, self.base_dir, original=self.source)
             name = self._first_guilty(pipeline, lambda found: not self._is_accepted(found))
-            raise PassFailed(f"pass {name}: the model is not valid any more: {error}") from error
+            objection = error.__cause__ or error
+            raise PassFailed(f"pass {name}: the model is not valid any more: {objection}") from error
 
     def _is_accepted(self, model: ModelProto) -> bool:
         try:
-            check_model(model, self.base_dir)
+            check_model(model, self.base_dir, original=self.source)
         except ModelFileError:
             return False
         return True

@@ -201,8 +201,14 @@ class TestOwnRewrites:
                 if node.op == "Identity":
                     node.op = "Identitty"
 
-        with pytest.raises(PassFailed, match=r"pass mistyped: the model is not valid any more: .*Identitty"):
+        with pytest.raises(PassFailed, match=r"pass mistyped: the model is not valid any more: .*Identitty") as failed:
             normalize(text_model(GRAPH), ["infer-shapes", mistyped, add_to_mul])
+        assert "report" not in str(failed.value)
+
+    def test_what_a_model_declares_falsely_is_noted(self) -> None:
+        result = normalize(text_model("g (float[2, 3] x) => (float[2] y) { a = Identity(x) y = Neg(a) }"))
+        assert operators(result.model) == ["Neg"]
+        assert "declares a shape that is not the computed one" in result.report.notes[0]
 
     def test_inputs_and_outputs_are_the_callers(self) -> None:
         def cut(graph: gs.Graph) -> None:
