@@ -57,11 +57,18 @@ def inputs_become_attributes(site: Site) -> None:
     if pads is None or value is None or carrier is None:
         site.replace(padded_by_gathering(site))
         return
+    attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
+    if value != 0 or numpy.signbit(value):
+        attributes["value"] = value
+    if carrier == dtype:
+        site.remove_input(2)
+        site.remove_input(1)
+        for name, given in attributes.items():
+            site.set_attribute(name, given)
+        return
     op = site.op
-    wide = site.input(0) if carrier == dtype else op.Cast(site.input(0), to=carrier)
-    given = value if value != 0 or numpy.signbit(value) else None
-    padded = op.Pad(wide, mode=site.attribute("mode"), pads=pads.reshape(-1).tolist(), value=given)
-    site.replace(padded if carrier == dtype else op.Cast(padded, to=dtype))
+    padded = op.Pad(op.Cast(site.input(0), to=carrier), mode=site.attribute("mode"), **attributes)
+    site.replace(op.Cast(padded, to=dtype))
 
 
 def _value_as_attribute(site: Site) -> float | None:
