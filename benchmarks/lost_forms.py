@@ -31,6 +31,12 @@ _REASONS: dict[tuple[str, int], str] = {
         for operator in ("Gather", "Scatter", "Slice", "OneHot", "GatherElements", "ScatterElements")
     },
     **{(operator, 13): _LAST_AXES for operator in ("Softmax", "LogSoftmax", "Hardmax")},
+    ("Neg", 13): f"of the Softmax behind it: {_LAST_AXES}",
+    (
+        "Dropout",
+        12,
+    ): "in training mode 12 is given a mask of truth values that nobody reads, and the way below 10 refuses it; "
+    "it could be left out again",
     ("Upsample", 10): "Resize takes scales below 1, too, and those of a run are not known",
     ("Scan", 9): "8 has a batch axis, which becomes a scan of its own",
     ("Loop", 23): "Unsqueeze's axes in the body were a scalar, which no text allows; they come back as a vector",
