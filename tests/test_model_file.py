@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from converter import convert
 from converter.model_file import ModelFileError, check_model, load_model, save_model, saving, validate_model
 from tests.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
 
@@ -278,6 +279,42 @@ class TestChecking:
             check_model(result, original=original)
         with pytest.raises(ModelFileError, match=r"^the conversion went wrong, please report it: "):
             check_model(result, original=minimum_model(opset=13))
+
+    def test_a_false_shape_of_an_output_that_only_newer_definitions_infer_is_said(self) -> None:
+        result = minimum_model()
+        del result.graph.output[0].type.tensor_type.shape.dim[:]
+        (note,) = check_model(result, original=minimum_model())
+        assert "declares a shape that is not the computed one" in note
+        assert len(result.graph.output[0].type.tensor_type.shape.dim) == 0
+
+    def test_false_shapes_inside_that_only_other_definitions_infer_are_forgotten(self) -> None:
+        # What PyTorch writes for a tensor with fewer dimensions than repeats: the branch of other ranks declares 3.
+        model = onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["": 18]> g (float[4,6] x) => (int64[N] y) {
+                shape = Shape (x)
+                rank = Size (shape)
+                two = Constant <value = int64 {2}> ()
+                missing = Sub (rank, two)
+                zero = Constant <value = int64[1] {0}> ()
+                is_short = Greater (missing, zero)
+                repeats = Constant <value = int64[2] {2, 2}> ()
+                y = If (is_short) <
+                    then_branch = longer () => (int64[3] o) {
+                        one = Constant <value = int64[1] {1}> ()
+                        count = Reshape (missing, one)
+                        ones = Expand (one, count)
+                        o = Concat <axis = 0> (ones, repeats)
+                    },
+                    else_branch = same () => (int64[2] s) { s = Identity (repeats) }
+                >
+            }"""
+        )
+        onnx.checker.check_model(model, full_check=True)
+        conversion = convert(model, to=9)
+        assert conversion.certificate is not None
+        assert conversion.certificate.is_proven
+        onnx.checker.check_model(conversion.model, full_check=True)
+        assert conversion.model.graph.output == model.graph.output
 
     def test_a_default_that_a_function_body_reads_is_known_to_the_checker(self) -> None:
         node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])

@@ -11,7 +11,7 @@ import onnx
 import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError
-from onnx import ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, TensorProto
 
 from converter.dtypes import dtype_name
 from converter.history import canonical_domain, definition
@@ -35,35 +35,49 @@ def check_model(
 
     External data is looked for in `base_dir`; without it, the values in it stay unknown. `original` is what the model
     was made from: where that is not accepted either, the sentence is about it. Shapes that the original declares
-    falsely already, which runtimes pass over, are let through, too: the sentence that is given back says so.
+    falsely, which runtimes pass over, are let through: the sentence that is given back says so. Where inference at the
+    original's opset did not notice, those of values inside `model` are forgotten.
     """
     try:
         _check(model, base_dir)
     except ModelFileError as error:
         if original is None:
             raise
-        try:
-            _check(original, base_dir)
-        except ModelFileError as fault:
-            if _without_declared_shapes_accepted(original, base_dir) and _without_declared_shapes_accepted(
-                model, base_dir
-            ):
-                return [f"the model declares a shape that is not the computed one, which was left as it is: {fault}"]
-            raise
-        raise ModelFileError(f"the conversion went wrong, please report it: {error}") from error
+        fault = _complaint(original, base_dir)
+        if fault is None:
+            if _is_accepted(model, base_dir, outputs_too=False):
+                _forget_shapes(model.graph, outputs_too=False)
+                return []
+            if not _is_accepted(model, base_dir, outputs_too=True):
+                raise ModelFileError(f"the conversion went wrong, please report it: {error}") from error
+        elif not all(_is_accepted(one, base_dir, outputs_too=True) for one in (original, model)):
+            raise fault from None
+        return [f"the model declares a shape that is not the computed one, which was left as it is: {fault or error}"]
     return []
 
 
-def _without_declared_shapes_accepted(model: ModelProto, base_dir: str | os.PathLike[str]) -> bool:
+def _complaint(model: ModelProto, base_dir: str | os.PathLike[str]) -> ModelFileError | None:
+    try:
+        _check(model, base_dir)
+    except ModelFileError as fault:
+        return fault
+    return None
+
+
+def _is_accepted(model: ModelProto, base_dir: str | os.PathLike[str], *, outputs_too: bool) -> bool:
+    """Whether the model is accepted without the shapes that it declares of values inside it, and of its outputs."""
     copied = without_weights(model, base_dir)
-    for info in (*copied.graph.output, *copied.graph.value_info):
+    _forget_shapes(copied.graph, outputs_too=outputs_too)
+    return _complaint(copied, base_dir) is None
+
+
+def _forget_shapes(graph: GraphProto, *, outputs_too: bool) -> None:
+    for info in (*graph.value_info, *(graph.output if outputs_too else ())):
         if info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")
-    try:
-        _check(copied, base_dir)
-    except ModelFileError:
-        return False
-    return True
+    for node in graph.node:
+        for _, subgraph in subgraphs(node):
+            _forget_shapes(subgraph, outputs_too=True)
 
 
 def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
