@@ -68,9 +68,13 @@ def opsets_to_reach(
 
 
 def _released_with(ml_opset: int, runtime: Target | None) -> int:
-    """The first opset of ai.onnx that came with one of ai.onnx.ml, or what the runtime takes in its place."""
+    """The first opset of ai.onnx that came with one of ai.onnx.ml, or what the runtime takes in its place.
+
+    Not below 7 of itself: it is the oldest that runtimes promise to take, and the first whose operators broadcast.
+    """
     # Rows are (release, IR version, ai.onnx, ai.onnx.ml, ...), the oldest first.
-    opset = next(int(row[2]) for row in VERSION_TABLE if len(row) > 3 and row[3] == ml_opset)
+    first = next(int(row[2]) for row in VERSION_TABLE if len(row) > 3 and row[3] == ml_opset)
+    opset = max(first, 7)
     return runtime.opset_for(AI_ONNX, opset) if runtime else opset
 
 

@@ -7,6 +7,7 @@ example that is checked to be real.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -16,7 +17,7 @@ from hypothesis.strategies import SearchStrategy
 
 from tests.evaluator import ml_strategies as drawn
 from tests.evaluator.disagreements import Disagreement, compared_examples, is_real, judged_opsets
-from tests.evaluator.onnxruntime_judge import OneNode
+from tests.evaluator.onnxruntime_judge import OneNode, evaluate_or_none
 
 STRATEGIES: Mapping[str, Callable[[int], SearchStrategy[OneNode]]] = {
     "ArrayFeatureExtractor": drawn.array_feature_extractor,
@@ -80,6 +81,16 @@ def _misses_a_value_where_unequal(case: OneNode) -> bool:
 
 def _votes_for_both_classes(case: OneNode) -> bool:
     return set(case.attributes["class_ids"]) == {0, 1} and len(case.attributes["classlabels_int64s"]) == 2
+
+
+def _has_scores_at_the_edge_of_zero(case: OneNode) -> bool:
+    """Whether a score is about the 1e-7 up to which SOFTMAX_ZERO takes it for 0."""
+    if _transform(case) != "SOFTMAX_ZERO":
+        return False
+    untransformed = replace(case, attributes={**case.attributes, "post_transform": "NONE"})
+    results = evaluate_or_none(untransformed)
+    sizes = numpy.abs(results[-1]) if results else numpy.zeros(0)
+    return bool(((sizes > 2e-8) & (sizes < 5e-7)).any())
 
 
 def _tree(**votes: Any) -> dict[str, Any]:
@@ -216,6 +227,28 @@ DISAGREEMENTS: list[Disagreement] = [
         "the output is the top class; with votes for both of two classes onnxruntime gives 0 or 1, whatever the labels",
         _votes_for_both_classes,
         _node("TreeEnsembleClassifier", 3, [_floats([1])], 2, classlabels_int64s=[5, 6], **_tree(**BOTH_VOTES)),
+    ),
+    Disagreement(
+        "SVMClassifier",
+        "either",
+        "pairwise probabilities are coupled until they change little; the error that is left puts scores on either "
+        "side of what SOFTMAX_ZERO takes for 0",
+        _has_scores_at_the_edge_of_zero,
+        _node(
+            "SVMClassifier",
+            1,
+            [_floats([3.5])],
+            2,
+            vectors_per_class=[2, 2, 2],
+            support_vectors=[3.5, 1.5, 0.0, -2.25, -2.0, -4.75],
+            coefficients=[3.5, 1.5, 0.0, -2.25, -2.0, -4.75, -4.25, -5.0, -3.25, 3.25, 1.5, 4.25],
+            rho=[3.5, 1.5, 0.0],
+            prob_a=[-3.5, -1.5, -0.0],
+            prob_b=[3.5, 1.5, 0.0],
+            kernel_params=[0.25, 0.25, 2.0],
+            classlabels_ints=[5, 6, 7],
+            post_transform="SOFTMAX_ZERO",
+        ),
     ),
     Disagreement(
         "LabelEncoder",

@@ -92,9 +92,11 @@ def test_a_key_of_nan_cannot_be_compared():
     check_refusal(text, 2, Why.NO_EQUIVALENT, "NaN", domain="ai.onnx.ml")
 
 
-def test_operators_of_a_domain_that_is_not_imported_are_missed():
+def test_a_domain_whose_operators_are_needed_is_imported():
     text = (
         '<ir_version: 8, opset_import: ["ai.onnx.ml": 2]> g (float[N] x) => (string[N] y) '
         '{ y = ai.onnx.ml.LabelEncoder <keys_floats = [1.0], values_strings = ["a"]> (x) }'
     )
-    check_refusal(text, 1, Why.NO_EQUIVALENT, "does not import", domain="ai.onnx.ml")
+    conversion = convert(model(text), to={"ai.onnx.ml": 1})
+    assert conversion.certificate.is_proven
+    assert {entry.domain: entry.version for entry in conversion.model.opset_import} == {"ai.onnx.ml": 1, "": 7}
