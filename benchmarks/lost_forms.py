@@ -20,6 +20,11 @@ _REASONS: dict[tuple[str, int], str] = {
     },
     **{(operator, 6): _DEFAULT for operator in ("Selu", "Elu", "HardSigmoid")},
     ("Split", 2): _DEFAULT,
+    ("GRU", 3): _DEFAULT,
+    (
+        "MeanVarianceNormalization",
+        13,
+    ): "onnx does not hand the default of `axes` to 13's function body; it is written out",
     ("Concat", 4): _DEFAULT,
     **{(operator, 7): _SEQUENCE for operator in ("RNN", "GRU", "LSTM")},
     (
