@@ -24,7 +24,7 @@ _REASONS: dict[tuple[str, int], str] = {
     (
         "MeanVarianceNormalization",
         13,
-    ): "onnx does not hand the default of `axes` to 13's function body; it is written out",
+    ): "13 has a function body, to which onnx hands no default: `axes` is written",
     ("Concat", 4): _DEFAULT,
     **{(operator, 7): _SEQUENCE for operator in ("RNN", "GRU", "LSTM")},
     (

@@ -119,6 +119,28 @@ def test_a_model_without_any_import_is_turned_down_as_runtimes_do():
         convert(file(RELU), to=11)
 
 
+def test_a_missing_import_is_added_where_every_opset_says_the_same():
+    text = (
+        '<ir_version: 4, opset_import: ["": 9]> g (float[N, 2] x) => (float[N, 2] y) '
+        "{ s = ai.onnx.ml.Scaler <offset = [1.0, 2.0], scale = [3.0, 4.0]> (x) y = Relu (s) }"
+    )
+    model = onnx.parser.parse_model(text)
+    conversion = convert(model, to=13)
+    assert conversion.certificate.is_proven
+    assert {entry.domain: entry.version for entry in conversion.model.opset_import} == {"": 13, "ai.onnx.ml": 1}
+    assert any("does not import ai.onnx.ml" in note for note in conversion.report.notes)
+    assert len(model.opset_import) == 1
+
+
+def test_a_missing_import_is_not_guessed_where_opsets_differ():
+    text = (
+        '<ir_version: 4, opset_import: ["": 9]> g (int64[N] x) => (string[N] y) '
+        '{ y = ai.onnx.ml.LabelEncoder <classes_strings = ["a"]> (x) }'
+    )
+    with pytest.raises(ModelFileError, match=r"ai\.onnx\.ml, which is not imported"):
+        convert(onnx.parser.parse_model(text), to=13)
+
+
 def test_an_operator_of_a_domain_that_is_not_imported_is_turned_down():
     with pytest.raises(ModelFileError, match=r"ai\.onnx, which is not imported"):
         convert(file(RELU, ("ai.onnx.ml", 1)), to=11)

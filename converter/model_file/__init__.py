@@ -3,6 +3,7 @@
 from converter.model_file.checking import check_model, without_weights
 from converter.model_file.errors import ModelFileError
 from converter.model_file.loading import load_model
+from converter.model_file.missing_imports import with_missing_imports
 from converter.model_file.saving import check_writable, save_model
 from converter.model_file.validation import validate_model
 
@@ -13,5 +14,6 @@ __all__ = [
     "load_model",
     "save_model",
     "validate_model",
+    "with_missing_imports",
     "without_weights",
 ]
