@@ -18,7 +18,7 @@ from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
 from converter.ir_fitting import Fitting, IRFitting
 from converter.ir_version import natural_ir_version
-from converter.model_file import check_model, load_model, validate_model, with_missing_imports
+from converter.model_file import check_model, load_model, settled, validate_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
@@ -106,7 +106,7 @@ def convert(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, notes = with_missing_imports(source)
+    source, notes = settled(source)
     notes += validate_model(source) if check else []
     if to is None and ir is None and target is None and not dtypes:
         raise UnreachableTarget("nothing says where to: name an opset, an IR version, a target or other dtypes")

@@ -18,7 +18,7 @@ from converter.facts import ModelFacts
 from converter.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from converter.ir_fitting import IRFitting
 from converter.ir_version import natural_ir_version
-from converter.model_file import load_model, validate_model, with_missing_imports
+from converter.model_file import load_model, settled, validate_model
 from converter.names import Names
 from converter.refusal import ConversionRefused, Refusal
 from converter.rulebook import RuleBook, default_rule_book
@@ -111,7 +111,7 @@ def reach(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, _ = with_missing_imports(source)
+    source, _ = settled(source)
     validate_model(source)
     wanted = list(_known_targets()) if targets is None else [_as_target(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}

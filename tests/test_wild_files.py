@@ -132,6 +132,23 @@ def test_a_missing_import_is_added_where_every_opset_says_the_same():
     assert len(model.opset_import) == 1
 
 
+def test_initializers_among_the_inputs_of_a_branch_are_no_inputs():
+    text = (
+        '<ir_version: 3, opset_import: ["": 8]> g (bool c, float[2] x) => (float[2] y) { y = If (c) < '
+        "then_branch = t (float[2] w) => (float[2] a) <float[2] w = {1.0, 2.0}> { a = Add (x, w) }, "
+        "else_branch = e () => (float[2] b) { b = Neg (x) }> }"
+    )
+    model = onnx.parser.parse_model(text)
+    branch = model.graph.node[0].attribute[0].g
+    if not branch.input:
+        branch.input.add().CopyFrom(helper.make_tensor_value_info("w", TensorProto.FLOAT, [2]))
+    conversion = convert(model, to=13)
+    assert conversion.certificate.is_proven
+    assert not conversion.model.graph.node[0].attribute[0].g.input
+    assert any("taken for constants" in note for note in conversion.report.notes)
+    onnx.checker.check_model(conversion.model, full_check=True)
+
+
 def test_a_missing_import_is_not_guessed_where_opsets_differ():
     text = (
         '<ir_version: 4, opset_import: ["": 9]> g (int64[N] x) => (string[N] y) '

@@ -7,7 +7,7 @@ from pathlib import Path
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, show, show_json
 from converter.facts import ModelFacts
-from converter.model_file import load_model, validate_model, with_missing_imports
+from converter.model_file import load_model, settled, validate_model
 from converter.prove import Certificate, verify
 
 _LARGEST = 1 << 30
@@ -19,7 +19,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     Raises UsageFault for what is no certificate, or one of other models.
     """
     certificate = _read(recorded)
-    models = [with_missing_imports(load_model(path))[0] for path in (original, converted)]
+    models = [settled(load_model(path))[0] for path in (original, converted)]
     for model in models:
         validate_model(model)
     facts = ModelFacts(models[0], str(original.absolute().parent))

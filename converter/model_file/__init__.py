@@ -3,8 +3,8 @@
 from converter.model_file.checking import check_model, without_weights
 from converter.model_file.errors import ModelFileError
 from converter.model_file.loading import load_model
-from converter.model_file.missing_imports import with_missing_imports
 from converter.model_file.saving import check_writable, save_model
+from converter.model_file.settling import settled
 from converter.model_file.validation import validate_model
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "check_writable",
     "load_model",
     "save_model",
+    "settled",
     "validate_model",
-    "with_missing_imports",
     "without_weights",
 ]

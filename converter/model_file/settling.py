@@ -1,0 +1,15 @@
+"""What files in the wild leave out or write in an old manner, settled before anything else reads the model."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from converter.model_file.missing_imports import with_missing_imports
+from converter.model_file.subgraph_initializers import without_initializer_inputs
+
+
+def settled(model: ModelProto) -> tuple[ModelProto, list[str]]:
+    """The model, or a copy that says what every runtime reads in it, and a sentence for each thing that was changed."""
+    imported, notes = with_missing_imports(model)
+    found, more = without_initializer_inputs(imported)
+    return found, notes + more
