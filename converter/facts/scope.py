@@ -249,11 +249,11 @@ class ScopeFacts:
         """Types with shapes, by onnx's inference, node by node."""
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
-        hints = self.model.hints.get(self.path, {})
         for node in self.container.node:
             if all(name in self._presumed for name in node.output if name):
                 known.update({name: self._presumed[name] for name in node.output if name})
                 continue
+            hints = self.model.hints.get(self.path, {})
             inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
             for output in node.output:
                 found = inferred.get(output)

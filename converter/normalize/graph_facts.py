@@ -20,10 +20,17 @@ from converter.normalize.places import Place
 from converter.normalize.traversal import subgraphs_of, tensors_in
 
 _LARGEST_READ = 1 << 23
-"""Bytes. Constants up to this are read for facts; larger ones are weights, read where a node of them is evaluated."""
+"""Bytes. Constants up to this are read when a pass asks; larger ones are weights, read where a node is evaluated."""
+
+_LARGEST_COPIED = 1 << 14
+"""Bytes. Constants up to this are copied for facts; larger ones hold neither shapes nor axes."""
 
 _LARGEST_EVALUATED = 1 << 28
 """Bytes of inputs up to which a node of weights is evaluated."""
+
+
+Standing = tuple[int, int]
+"""The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
 
 
 class GraphFacts:
@@ -42,9 +49,22 @@ class GraphFacts:
         self._static: dict[int, tuple[gs.Tensor, TypeProto]] = {}
         """Types of which nothing more can become known."""
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
+        self._state = 0
+        self._state_of_snapshot = 0
 
-    def forget(self) -> None:
-        """Work everything out anew when it is asked for next, but for types of which all is known."""
+    @property
+    def standing(self) -> Standing:
+        """Where it is the same as before, the same question about the same tensor has the same answer."""
+        return self._state, self._state if self._snapshot is None else self._state_of_snapshot
+
+    def graph_has_changed(self) -> None:
+        """More than names and declared types are others than before."""
+        self._state += 1
+
+    def renew(self) -> None:
+        """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
+        if self._state == self._state_of_snapshot:
+            return
         for tensor, name, scope in (self._snapshot or {}).values():
             found = scope.type_of(name) if id(tensor) not in self._static else None
             if found is not None and _is_static(found):
@@ -63,7 +83,8 @@ class GraphFacts:
     def _found(self, tensor: gs.Tensor) -> tuple[str, ScopeFacts] | None:
         if self._snapshot is None:
             self._snapshot = {}
-            model = to_model(self._graph, largest=_LARGEST_READ)
+            self._state_of_snapshot = self._state
+            model = to_model(self._graph, largest=_LARGEST_COPIED)
             forget_declarations(model)
             facts = ModelFacts(model, self._base_dir)
             for place in self._places():

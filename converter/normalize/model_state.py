@@ -14,7 +14,7 @@ from converter.normalize.carried import CarriedNode, CarriedTensor, carried_grap
 from converter.normalize.graph_facts import GraphFacts
 from converter.normalize.places import Place, key_of, places_in
 from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
-from converter.normalize.sweeping import relink, sort, sweep
+from converter.normalize.sweeping import relink, sweep_and_sort
 from converter.normalize.traversal import nodes_in, subgraphs_of, tensors_in
 from converter.scopes import FunctionKey, called_function_key, imported_opsets, referenced_names
 from converter.targets import Target
@@ -60,8 +60,7 @@ class ModelState:
         """
         self._places = None
         for place in self.places():
-            sweep(place.graph, self.pinned if place.scope == "graph" else ())
-            sort(place.graph)
+            sweep_and_sort(place.graph, self.pinned if place.scope == "graph" else ())
         self._places = None
         for graph in (self.graph, *self.graph.functions):
             relink(graph)
@@ -77,13 +76,13 @@ class ModelState:
     def _settle_names(self) -> None:
         """Give new tensors other names where they have those of others: `gs.Graph.layer` looks at one graph only."""
         tensors = list(self._all_tensors())
-        names = {tensor.name for tensor in tensors if carried_tensor(tensor) is not None}
-        for tensor in tensors:
-            if carried_tensor(tensor) is None:
-                if tensor.name in names:
-                    tensor.name = self.fresh_name(tensor.name)
-                names.add(tensor.name)
-                carry(tensor, CarriedTensor())
+        new = {id(tensor): tensor for tensor in tensors if carried_tensor(tensor) is None}
+        names = {tensor.name for tensor in tensors if id(tensor) not in new} if new else set()
+        for tensor in new.values():
+            if tensor.name in names:
+                tensor.name = self.fresh_name(tensor.name)
+            names.add(tensor.name)
+            carry(tensor, CarriedTensor())
 
     def _all_tensors(self) -> Iterator[gs.Tensor]:
         for place in self.places():

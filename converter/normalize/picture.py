@@ -1,9 +1,15 @@
-"""A model as it stands, to be compared with how it stood: whether a pass did something, and how much."""
+"""A model as it stands, to be compared with how it stood: whether a pass did something, and how much.
+
+It is taken and compared after every pass. So everything is put into lists of plain values and identities, which Python
+compares without a step of its own per node. A picture keeps its objects alive, so that no identity is used twice.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import is_
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, islice
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy
@@ -14,87 +20,148 @@ from converter.normalize.places import Place
 
 _PLAIN = frozenset((int, float, str, bytes))
 
+_head_of = attrgetter("op", "name", "domain")
+_inputs_of = attrgetter("inputs")
+_outputs_of = attrgetter("outputs")
+_attributes_of = attrgetter("attrs")
+_declaration_of = attrgetter("name", "dtype", "shape")
+_name_of = attrgetter("name")
+_values_of = attrgetter("_values")
+
 
 class Picture:
     """The nodes, the tensors and the lists of every graph of a model."""
 
-    def __init__(self, places: Iterable[Place], functions: Sequence[gs.Function]) -> None:
-        self._nodes: dict[int, tuple[Any, ...]] = {}
-        tensors: dict[int, gs.Tensor] = {}
-        self._functions = list(functions)
-        self._graphs: list[tuple[Place, list[gs.Node], list[gs.Tensor], list[gs.Tensor], list[gs.Tensor]]] = []
+    def __init__(self, places: Sequence[Place], functions: Sequence[gs.Function]) -> None:
+        self._lists = list(map(list, _lists(places, functions)))
+        nodes = self._nodes = list(chain.from_iterable(place.graph.nodes for place in places))
+        self._heads = list(map(_head_of, nodes))
+        self._inputs, self._outputs = _Links(nodes, _inputs_of), _Links(nodes, _outputs_of)
+        self._attributes = [_shown(attributes) if attributes else {} for attributes in map(_attributes_of, nodes)]
+        self._by_identity = [index for index, shown in enumerate(self._attributes) if not _is_plain(shown)]
+        listed = [tensor for place in places for tensor in _tensors_listed(place.graph)]
+        tensors = {id(tensor): tensor for tensor in chain(self._inputs.tensors, self._outputs.tensors, listed)}
+        self._constants = [tensor for tensor in tensors.values() if isinstance(tensor, gs.Constant)]
+        self._constant_names = list(map(_name_of, self._constants))
+        self._values = list(map(_values_of, self._constants))
+        self._variables = [tensor for tensor in tensors.values() if not isinstance(tensor, gs.Constant)]
+        self._declarations = [
+            (name, dtype, None if shape is None else list(shape))
+            for name, dtype, shape in map(_declaration_of, self._variables)
+        ]
         for place in places:
-            graph = place.graph
-            for node in graph.nodes:
-                inputs, outputs = list(node.inputs), list(node.outputs)
-                attributes = _attributes(node) if node.attrs else None
-                self._nodes[id(node)] = (node, node.op, node.name, node.domain, attributes, inputs, outputs)
-                for tensor in inputs:
-                    tensors[id(tensor)] = tensor
-                for tensor in outputs:
-                    tensors[id(tensor)] = tensor
-            listed = _initializers(graph)
-            tensors.update((id(tensor), tensor) for tensor in (*graph.inputs, *graph.outputs, *listed))
-            self._graphs.append((place, list(graph.nodes), list(graph.inputs), list(graph.outputs), list(listed)))
             if place.scope == "graph":
-                required = [tensor.name for tensor in graph.inputs if _default_bytes(tensor) is None]
-                self.interface = (required, [tensor.name for tensor in graph.outputs])
-        self._tensors = {key: _tensor(tensor) for key, tensor in tensors.items()}
+                required = [tensor.name for tensor in place.graph.inputs if _default_bytes(tensor) is None]
+                self.interface = (required, [tensor.name for tensor in place.graph.outputs])
 
     def still_holds(self, places: Sequence[Place], functions: Sequence[gs.Function]) -> bool:
         """Whether the model is as it was: the same as a new picture without changes, and much faster."""
-        if len(places) != len(self._graphs) or not _are(self._functions, functions):
-            return False
-        for place, (_, nodes, *lists) in zip(places, self._graphs, strict=True):
-            graph = place.graph
-            if not _are(nodes, graph.nodes):
-                return False
-            if not all(map(_are, lists, (graph.inputs, graph.outputs, _initializers(graph)))):
-                return False
-        for node, op, name, domain, attributes, inputs, outputs in self._nodes.values():
-            if node.op != op or node.name != name or node.domain != domain:
-                return False
-            if not (_are(inputs, node.inputs) and _are(outputs, node.outputs)):
-                return False
-            if attributes != (_attributes(node) if node.attrs else None):
-                return False
-        return all(known == _tensor(known[0]) for known in self._tensors.values())
+        lists = _lists(places, functions)
+        return (
+            len(lists) == len(self._lists)
+            and all(map(_are, self._lists, lists))
+            and list(map(_head_of, self._nodes)) == self._heads
+            and self._inputs.still_hold()
+            and self._outputs.still_hold()
+            and self._has_same_attributes()
+            and not any(isinstance(tensor, gs.Constant) for tensor in self._variables)
+            and list(map(_declaration_of, self._variables)) == self._declarations
+            and all(isinstance(tensor, gs.Constant) for tensor in self._constants)
+            and list(map(_name_of, self._constants)) == self._constant_names
+            and self._has_same_values()
+        )
+
+    def _has_same_attributes(self) -> bool:
+        attributes = list(map(_attributes_of, self._nodes))
+        for index in self._by_identity:
+            attributes[index] = _shown(attributes[index])
+        return attributes == self._attributes
+
+    def _has_same_values(self) -> bool:
+        values = list(map(_values_of, self._constants))
+        return _are(values, self._values) or _are(list(map(_as_stored, self._constants, values)), self._stored)
 
     @property
     def node_count(self) -> int:
         """The nodes, those of subgraphs and functions included."""
         return len(self._nodes)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """The bytes of constants and of the defaults of inputs."""
-        found = 0
-        for tensor, *_ in self._tensors.values():
-            found += tensor._values.nbytes if isinstance(tensor, gs.Constant) else _default_bytes(tensor) or 0
-        return found
+        defaults = sum(_default_bytes(tensor) or 0 for tensor in self._variables)
+        return defaults + sum(int(values.nbytes) for values in self._values)
 
-    @property
+    @cached_property
     def operators(self) -> set[str]:
         """The names of the operators."""
-        return {node[1] for node in self._nodes.values()}
+        return {operator for operator, _, _ in self._heads}
+
+    def differs_in_names_only(self, before: Picture) -> bool:
+        """Whether nothing but names and declared types are others than before."""
+        return (
+            self._has_same_lists(before)
+            and all(now[::2] == then[::2] for now, then in zip(self._heads, before._heads, strict=True))
+            and self._inputs.are(before._inputs)
+            and self._outputs.are(before._outputs)
+            and self._attributes == before._attributes
+            and _are(self._constants, before._constants)
+            and _are(self._stored, before._stored)
+        )
 
     def changes_since(self, before: Picture) -> int:
         """How many nodes and constants are new, gone, or others than before; 1 where nothing but an order is."""
-        nodes, tensors = _changed(self._nodes, before._nodes), _changed(self._tensors, before._tensors)
-        if not nodes and not tensors:
-            return int(not self._has_same_lists(before))
-        constants = sum(isinstance((self._tensors.get(key) or before._tensors[key])[0], gs.Constant) for key in tensors)
-        return len(nodes) + constants or 1
+        nodes = _changed(self._rows_of_nodes, before._rows_of_nodes)
+        variables = _changed(self._rows_of_variables, before._rows_of_variables)
+        constants = _changed(self._rows_of_constants, before._rows_of_constants)
+        if nodes or variables or constants:
+            return len(nodes) + len(constants) or 1
+        return int(not self._has_same_lists(before))
 
     def _has_same_lists(self, before: Picture) -> bool:
-        return (
-            _are(self._functions, before._functions)
-            and len(self._graphs) == len(before._graphs)
-            and all(
-                all(map(_are, lists, others))
-                for (_, *lists), (_, *others) in zip(self._graphs, before._graphs, strict=True)
-            )
-        )
+        return len(self._lists) == len(before._lists) and all(map(_are, self._lists, before._lists))
+
+    @property
+    def _stored(self) -> list[Any]:
+        return list(map(_as_stored, self._constants, self._values))
+
+    @cached_property
+    def _rows_of_nodes(self) -> Mapping[int, Any]:
+        rows = zip(self._heads, self._inputs.identities(), self._outputs.identities(), self._attributes, strict=True)
+        return dict(zip(map(id, self._nodes), rows, strict=True))
+
+    @cached_property
+    def _rows_of_variables(self) -> Mapping[int, Any]:
+        return dict(zip(map(id, self._variables), self._declarations, strict=True))
+
+    @cached_property
+    def _rows_of_constants(self) -> Mapping[int, Any]:
+        rows = zip(self._constant_names, map(id, self._stored), strict=True)
+        return dict(zip(map(id, self._constants), rows, strict=True))
+
+
+class _Links:
+    """The tensors that nodes read, or compute."""
+
+    def __init__(self, nodes: Sequence[gs.Node], links_of: Callable[[gs.Node], Sequence[gs.Tensor]]) -> None:
+        self._nodes = nodes
+        self._links_of = links_of
+        self._counts = list(map(len, map(links_of, nodes)))
+        self.tensors = list(chain.from_iterable(map(links_of, nodes)))
+
+    def still_hold(self) -> bool:
+        """Whether the nodes have the same tensors as they had."""
+        links = list(map(self._links_of, self._nodes))
+        return list(map(len, links)) == self._counts and _are(list(chain.from_iterable(links)), self.tensors)
+
+    def are(self, others: _Links) -> bool:
+        """Whether these are the very tensors of others."""
+        return self._counts == others._counts and _are(self.tensors, others.tensors)
+
+    def identities(self) -> Iterator[tuple[int, ...]]:
+        """For each node those of its tensors."""
+        left = map(id, self.tensors)
+        return (tuple(islice(left, count)) for count in self._counts)
 
 
 def _are(some: Sequence[Any], others: Sequence[Any]) -> bool:
@@ -102,38 +169,31 @@ def _are(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
 
-def _initializers(graph: gs.Graph) -> Sequence[gs.Tensor]:
+def _changed(now: Mapping[int, Any], before: Mapping[int, Any]) -> list[int]:
+    return [*(now.keys() ^ before.keys()), *(key for key in now.keys() & before.keys() if now[key] != before[key])]
+
+
+def _lists(places: Iterable[Place], functions: Sequence[gs.Function]) -> list[Sequence[Any]]:
+    """The graphs and the functions; the nodes, inputs, outputs and initializers of every graph."""
+    graphs = [place.graph for place in places]
+    listed = ((graph.nodes, *_lists_of_tensors(graph)) for graph in graphs)
+    return [graphs, functions, *chain.from_iterable(listed)]
+
+
+def _lists_of_tensors(graph: gs.Graph) -> tuple[Sequence[gs.Tensor], ...]:
     carried = carried_graph(graph)
-    return carried.initializers if carried is not None else ()
+    return graph.inputs, graph.outputs, carried.initializers if carried is not None else ()
 
 
-def _attributes(node: gs.Node) -> list[tuple[str, Any]]:
-    return [(name, _attribute(value)) for name, value in node.attrs.items()]
+def _tensors_listed(graph: gs.Graph) -> Iterable[gs.Tensor]:
+    return chain.from_iterable(_lists_of_tensors(graph))
 
 
-def _changed(now: dict[int, tuple[Any, ...]], before: dict[int, tuple[Any, ...]]) -> list[int]:
-    both = now.keys() & before.keys()
-    return [*(now.keys() ^ before.keys()), *(key for key in both if not _are_equal(now[key], before[key]))]
-
-
-def _are_equal(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether nodes (whose tensors are compared one by one) or tensors are as they were."""
-    return all(
-        _are(here, there) if type(here) is list and here and isinstance(here[0], gs.Tensor) else here == there
-        for here, there in zip(one[1:], other[1:], strict=True)
-    )
-
-
-def _tensor(tensor: gs.Tensor) -> tuple[Any, ...]:
-    if isinstance(tensor, gs.Constant):
-        values = tensor._values
-        carried = carried_tensor(tensor)
-        stored = carried.stored if carried is not None else None
-        # Values that have only been read are the same.
-        is_stored = stored is not None and values is stored.loaded
-        return (tensor, tensor.name, id(stored) if is_stored else id(values))
-    shape = tensor.shape
-    return (tensor, tensor.name, tensor.dtype, None if shape is None else list(shape))
+def _as_stored(tensor: gs.Constant, values: Any) -> Any:
+    """What holds a constant's values; values that have only been read are the same."""
+    carried = carried_tensor(tensor)
+    stored = carried.stored if carried is not None else None
+    return stored if stored is not None and values is stored.loaded else values
 
 
 def _default_bytes(tensor: gs.Tensor) -> int | None:
@@ -141,16 +201,37 @@ def _default_bytes(tensor: gs.Tensor) -> int | None:
     return None if carried is None or carried.default is None else int(carried.default.nbytes)
 
 
-def _attribute(value: Any) -> Any:
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if kind is list:
-        return list(map(_attribute, value)) if value and type(value[0]) not in _PLAIN else list(value)
+class _Identity:
+    """An object that is equal to itself only; it is kept alive."""
+
+    def __init__(self, one: Any) -> None:
+        self._one = one
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other._one is self._one
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _shown(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes with lists as they stand, and everything that is no plain value by what it is."""
+    return {name: value if type(value) in _PLAIN else _shown_value(value) for name, value in attributes.items()}
+
+
+def _shown_value(value: Any) -> Any:
+    if type(value) is list:
+        return [one if type(one) in _PLAIN else _shown_value(one) for one in value]
     if isinstance(value, gs.Constant):
-        return id(value._values)
+        return _Identity(value._values)
     if isinstance(value, (numpy.ndarray, gs.Graph)):
-        return id(value)
+        return _Identity(value)
     if isinstance(value, gs.Node.AttributeRef):
-        return value.name
-    return repr(value)
+        return ("reference", value.name)
+    return ("text", repr(value))
+
+
+def _is_plain(shown: Mapping[str, Any]) -> bool:
+    return all(
+        type(value) in _PLAIN or (type(value) is list and _PLAIN.issuperset(map(type, value)))
+        for value in shown.values()
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from converter.model_file import ModelFileError
 from converter.normalize import passes as own_passes
+from converter.normalize.graph_facts import Standing
 from converter.normalize.model_state import ModelState
 from converter.normalize.picture import Picture
 from converter.normalize.rewriting import Context, Pass
@@ -49,34 +50,46 @@ class Pipeline:
         self.accounts = [Account(one.name, one.ulps) for one in passes]
         self.rounds = 0
         self._is_tidy = False
+        self._quiet: dict[int, Standing] = {}
+        """What stood, by pass, when it last found nothing to do."""
         self.has_settled = not passes
 
     def run(self) -> None:
         """Run the passes. Raises PassFailed."""
+        facts = self._state.facts
         now = self._picture()
-        operators = now.operators
         while not self.has_settled and self.rounds < MOST_ROUNDS:
             self.rounds += 1
             self.has_settled = True
-            self._state.facts.forget()
-            for one, account in zip(self._passes, self.accounts, strict=True):
-                if self._is_tidy and one.operators and one.operators.isdisjoint(operators):
+            facts.renew()
+            for index, (one, account) in enumerate(zip(self._passes, self.accounts, strict=True)):
+                if self._is_tidy and self._has_nothing_to_do(index, now):
                     continue
                 before = now
                 now = self._apply(one, before)
                 changes = now.changes_since(before) if now is not before else 0
                 account.runs += 1
-                if changes:
-                    operators = now.operators
-                    if now.interface != before.interface:
-                        raise PassFailed(f"pass {one.name}: it changes the inputs or the outputs of the model")
-                    self.has_settled = False
-                    account.changes += changes
-                    account.nodes += now.node_count - before.node_count
-                    account.bytes += now.bytes - before.bytes
-                    self.changed_by.append(one.name)
-                    if len(self.changed_by) == self._most_changes:
-                        return
+                if not changes:
+                    self._quiet[index] = facts.standing
+                    continue
+                if now.interface != before.interface:
+                    raise PassFailed(f"pass {one.name}: it changes the inputs or the outputs of the model")
+                if not now.differs_in_names_only(before):
+                    facts.graph_has_changed()
+                self.has_settled = False
+                account.changes += changes
+                account.nodes += now.node_count - before.node_count
+                account.bytes += now.bytes - before.bytes
+                self.changed_by.append(one.name)
+                if len(self.changed_by) == self._most_changes:
+                    return
+
+    def _has_nothing_to_do(self, index: int, now: Picture) -> bool:
+        """Whether a pass would certainly leave the model as it is: it is not run then."""
+        one = self._passes[index]
+        if one.operators and one.operators.isdisjoint(now.operators):
+            return True
+        return _is_own(one) and self._quiet.get(index) == self._state.facts.standing
 
     def _apply(self, one: Pass, before: Picture) -> Picture:
         """The model after a pass; the very picture of before where the pass found nothing to do."""
@@ -87,7 +100,7 @@ class Pipeline:
                 return before
             self._state.tidy()
             self._is_tidy = True
-            if not one.rewrite.__module__.startswith(_OWN_PASSES):
+            if not _is_own(one):
                 self._state.facts.distrust()
         except ModelFileError:
             raise
@@ -100,3 +113,8 @@ class Pipeline:
 
     def _picture(self) -> Picture:
         return Picture(self._state.places(), self._state.graph.functions)
+
+
+def _is_own(one: Pass) -> bool:
+    """Whether a pass keeps to what `rewriting` says of them: a tensor stands for one value, names mean nothing."""
+    return one.rewrite.__module__.startswith(_OWN_PASSES)

@@ -7,8 +7,9 @@ may be. These do not.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import chain
 
 import onnx_graphsurgeon as gs
 
@@ -25,11 +26,33 @@ def sweep(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
 
     Inputs stay. So do nodes that never had an output: what they are for cannot be told. `pinned` names are in use.
     """
+    _sweep(graph, pinned, _reads_in(graph))
+
+
+def sweep_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
+    """`sweep`, and put the nodes into an order in which each comes after what it reads, and otherwise as they were.
+
+    Raises CyclicGraph where there is none.
+    """
+    reads = _reads_in(graph)
+    _sweep(graph, pinned, reads)
+    _sort(graph, reads)
+
+
+Reads = Mapping[int, Sequence[gs.Tensor]]
+"""What each node reads, by the node's identity."""
+
+
+def _reads_in(graph: gs.Graph) -> Reads:
+    return {id(node): read_by(node) for node in graph.nodes}
+
+
+def _sweep(graph: gs.Graph, pinned: Collection[str], reads: Reads) -> None:
     carried = carried_graph(graph)
-    if carried is not None:
+    if carried is not None and carried.annotations:
         own = {id(tensor) for tensor in tensors_in(graph)}
         carried.annotations = [one for one in carried.annotations if id(one.tensor) in own]
-    live = _live(graph, pinned)
+    live = _live(graph, pinned, reads)
     if len(live) < len(graph.nodes):
         for node in graph.nodes:
             if id(node) not in live:
@@ -37,15 +60,17 @@ def sweep(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
         graph.nodes = [node for node in graph.nodes if id(node) in live]
     if carried is None:
         return
-    used = {id(tensor) for node in graph.nodes for tensor in read_by(node)} | set(map(id, graph.outputs))
+    used = set(map(id, chain(graph.outputs, chain.from_iterable(reads[id(node)] for node in graph.nodes))))
     used.update(id(tensor) for one in carried.annotations for tensor in one.parameters.values())
     used.update(map(id, graph.inputs))
     carried.initializers = [one for one in carried.initializers if id(one) in used or one.name in pinned]
-    known = {id(tensor) for tensor in tensors_in(graph)}
+    if not carried.value_info:
+        return
+    known = set(map(id, tensors_in(graph)))
     carried.value_info = [(tensor, info) for tensor, info in carried.value_info if id(tensor) in known]
 
 
-def _live(graph: gs.Graph, pinned: Collection[str]) -> set[int]:
+def _live(graph: gs.Graph, pinned: Collection[str], reads: Reads) -> set[int]:
     producers: dict[int, gs.Node] = {}
     wanted: list[gs.Tensor] = list(graph.outputs)
     live: set[int] = set()
@@ -57,7 +82,7 @@ def _live(graph: gs.Graph, pinned: Collection[str]) -> set[int]:
                     wanted.append(tensor)
         if not node.outputs and _never_had_outputs(node):
             live.add(id(node))
-            wanted.extend(read_by(node))
+            wanted.extend(reads[id(node)])
     carried = carried_graph(graph)
     for annotation in carried.annotations if carried is not None else ():
         wanted.extend(annotation.parameters.values())
@@ -65,7 +90,7 @@ def _live(graph: gs.Graph, pinned: Collection[str]) -> set[int]:
         found = producers.get(id(wanted.pop()))
         if found is not None and id(found) not in live:
             live.add(id(found))
-            wanted.extend(read_by(found))
+            wanted.extend(reads[id(found)])
     return live
 
 
@@ -97,24 +122,22 @@ def relink(graph: gs.Graph) -> None:
     """Make each tensor's lists of nodes what the nodes say: in their order, without those that are gone."""
     nodes = list(nodes_in(graph))
     carried = carried_graph(graph)
-    lists = [*graph.inputs, *graph.outputs, *(carried.initializers if carried is not None else ())]
-    for tensor in (*lists, *(tensor for node in nodes for tensor in (*node.inputs, *node.outputs))):
+    linked = chain.from_iterable(tensors for node in nodes for tensors in (node.inputs, node.outputs))
+    listed = chain(graph.inputs, graph.outputs, carried.initializers if carried is not None else ())
+    for tensor in {id(tensor): tensor for tensor in chain(linked, listed)}.values():
         list.clear(tensor.outputs)
         list.clear(tensor.inputs)
+    append = list.append
     for node in nodes:
         for tensor in node.inputs:
-            list.append(tensor.outputs, node)
+            append(tensor.outputs, node)
         for tensor in node.outputs:
-            list.append(tensor.inputs, node)
+            append(tensor.inputs, node)
 
 
-def sort(graph: gs.Graph) -> None:
-    """Put the nodes into an order in which each comes after what it reads, and otherwise as they were.
-
-    Raises CyclicGraph where there is none.
-    """
+def _sort(graph: gs.Graph, reads: Reads) -> None:
     position = {id(tensor): index for index, node in enumerate(graph.nodes) for tensor in node.outputs if tensor.name}
-    needs = [_needs(node, position) for node in graph.nodes]
+    needs = [{position[one] for one in map(id, reads[id(node)]) if one in position} for node in graph.nodes]
     if all(max(needed, default=-1) < index for index, needed in enumerate(needs)):
         return
     readers: dict[int, list[int]] = {}
@@ -135,7 +158,3 @@ def sort(graph: gs.Graph) -> None:
         stuck = next(node for index, node in enumerate(graph.nodes) if waiting[index])
         raise CyclicGraph(f"{stuck.op} {stuck.name!r} reads what is computed from its own output")
     graph.nodes = [graph.nodes[index] for index in order]
-
-
-def _needs(node: gs.Node, position: dict[int, int]) -> set[int]:
-    return {position[id(tensor)] for tensor in read_by(node) if id(tensor) in position}

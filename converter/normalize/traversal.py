@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import onnx_graphsurgeon as gs
 
@@ -11,23 +12,19 @@ def subgraphs_of(node: gs.Node) -> list[tuple[str, gs.Graph]]:
     """The subgraphs of a node by attribute name; those of a list are numbered ("name[0]")."""
     found: list[tuple[str, gs.Graph]] = []
     for name, value in node.attrs.items():
-        if isinstance(value, gs.Graph):
+        if type(value) is list:
+            if value and isinstance(value[0], gs.Graph):
+                found += ((f"{name}[{number}]", graph) for number, graph in enumerate(value))
+        elif isinstance(value, gs.Graph):
             found.append((name, value))
-        elif isinstance(value, list) and value and isinstance(value[0], gs.Graph):
-            found += ((f"{name}[{number}]", graph) for number, graph in enumerate(value))
     return found
 
 
 def tensors_in(graph: gs.Graph) -> list[gs.Tensor]:
     """Every tensor that a graph itself names, each once, in the order of the graph; not those of its subgraphs."""
-    found = {id(tensor): tensor for tensor in graph.inputs}
-    for node in graph.nodes:
-        for tensor in node.inputs:
-            found[id(tensor)] = tensor
-        for tensor in node.outputs:
-            found[id(tensor)] = tensor
-    found.update((id(tensor), tensor) for tensor in graph.outputs)
-    return [tensor for tensor in found.values() if tensor.name]
+    links = (tensors for node in graph.nodes for tensors in (node.inputs, node.outputs))
+    named = list(chain(graph.inputs, chain.from_iterable(links), graph.outputs))
+    return [tensor for tensor in dict(zip(map(id, named), named, strict=True)).values() if tensor.name]
 
 
 def constants_in(graph: gs.Graph) -> list[gs.Constant]:
@@ -39,15 +36,17 @@ def nodes_in(graph: gs.Graph) -> Iterator[gs.Node]:
     """The nodes of a graph and of its subgraphs."""
     for node in graph.nodes:
         yield node
-        for _, subgraph in subgraphs_of(node):
-            yield from nodes_in(subgraph)
+        if node.attrs:
+            for _, subgraph in subgraphs_of(node):
+                yield from nodes_in(subgraph)
 
 
 def read_by(node: gs.Node) -> list[gs.Tensor]:
     """What a node reads, its subgraphs included (which also name tensors of their own)."""
     read = [tensor for tensor in node.inputs if tensor.name]
-    for _, subgraph in subgraphs_of(node):
-        for inner in subgraph.nodes:
-            read += read_by(inner)
-        read += subgraph.outputs
+    if node.attrs:
+        for _, subgraph in subgraphs_of(node):
+            for inner in subgraph.nodes:
+                read += read_by(inner)
+            read += subgraph.outputs
     return read
