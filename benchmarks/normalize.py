@@ -7,7 +7,8 @@ said) get the same models: the node tests of the installed onnx as they are, and
 by default; folders with model.onnx and inputs.npz), their input shapes fixed to those of the inputs. Each runs in a
 process of its own, which is started anew where it crashes or takes more than a minute, with the options that it has by
 itself. "ours, everything" also runs the passes that are not run unless they are asked for: those that round, and the
-one that takes defaults of inputs for constants.
+one that takes defaults of inputs for constants. For the models in FOLDER the commands that users type are timed, too,
+from the start of the process to the written file.
 
 A result is *invalid* where onnx.checker takes the original and not the result, *changed* where its outputs are not
 those of the original: within the test's tolerance, as several normalisers fuse what rounds. Both are executed by
@@ -34,6 +35,7 @@ from typing import Any
 import numpy
 import onnx
 
+from benchmarks.normalize_commands import command_table
 from converter.evaluator import Evaluator
 from converter.normalize.fixed_shapes import with_fixed_shapes
 from converter.normalize.report import node_count
@@ -339,8 +341,11 @@ def main() -> None:
     networks = [job for job in model_jobs(arguments.models) if arguments.only in job.name]
     found["models with fixed input shapes"] = scores = scores_of(networks, names)
     print(
-        "\n".join([*network_table(networks, scores), "", *summary("Models with fixed input shapes", networks, scores)])
+        "\n".join([*network_table(networks, scores), "", *summary("Models with fixed input shapes", networks, scores)]),
+        end="\n\n",
     )
+    for line in command_table({job.name: job.model for job in networks}, names):
+        print(line, flush=True)
     if not arguments.without_node_tests:
         jobs = [job for job in node_jobs() if arguments.only in job.name]
         found["node tests"] = scores = scores_of(jobs, names)
