@@ -52,7 +52,7 @@ class Evaluator:
         Raises InputRejected for inputs that the model does not declare so, other EvaluationErrors for the rest.
         """
         environment = self._checked(inputs)
-        unknown = set(outputs or ()).difference(self._body.value_names)
+        unknown = set(outputs).difference(self._body.value_names) if outputs else None
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
         with numpy.errstate(all="ignore"):
@@ -131,4 +131,4 @@ def run_node(
         for value in inputs
     ]
     with numpy.errstate(all="ignore"):
-        return step.compute(arrays, {})
+        return list(step.compute(arrays, {}))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NoReturn
 
+import numpy
 from onnx import NodeProto
 
 from converter.evaluator import values
@@ -31,11 +33,11 @@ class Step(ABC):
         self.uses = tuple({*filter(None, self.inputs), *captured})
         self.foldable: bool = foldable and all(body.foldable for body in bodies.values())
 
-    def execute(self, environment: Environment) -> list[Value]:
+    def execute(self, environment: Environment) -> Sequence[Value]:
         """The values of the outputs, one per name; EvaluationError where the node cannot be computed."""
         return self.compute([environment[name] if name else None for name in self.inputs], environment)
 
-    def compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
+    def compute(self, inputs: list[Value], environment: Environment) -> Sequence[Value]:
         """`execute` on given inputs; `environment` is what subgraphs see."""
         try:
             return self._compute(inputs, environment)
@@ -51,7 +53,7 @@ class Step(ABC):
             raise ComputationFailed(f"{type(error).__name__}: {error}", self.place) from error
 
     @abstractmethod
-    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]: ...
+    def _compute(self, inputs: list[Value], environment: Environment) -> Sequence[Value]: ...
 
 
 class NodeCall:
@@ -119,13 +121,40 @@ class KernelStep(Step):
         self.strict = strict
         self.iteration_limit = iteration_limit
         self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
+        self._call = NodeCall(self, {})
+        """Every execution's, where no subgraph looks at the environment."""
+        self._has_all_outputs = all(self.outputs)
+        self._taken: Signature | None = None
+        self._given: Signature | None = None
+        """The dtypes of inputs that the gate has let pass, and of the outputs that it let pass for them."""
 
-    def _compute(self, inputs: list[Value], environment: Environment) -> list[Value]:
-        bindings = self.gate.check_inputs(inputs)
-        results = self.kernel(NodeCall(self, environment), *inputs)
-        if type(results) is not tuple:
-            results = (results,)
-        return self.gate.check_outputs(results, bindings, self.outputs, strict=self.strict)
+    def _compute(self, inputs: list[Value], environment: Environment) -> Sequence[Value]:
+        bindings = None
+        taken = _signature(inputs)
+        if taken is None or taken != self._taken:
+            bindings = self.gate.check_inputs(inputs)
+            self._taken, self._given = taken, None
+        result = self.kernel(NodeCall(self, environment) if self.bodies else self._call, *inputs)
+        results: tuple[Value, ...] = result if type(result) is tuple else (result,)
+        given = _signature(results)
+        if given is not None and given == self._given:
+            return results
+        if bindings is None:
+            bindings = self.gate.check_inputs(inputs)
+        checked = self.gate.check_outputs(results, bindings, self.outputs, strict=self.strict)
+        if self._has_all_outputs and len(results) == len(self.outputs):
+            self._given = given
+        return checked
+
+
+Signature = tuple[numpy.dtype[Any], ...]
+_ARRAYS = frozenset((numpy.ndarray,))
+_dtype_of = attrgetter("dtype")
+
+
+def _signature(some: Sequence[Value]) -> Signature | None:
+    """All that the gate looks at, of values that are all arrays."""
+    return tuple(map(_dtype_of, some)) if _ARRAYS.issuperset(map(type, some)) else None
 
 
 Description = tuple[str | None, tuple[int, ...] | None]
@@ -303,7 +332,8 @@ class Body:
         """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
         environment.update(plan.constants)
         for step, releases in zip(plan.steps, plan.releases, strict=True):
-            environment.update(zip(step.outputs, step.execute(environment), strict=False))
+            for name, value in zip(step.outputs, step.execute(environment), strict=False):
+                environment[name] = value
             for name in releases:
                 environment.pop(name, None)
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]

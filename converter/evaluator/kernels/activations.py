@@ -111,7 +111,12 @@ def hard_swish(call: Call, x: Array) -> Array:
 
 
 def _hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
-    return _without_negative_zero(numpy.maximum(numpy.minimum(alpha * x + beta, 1), 0))
+    y = numpy.asarray(alpha * x)
+    y += y.dtype.type(beta)
+    numpy.minimum(y, 1, out=y)
+    numpy.maximum(y, 0, out=y)
+    y += y.dtype.type(0)  # +0 for -0, as in `_without_negative_zero`
+    return y
 
 
 def _without_negative_zero(x: Array) -> Array:

@@ -26,7 +26,10 @@ def apply(function: Function, x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    return numpy.asarray(1 / (1 + numpy.exp(-x)))
+    y = numpy.asarray(numpy.negative(x))
+    numpy.exp(y, out=y)
+    y += 1
+    return numpy.divide(1, y, out=y)
 
 
 def softplus(x: Array) -> Array:

@@ -30,7 +30,9 @@ def instance_normalization(call: Call, x: Array, scale: Array, b: Array) -> Arra
         call.fail(f"input {list(x.shape)} must be (N x C x D1 ... x Dn), scale and B must be of size C")
     shape = (-1, *(1,) * (x.ndim - 2))
     normalized = _standardized(widened(x), tuple(range(2, x.ndim)), call.attributes["epsilon"])[0]
-    return as_dtype(normalized * widened(scale).reshape(shape) + widened(b).reshape(shape), x.dtype)
+    normalized *= widened(scale).reshape(shape)
+    normalized += widened(b).reshape(shape)
+    return as_dtype(normalized, x.dtype)
 
 
 @kernel("GroupNormalization", since=(18, 21))
@@ -142,6 +144,7 @@ def _mean(x: Array, axes: tuple[int, ...]) -> Array:
 def _standardized(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
     """Zero mean and unit variance along `axes`; also the mean and the standard deviation, all in x's dtype."""
     average = _mean(x, axes)
-    centred = x - average
+    centred = numpy.asarray(x - average)
     deviation = numpy.asarray(numpy.sqrt(_mean(numpy.square(centred), axes) + x.dtype.type(epsilon)))
-    return centred / deviation, average, deviation
+    centred /= deviation
+    return centred, average, deviation
