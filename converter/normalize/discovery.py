@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
@@ -69,7 +69,7 @@ class UnknownPass(ValueError):
 
 
 class PassConflict(ValueError):
-    """Two passes have the same name, or something is registered as a pass that is none."""
+    """Two passes have the same name, or something is registered as a pass that is none, or does not load."""
 
 
 @cache
@@ -80,9 +80,20 @@ def known_passes() -> Mapping[str, Pass]:
         module = importlib.import_module(f"{own_passes.__name__}.{info.name}")
         _register(found, module, module.__name__)
     for entry in entry_points(group=ENTRY_POINTS):
-        _register(found, entry.load(), entry.value)
+        _register(found, _loaded(entry), entry.value)
     places = {name: place for place, name in enumerate(ORDER)}
     return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(places)), item[0])))
+
+
+def _loaded(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Exception as error:
+        source = f" of {entry.dist.name}" if entry.dist is not None else ""
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise PassConflict(
+            f"the entry point {entry.name!r}{source} in {ENTRY_POINTS} does not load: {reason}"
+        ) from error
 
 
 def _register(found: dict[str, Pass], registered: object, source: str) -> None:
@@ -102,10 +113,14 @@ def _register(found: dict[str, Pass], registered: object, source: str) -> None:
 def chosen_passes(wanted: Sequence[PassLike] | None = None) -> tuple[Pass, ...]:
     """The passes to run, in order: those that are named; by default all that run without being asked for.
 
-    "default" and "all" stand for several, "-name" leaves one out of those before it. Raises UnknownPass, PassConflict.
+    "default" and "all" stand for several, "-name" leaves one out of those before it, or of the default ones where none
+    is. Raises UnknownPass, PassConflict.
     """
     chosen: dict[str, Pass] = {}
-    for one in [DEFAULT] if wanted is None else wanted:
+    listed: list[PassLike] = [wanted] if isinstance(wanted, str) else list(wanted) if wanted is not None else [DEFAULT]
+    if listed and isinstance(listed[0], str) and listed[0].startswith("-"):
+        listed.insert(0, DEFAULT)
+    for one in listed:
         if isinstance(one, str) and one in (DEFAULT, ALL):
             chosen.update({name: found for name, found in known_passes().items() if one == ALL or found.is_default})
         elif isinstance(one, str) and one.startswith("-"):

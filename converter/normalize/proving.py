@@ -17,7 +17,7 @@ from onnx import ModelProto
 from converter.model_file.tensors import all_tensors
 from converter.normalize.cutting import Cut, cut_out
 from converter.prove import Outcome
-from converter.prove.battery import Attempt, Battery, Case, Enough
+from converter.prove.battery import Attempt, Battery, Case, Enough, Input
 from converter.prove.trial import Sides, Trial, try_sides
 from converter.prove.whole_model import interface_differences, model_inputs
 
@@ -25,6 +25,9 @@ _RUNS_OF_THE_FIRST_SHAPES = 8
 _RUNS_OF_OTHER_SHAPES = 2
 _MOST_SHAPES = 6
 """How many shapes of the inputs are tried, and how often each."""
+
+_RUNS_OF_OTHER_NUMBERS = 12
+"""How many more values of what may steer (how often a loop runs, which axis is taken) are tried on the first shapes."""
 
 _HEAVY = 1 << 28
 """Elements of weights above which a model is too large to be executed here, side by side with another."""
@@ -139,18 +142,20 @@ class _Comparison:
 class _FewOfEachShape(Battery):
     """A battery for whole models: some inputs of the first shapes that the model takes, then a few of others."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, inputs: Sequence[Input], *arguments: Any, **options: Any) -> None:
+        super().__init__(inputs, *arguments, **options)
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
+        self._numbers = [one.name for one in inputs if one.directs and one.type.HasField("tensor_type")]
+        self._steered: set[tuple[bytes, ...]] = set()
 
     def run(self, attempt: Attempt) -> None:
         """Try the cases one by one."""
 
         def sparingly(case: Case) -> Sequence[Any] | None:
             shapes = case.label.split(":")[0]
-            most = _RUNS_OF_OTHER_SHAPES if self.runs and shapes != next(iter(self.runs)) else _RUNS_OF_THE_FIRST_SHAPES
-            if self.runs[shapes] >= most:
+            steering = tuple(case.values[name].tobytes() for name in self._numbers)
+            if self.runs[shapes] >= self._most(shapes, steering):
                 return self._results[shapes]
             if shapes not in self._results and len(self._results) >= _MOST_SHAPES:
                 raise Enough
@@ -161,6 +166,14 @@ class _FewOfEachShape(Battery):
                 return None
             self.runs[shapes] += 1
             self._results[shapes] = found
+            self._steered.add(steering)
             return found
 
         super().run(sparingly)
+
+    def _most(self, shapes: str, steering: tuple[bytes, ...]) -> int:
+        """How many runs inputs of these shapes may have had for one more with these numbers."""
+        if self.runs and shapes != next(iter(self.runs)):
+            return _RUNS_OF_OTHER_SHAPES
+        is_new = bool(steering) and steering not in self._steered
+        return _RUNS_OF_THE_FIRST_SHAPES + (_RUNS_OF_OTHER_NUMBERS if is_new else 0)

@@ -2,6 +2,7 @@
 
 import numpy
 import onnx
+import pytest
 from onnx import numpy_helper
 
 from converter.normalize import normalize
@@ -131,6 +132,47 @@ def test_quantized_weights_stay_quantized() -> None:
             d = DequantizeLinear(w, s) y = Mul(x, d)
         }""",
     )
+
+
+@pytest.mark.parametrize(
+    ("constants", "node"),
+    [
+        ("int64 a = {5}, int64 b = {0}", "c = Div(a, b)"),
+        ("int64 a = {-9223372036854775808}, int64 b = {-1}", "c = Div(a, b)"),
+        ("int64 a = {5}, int64 b = {0}", "c = Mod(a, b)"),
+        ("int64 a = {2}, int64 b = {-1}", "c = Pow(a, b)"),
+        ("int64 a = {3}, int64 b = {60}", "c = Pow(a, b)"),
+        ("float a = {1e30}", "c = Cast<to = 7>(a)"),
+        ("float a = {nan}", "c = Cast<to = 7>(a)"),
+        ("float a = {9.223372e18}", "c = Cast<to = 6>(a)"),
+    ],
+)
+def test_what_the_specification_leaves_open_is_left_to_the_run(constants: str, node: str) -> None:
+    dtype = "int32" if "to = 6" in node else "int64"
+    model = text_model(f"g ({dtype}[2] x) => ({dtype}[2] y) <{constants}> {{ {node} y = Add(x, c) }}")
+    assert len(normalize(model, passes=["fold-constants"], prove=False).model.graph.node) == 2
+
+
+@pytest.mark.parametrize(
+    ("constants", "node"),
+    [
+        ("int64 a = {-9223372036854775808}, int64 b = {1}", "c = Div(a, b)"),
+        ("int64 a = {3}, int64 b = {20}", "c = Pow(a, b)"),
+        ("float a = {-2147483648.0}", "c = Cast<to = 7>(a)"),
+        ("float a = {-0.5}", "c = Cast<to = 7>(a)"),
+        ("bool a = {1}", "c = Cast<to = 7>(a)"),
+    ],
+)
+def test_what_it_defines_is_folded(constants: str, node: str) -> None:
+    model = text_model(f"g (int64[2] x) => (int64[2] y) <{constants}> {{ {node} y = Add(x, c) }}")
+    assert len(rewritten("fold-constants", model).model.graph.node) == 1
+
+
+def test_what_is_far_too_large_is_not_even_computed() -> None:
+    model = text_model(
+        "g (float[1] x) => (float[n] y) <int64[1] n = {100000000000}, float[1] k = {1}> { t = Tile(k, n) y = Neg(t) }"
+    )
+    assert len(normalize(model, passes=["fold-constants"], prove=False).model.graph.node) == 2
 
 
 def test_function_bodies_are_folded_into_constant_nodes() -> None:

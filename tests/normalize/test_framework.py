@@ -66,6 +66,13 @@ class TestChoice:
         assert "name-nodes" not in names
         assert names[-1] == "fix-defaults"
 
+    def test_a_minus_in_front_is_of_the_default_passes(self) -> None:
+        names = [one.name for one in chosen_passes(["-name-nodes"])]
+        assert names == [one.name for one in chosen_passes() if one.name != "name-nodes"]
+
+    def test_one_name_need_not_be_in_a_list(self) -> None:
+        assert [one.name for one in chosen_passes("merge-casts")] == ["merge-casts"]
+
     def test_an_unknown_name_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(UnknownPass, match="did you mean 'fold-constants'"):
             chosen_passes(["fold-constant"])
@@ -80,11 +87,16 @@ class TestChoice:
 
 
 class EntryPoint:
+    name = "theirs"
+    dist = None
+
     def __init__(self, value: str, loaded: object) -> None:
         self.value = value
         self._loaded = loaded
 
     def load(self) -> object:
+        if isinstance(self._loaded, Exception):
+            raise self._loaded
         return self._loaded
 
 
@@ -114,6 +126,13 @@ class TestEntryPoints:
     def test_what_is_no_pass_is_refused(self, entry_points: list[EntryPoint]) -> None:
         entry_points.append(EntryPoint("theirs:thing", 3))
         with pytest.raises(PassConflict, match="theirs:thing"):
+            known_passes()
+
+    def test_what_does_not_load_is_named(self, entry_points: list[EntryPoint]) -> None:
+        entry_points.append(EntryPoint("theirs", ModuleNotFoundError("No module named 'theirs'")))
+        with pytest.raises(
+            PassConflict, match="entry point 'theirs' in opsetlift.passes does not load: ModuleNotFound"
+        ):
             known_passes()
 
 

@@ -113,6 +113,13 @@ def test_squeezes_become_one() -> None:
     check_rewrite("merge-reshapes", before, after, opset=11)
 
 
+def test_an_empty_list_of_axes_means_none_or_all_and_so_stays() -> None:
+    graph = """g (float[1,2,1] x) => (float[a,b] y) <int64[1] first = {0}, int64[0] none = {}> {
+        a = Squeeze(x, first) y = Squeeze(a, none)
+    }"""
+    check_unchanged("merge-reshapes", graph)
+
+
 def test_size_zero_is_no_target() -> None:
     check_unchanged(
         "merge-reshapes", "g (float[0,3] x) => (float[] y) { a = Flatten<axis = 0>(x) y = Flatten<axis = 0>(a) }"

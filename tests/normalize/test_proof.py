@@ -70,6 +70,25 @@ def test_open_dimensions_are_tried_at_several_sizes_none_among_them() -> None:
     assert "inputs of" in proof.summary()
 
 
+def test_loops_are_run_a_different_number_of_times() -> None:
+    def only_the_first_two(graph: gs.Graph) -> None:
+        for node in graph.nodes:
+            if node.op == "Loop":
+                limit = gs.Variable("limit", numpy.int64, [])
+                graph.nodes.append(
+                    gs.Node("Min", inputs=[node.inputs[0], gs.Constant("two", numpy.array(2))], outputs=[limit])
+                )
+                node.inputs[0] = limit
+
+    loop = """g (int64 n, float[2] x) => (float[2] y) {
+        y = Loop(n, , x) <body = b (int64 i, bool c, float[2] before) => (bool same, float[2] after) {
+            same = Identity(c) after = Add(before, before)
+        }>
+    }"""
+    with pytest.raises(PassNotEquivalent, match="only-the-first-two"):
+        normalize(text_model(loop), [only_the_first_two])
+
+
 def test_a_rounding_pass_is_held_to_its_bound() -> None:
     source = text_model("g (float[N] x) => (float[N] y) <float three = {3}> { y = Div(x, three) }")
 

@@ -13,6 +13,16 @@ def test_chains_that_compute_the_same_collapse() -> None:
     check_rewrite(NODES, before, "g (float[2] x) => (float[2] y) { a = Neg(x) c = Exp(a) y = Add(c, c) }")
 
 
+def test_one_node_for_several_says_what_all_of_them_said() -> None:
+    source = text_model("g (float[2] x) => (float[2] y) { a = Neg(x) b = Neg(x) y = Add(a, b) }")
+    for node, text in zip(source.graph.node, ("first", "second"), strict=False):
+        node.doc_string = text
+        node.metadata_props.add(key=text, value="here")
+    node = rewritten(NODES, source).model.graph.node[0]
+    assert node.doc_string == "first\nsecond"
+    assert [entry.key for entry in node.metadata_props] == ["first", "second"]
+
+
 def test_other_attributes_compute_something_else() -> None:
     graph = "g (float[2] x) => (float[2] y) { a = Elu<alpha = 1.0>(x) b = Elu<alpha = 2.0>(x) y = Add(a, b) }"
     check_unchanged(NODES, graph)

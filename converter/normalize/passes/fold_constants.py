@@ -3,21 +3,29 @@
 That is what deterministic nodes compute from constants, and what Shape and Size read off static shapes. A result is
 written down where it takes no more room than the constants that it is computed from, or less than the limit on sizes,
 so files do not grow by zeros and tiles. Weights that are stored quantized stay so: DequantizeLinear is what tells a
-runtime that it may compute in integers. Inputs with a default value are no constants: callers may give another.
+runtime that it may compute in integers. Inputs with a default value are no constants: callers may give another. What
+the specification leaves open (a division of integers by zero, a float that no integer is) is left to the runtime. The
+last bit of a sum or of a transcendental function is the evaluator's, as it would be of any other that computes ahead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from math import prod
 
 import onnx_graphsurgeon as gs
 
+from converter import dtypes
 from converter.arrays import Array
-from converter.normalize.editing import can_write_down, is_held, is_operator, write_down
+from converter.normalize.editing import can_write_down, is_held, is_operator, static_shape, write_down
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.undefined_results import is_undefined
 
 _LEFT_ALONE = frozenset(("Constant", "DequantizeLinear"))
 _SHAPE_READERS = frozenset(("Shape", "Size"))
+
+_LARGEST_COMPUTED = 1 << 28
+"""Bytes. What is larger is not even computed, and so is nothing that follows from it."""
 
 
 def fold_constants(graph: gs.Graph, context: Context) -> None:
@@ -26,8 +34,14 @@ def fold_constants(graph: gs.Graph, context: Context) -> None:
     for node in list(graph.nodes):
         if not is_operator(node, node.op) or not node.outputs or not _may_be_constant(node, unwritten):
             continue
-        values = None if node.op in _LEFT_ALONE else _values(node, context)
-        if values is not None and _is_worth_it(node, values, context):
+        size = _bytes_of_outputs(node, context)
+        if size > _LARGEST_COMPUTED:
+            continue
+        most = max(context.size_limit, _freed(node, context))
+        values = _values(node, context) if size <= most and node.op not in _LEFT_ALONE else None
+        if values is not None and _is_left_open(node, values, context):
+            continue
+        if values is not None and _is_worth_it(node, values, most, context):
             write_down(graph, node, values, context)
         else:
             unwritten.update(map(id, node.outputs))
@@ -38,6 +52,22 @@ def _may_be_constant(node: gs.Node, unwritten: Collection[int]) -> bool:
     return node.op in _SHAPE_READERS or all(
         isinstance(tensor, gs.Constant) or id(tensor) in unwritten or tensor.is_empty() for tensor in node.inputs
     )
+
+
+def _bytes_of_outputs(node: gs.Node, context: Context) -> int:
+    """The size of the largest output, as far as shapes tell before anything is computed."""
+    largest = 0
+    for output in node.outputs:
+        shape, dtype = static_shape(output, context), context.dtype_of(output)
+        if shape is not None and dtype is not None:
+            largest = max(largest, prod(shape) * dtypes.numpy_dtype(dtype).itemsize)
+    return largest
+
+
+def _freed(node: gs.Node, context: Context) -> int:
+    """The bytes of constants that nothing but the node reads."""
+    constants = {id(tensor): tensor for tensor in node.inputs if isinstance(tensor, gs.Constant)}
+    return sum(tensor._values.nbytes for tensor in constants.values() if context.uses(tensor) == 1)
 
 
 def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
@@ -51,16 +81,17 @@ def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
     return values
 
 
-def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) -> bool:
+def _is_left_open(node: gs.Node, values: Sequence[Array | None], context: Context) -> bool:
+    inputs = [context.constant(tensor) for tensor in node.inputs if not tensor.is_empty()]
+    return is_undefined(node.op, inputs, values)
+
+
+def _is_worth_it(node: gs.Node, values: list[Array | None], most: int, context: Context) -> bool:
     """Whether the model does not grow: neither by nodes, where there would be several Constants, nor by bytes."""
     nodes = sum(
         value is not None and not is_held(output, context) for output, value in zip(node.outputs, values, strict=True)
     )
-    if nodes > 1:
-        return False
-    constants = {id(tensor): tensor for tensor in node.inputs if isinstance(tensor, gs.Constant)}
-    freed = sum(tensor._values.nbytes for tensor in constants.values() if context.uses(tensor) == 1)
-    return all(value is None or value.nbytes <= max(context.size_limit, freed) for value in values)
+    return nodes <= 1 and all(value is None or value.nbytes <= most for value in values)
 
 
 PASS = Pass(

@@ -32,10 +32,13 @@ def merge_common_subexpressions(graph: gs.Graph, context: Context) -> None:
 
 
 def _replace(node: gs.Node, first: gs.Node, context: Context) -> bool:
-    pairs = list(zip(node.outputs, first.outputs, strict=True))
+    pairs = [(output, other) for output, other in zip(node.outputs, first.outputs, strict=True) if output.name]
     if any(context.is_output(output) for output, _ in pairs):
         return False
-    return all(context.replace_uses(output, other) for output, other in pairs if not output.is_empty())
+    if not all(context.replace_uses(output, other) for output, other in pairs):
+        return False
+    context.inherit(first, node)
+    return True
 
 
 def _key(node: gs.Node, context: Context) -> Hashable:

@@ -42,6 +42,8 @@ def merge_reshapes(graph: gs.Graph, context: Context) -> None:
 
 
 def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
+    if _squeezes_nothing_or_all(first, context) or _squeezes_nothing_or_all(node, context):
+        return False
     if {first.op, node.op} <= {"Squeeze", "Unsqueeze"} and _merge_by_axes(first, node, context):
         return True
     source, target = static_shape(first.inputs[0], context), static_shape(node.outputs[0], context)
@@ -55,6 +57,11 @@ def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
         become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
     context.inherit(node, first)
     return True
+
+
+def _squeezes_nothing_or_all(node: gs.Node, context: Context) -> bool:
+    """Whether it is an empty list of axes that a Squeeze is given: to some runtimes that means every axis of size 1."""
+    return node.op == "Squeeze" and axes_of(node, 1, context) == []
 
 
 def _ignores_dimensions(node: gs.Node, context: Context) -> bool:
