@@ -12,6 +12,7 @@ from converter import history
 from converter.arrays import Array
 from converter.evaluator import EvaluationError, run_node
 from converter.evaluator.kernels.registry import reads_only_shapes
+from converter.facts.value_types import elements_of
 from converter.scopes import called_function_key
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
     if any(value is None and given for value, given in zip(values, node.input, strict=True)):
         return {}
     if sum(value.size for value in values if value is not None) > _MOST_ELEMENTS:
+        return {}
+    if any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
     try:
         results = run_node(node, values, imports, strict=False)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, shape_inference
 
 from converter import history
-from converter.arrays import Array, tensor_of
+from converter.arrays import Array, array_of, tensor_of
 from converter.facts.value_types import has_rank
 from converter.scopes import (
     GRAPH_PATH,
@@ -30,6 +31,9 @@ _MOST_ELEMENTS = 1 << 10
 _MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
 
+_LONGEST_VECTOR = 1 << 22
+"""Elements of a vector up to which onnx's data propagation is let loose on a model."""
+
 
 def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]]:
     """Types by scope path and name as onnx's whole-model inference (with its data propagation) sees them."""
@@ -47,7 +51,7 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
     try:
-        light = shape_inference.infer_shapes(light, data_prop=True)
+        light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
     except Exception:
         # Inference is a hint; a model that it does not get through is still read node by node.
         light = model
@@ -63,6 +67,30 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
     for function in model.functions:
         found[function_path(function)] = {info.name: info.type for info in function.value_info}
     return found
+
+
+def _has_long_vectors(model: ModelProto) -> bool:
+    """Whether a vector is too long for data propagation, which makes a list of it even if it knows none of its values.
+
+    Only where a constant is as large, as sizes come from constants, are the sizes of all values looked at.
+    """
+    if not any(map(_holds_large_number, _small_tensors(model.graph))):
+        return False
+    inferred = shape_inference.infer_shapes(model).graph
+    shapes = (info.type.tensor_type.shape.dim for info in (*inferred.value_info, *inferred.output, *inferred.input))
+    return any(len(dims) == 1 and dims[0].dim_value > _LONGEST_VECTOR for dims in shapes)
+
+
+def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    held = (attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t"))
+    for tensor in (*graph.initializer, *held):
+        if math.prod(tensor.dims) <= _MOST_DIMENSIONS and tensor.data_type != TensorProto.STRING:
+            yield tensor
+
+
+def _holds_large_number(tensor: TensorProto) -> bool:
+    value = array_of(tensor, "")
+    return value is not None and value.dtype.kind in "iuf" and bool((abs(value) > _LONGEST_VECTOR).any())
 
 
 def inferred_types(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 from onnx import TensorProto, TypeProto
 
@@ -40,6 +41,13 @@ def merged(known: TypeProto, hint: TypeProto | None) -> TypeProto:
 def has_rank(known: TypeProto) -> bool:
     """Whether a type says the rank, or is none of a tensor."""
     return not known.HasField("tensor_type") or known.tensor_type.HasField("shape")
+
+
+def elements_of(known: TypeProto | None) -> int:
+    """How many elements a tensor of the type has; 0 where that is not known."""
+    if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
+        return 0
+    return prod(dim.dim_value for dim in known.tensor_type.shape.dim)
 
 
 def common_type(types: Sequence[TypeProto | None]) -> TypeProto | None:

@@ -13,6 +13,7 @@ from converter import dtypes
 from converter.arrays import Array
 from converter.evaluator import EvaluationError, run_node
 from converter.facts import ModelFacts, ScopeFacts
+from converter.facts.value_types import elements_of
 from converter.normalize.declarations import forget_declarations
 from converter.normalize.exporting import to_model, write_node
 from converter.normalize.infos import element_type_of
@@ -26,7 +27,7 @@ _LARGEST_COPIED = 1 << 14
 """Bytes. Constants up to this are copied for facts; larger ones hold neither shapes nor axes."""
 
 _LARGEST_EVALUATED = 1 << 28
-"""Bytes of inputs up to which a node of weights is evaluated."""
+"""Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
 
 
 Standing = tuple[int, int]
@@ -149,6 +150,8 @@ class GraphFacts:
         if sum(tensor._values.nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
             return None
         if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
+            return None
+        if any(elements_of(self.type_of(tensor)) > _LARGEST_EVALUATED for tensor in node.outputs if tensor.name):
             return None
         try:
             inputs = [tensor.values if tensor.name else None for tensor in node.inputs]

@@ -14,6 +14,7 @@ from converter.normalize.carried import CarriedNode, CarriedTensor, carried_grap
 from converter.normalize.graph_facts import GraphFacts
 from converter.normalize.places import Place, key_of, places_in
 from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
+from converter.normalize.shadowing import rename_shadowing
 from converter.normalize.sweeping import relink, sweep_and_sort
 from converter.normalize.traversal import nodes_in, subgraphs_of, tensors_in
 from converter.scopes import FunctionKey, called_function_key, imported_opsets, referenced_names
@@ -39,8 +40,12 @@ class ModelState:
         # Not as they were before the pass that asks: it may have moved nodes, and with them the paths of subgraphs.
         self.facts = GraphFacts(graph, partial(places_in, graph), base_dir)
         self._taken: set[str] | None = None
+        self._last_number: Counter[str] = Counter()
+        """The last number that was appended to a base to make a name of it."""
         self._places: list[Place] | None = None
         self._forget_links()
+        for one in (graph, *graph.functions):
+            rename_shadowing(one, self.fresh_name)
 
     @property
     def ir_version(self) -> int:
@@ -177,10 +182,10 @@ class ModelState:
             self._taken = set(self.pinned)
             self._taken.update(tensor.name for tensor in self._all_tensors())
             self._taken.update(node.name for place in self.places() for node in place.graph.nodes if node.name)
-        name, number = base, 0
+        name = base
         while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
+            self._last_number[base] += 1
+            name = f"{base}_{self._last_number[base]}"
         self._taken.add(name)
         return name
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from converter.model_file import ModelFileError
 from converter.normalize import passes as own_passes
+from converter.normalize.exporting import to_model
 from converter.normalize.graph_facts import Standing
 from converter.normalize.model_state import ModelState
 from converter.normalize.picture import Picture
@@ -102,6 +103,7 @@ class Pipeline:
             self._is_tidy = True
             if not _is_own(one):
                 self._state.facts.distrust()
+                to_model(self._state.graph, largest=0)  # which fails where the pass has left what nobody can write
         except ModelFileError:
             raise
         except CyclicGraph as error:

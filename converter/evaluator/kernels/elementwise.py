@@ -29,7 +29,8 @@ def sigmoid(x: Array) -> Array:
     y = numpy.asarray(numpy.negative(x))
     numpy.exp(y, out=y)
     y += 1
-    return numpy.divide(1, y, out=y)
+    numpy.divide(1, y, out=y)
+    return y
 
 
 def softplus(x: Array) -> Array:
