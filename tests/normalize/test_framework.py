@@ -130,9 +130,7 @@ class TestEntryPoints:
 
     def test_what_does_not_load_is_named(self, entry_points: list[EntryPoint]) -> None:
         entry_points.append(EntryPoint("theirs", ModuleNotFoundError("No module named 'theirs'")))
-        with pytest.raises(
-            PassConflict, match="entry point 'theirs' in opsetlift.passes does not load: ModuleNotFound"
-        ):
+        with pytest.raises(PassConflict, match=r"entry point 'theirs' .* does not load: ModuleNotFoundError"):
             known_passes()
 
 
