@@ -14,7 +14,7 @@ from onnx import ModelProto, ValueInfoProto
 from converter.convert import Conversion, ModelOrPath, NotEquivalent, convert
 from converter.facts import ModelFacts
 from converter.ir_version import needed_by_content
-from converter.model_file import ModelFileError, check_model, load_model, validate_model, without_weights
+from converter.model_file import ModelFileError, check_model, load_model, settled, validate_model, without_weights
 from converter.normalize.bridge import to_graph, to_model
 from converter.normalize.discovery import PassLike, chosen_passes
 from converter.normalize.fixed_shapes import Shapes, with_fixed_shapes
@@ -98,7 +98,8 @@ def normalize(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    notes = validate_model(source) if check else []
+    source, notes = settled(source)
+    notes += validate_model(source) if check else []
     conversion = None
     if target is not None:
         target = find_target(target) if isinstance(target, str) else target

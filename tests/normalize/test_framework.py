@@ -202,6 +202,43 @@ class TestOwnRewrites:
         with pytest.raises(PassFailed, match="pass broken failed with KeyError: 'what'"):
             normalize(text_model(GRAPH), [broken])
 
+    def test_a_pass_that_leaves_behind_what_nobody_can_write_is_named(self) -> None:
+        def strange(graph: gs.Graph) -> None:
+            graph.nodes[0].attrs["axis"] = object()
+
+        with pytest.raises(PassFailed, match="pass strange failed with TypeError"):
+            normalize(text_model(GRAPH), [strange, add_to_mul])
+
+    def test_new_tensors_of_one_base_are_numbered_on(self) -> None:
+        names: list[str] = []
+
+        def ask(graph: gs.Graph, context: Context) -> None:
+            names.extend(context.fresh_name("a") for _ in range(3))
+
+        normalize(text_model(GRAPH), [ask])
+        assert names == ["a_1", "a_2", "a_3"]
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            "g (float[1] x) => (float[m] y) <int64[1] n = {100000000000}, float k = {1}> { c = Expand(k, n) y = Add(c, x) }",
+            "g (float[1] x) => (float[m] y) <int64[1] n = {100000000000}> { c = ConstantOfShape(n) y = Add(c, x) }",
+        ],
+    )
+    def test_what_is_too_large_to_hold_is_not_evaluated(self, graph: str) -> None:
+        source = text_model(graph)
+        assert operators(normalize(source, prove=False).model) == operators(source)
+
+    def test_a_file_in_an_old_manner_is_settled_first(self) -> None:
+        graph = """g (float[2] x, bool c) => (float[2] y) {
+            y = If(c) <then_branch = t () => (float[2] a) { a = Neg(x) },
+                else_branch = e (float[2] w) => (float[2] b) <float[2] w = {1, 2}> { b = Mul(x, w) }>
+        }"""
+        result = normalize(text_model(graph))
+        assert "subgraphs list initializers among their inputs" in result.report.notes[0]
+        assert result.proof is not None
+        assert result.proof.is_proven
+
     def test_facts_are_worked_out_anew_after_the_passes_of_others(self) -> None:
         source = text_model("g (float[2, 3] x) => (int64[2] y) { a = Identity(x) s = Shape(a) y = Neg(s) }")
 
