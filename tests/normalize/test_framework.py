@@ -221,7 +221,7 @@ class TestOwnRewrites:
     @pytest.mark.parametrize(
         "graph",
         [
-            "g (float x) => (float[m] y) <int64[1] n = {100000000000}, float k = {1}> { c = Expand(k, n) y = Add(c, x) }",
+            "g (float x) => (float[m] y) <int64[1] n = {10000000000}, float k = {1}> { c = Expand(k, n) y = Add(c, x)}",
             "g (float[1] x) => (float[m] y) <int64[1] n = {100000000000}> { c = ConstantOfShape(n) y = Add(c, x) }",
         ],
     )
