@@ -62,12 +62,34 @@ def _power(inputs: Sequence[Array], outputs: Inputs) -> bool:
     return bool((exponent < 0).any()) or not bool((numpy.abs(power) <= largest).all())
 
 
+def _negative_zero(inputs: Sequence[Array], outputs: Inputs) -> bool:
+    """Bounds at zero: whether -0 lies below 0."""
+    return any(_has_zero(value, negative=True) for value in inputs)
+
+
+def _zeros_of_either_sign(inputs: Sequence[Array], outputs: Inputs) -> bool:
+    """The greatest and the least of zeros."""
+    return all(any(_has_zero(value, negative=sign) for value in inputs) for sign in (True, False))
+
+
+def _has_zero(values: Array, *, negative: bool) -> bool:
+    if values.dtype.kind != "f":
+        return False
+    return bool(((values == 0) & (numpy.signbit(values) == negative)).any())
+
+
 _IS_UNDEFINED: dict[str, Callable[[Sequence[Array], Inputs], bool]] = {
     "BitShift": _shift,
     "Cast": _cast,
     "CastLike": _cast,
+    "Clip": _negative_zero,
     "Div": _divide,
+    "Max": _zeros_of_either_sign,
+    "Min": _zeros_of_either_sign,
     "Mod": _divide,
     "Pow": _power,
     "QuantizeLinear": _quantize,
+    "ReduceMax": _zeros_of_either_sign,
+    "ReduceMin": _zeros_of_either_sign,
+    "Relu": _negative_zero,
 }

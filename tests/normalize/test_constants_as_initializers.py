@@ -145,10 +145,14 @@ def test_quantized_weights_stay_quantized() -> None:
         ("float a = {1e30}", "c = Cast<to = 7>(a)"),
         ("float a = {nan}", "c = Cast<to = 7>(a)"),
         ("float a = {9.223372e18}", "c = Cast<to = 6>(a)"),
+        ("float a = {-0.0}", "c = Relu(a)"),
+        ("float a = {-0.0}, float b = {0.0}", "c = Max(a, b)"),
+        ("float a = {-0.0}, float b = {0.0}", "c = Clip(a, b)"),
+        ("float[2] a = {-0.0, 0.0}", "c = ReduceMin(a)"),
     ],
 )
 def test_what_the_specification_leaves_open_is_left_to_the_run(constants: str, node: str) -> None:
-    dtype = "int32" if "to = 6" in node else "int64"
+    dtype = "int64" if "to = 7" in node or "int64" in constants else "int32" if "to = 6" in node else "float"
     model = text_model(f"g ({dtype}[2] x) => ({dtype}[2] y) <{constants}> {{ {node} y = Add(x, c) }}")
     assert len(normalize(model, passes=["fold-constants"], prove=False).model.graph.node) == 2
 

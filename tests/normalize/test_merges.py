@@ -247,3 +247,9 @@ def test_a_squeeze_of_axes_out_of_order_has_the_shape_that_it_has() -> None:
     }"""
     after = "g (float[4,1,1] x) => (float[] y) <int64[1] y_shape = {4}> { y = Reshape(x, y_shape) }"
     check_rewrite(("remove-no-op-moves", "merge-reshapes"), before, after, opset=9)
+
+
+def test_clip_takes_other_dtypes_from_opset_12_on() -> None:
+    graph = "g (double[2] x) => (double[] y) <double h = {2}, double l = {1}> { a = Max(x, l) y = Min(a, h) }"
+    check_unchanged("merge-bounds", graph, opset=11)
+    assert len(rewritten("merge-bounds", text_model(graph, opset=12)).model.graph.node) == 1

@@ -4,8 +4,9 @@ That is what deterministic nodes compute from constants, and what Shape and Size
 written down where it takes no more room than the constants that it is computed from, or less than the limit on sizes,
 so files do not grow by zeros and tiles. Weights that are stored quantized stay so: DequantizeLinear is what tells a
 runtime that it may compute in integers. Inputs with a default value are no constants: callers may give another. What
-the specification leaves open (a division of integers by zero, a float that no integer is) is left to the runtime. The
-last bit of a sum or of a transcendental function is the evaluator's, as it would be of any other that computes ahead.
+the specification leaves open (a division of integers by zero, a float that no integer is, the greater of 0 and -0) is
+left to the runtime. The last bit of a sum or of a transcendental function is the evaluator's, as it would be of any
+other that computes ahead.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from converter.normalize.editing import become, new_constant, nodes_of, sole_pro
 from converter.normalize.rewriting import Context, Pass
 
 _BOUNDS_AS_INPUTS = 11
-_INTEGERS_TOO = 12
+_OTHER_DTYPES = 12
+"""The text of opset 11 allows other floats, too, but onnxruntime's Clip-11 takes float32 alone."""
 
 
 def merge_bounds(graph: gs.Graph, context: Context) -> None:
@@ -57,7 +58,7 @@ def _is_bound(value: Array, data: gs.Tensor, context: Context) -> bool:
     shape, dtype = context.shape_of(data), context.dtype_of(data)
     if value.size != 1 or dtype is None or shape is None or value.ndim > len(shape):
         return False
-    if dtype not in ("float16", "float", "double") and context.opset() < _INTEGERS_TOO:
+    if dtype != "float" and context.opset() < _OTHER_DTYPES:
         return False
     if value.dtype.kind == "f":
         return bool(value.any()) and not numpy.isnan(value).any()
