@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from google.protobuf.message import Message
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from converter.model_file.errors import ModelFileError
+from converter.model_file.shells import copy_shell
 
 CopyTensor = Callable[[TensorProto, TensorProto], None]
 """Fills the second tensor, an empty one, with what shall stand for the first."""
@@ -22,11 +21,11 @@ def copy_with_tensors(model: ModelProto, copy_tensor: CopyTensor) -> ModelProto:
     What it leaves behind is never copied, not even for a while; training graphs are copied whole.
     """
     copied = ModelProto()
-    _copy_fields(model, copied, except_for=("graph", "functions"))
+    copy_shell(model, copied, except_for=("graph", "functions"))
     _copy_graph(model.graph, copied.graph, copy_tensor)
     for function in model.functions:
         target = copied.functions.add()
-        _copy_fields(function, target, except_for=("node",))
+        copy_shell(function, target, except_for=("node",))
         _copy_nodes(function.node, target.node.add, copy_tensor)
     return copied
 
@@ -34,26 +33,11 @@ def copy_with_tensors(model: ModelProto, copy_tensor: CopyTensor) -> ModelProto:
 def copy_head(tensor: TensorProto, target: TensorProto) -> None:
     """Copy everything that a tensor says but its data and where that lies."""
     data = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
-    _copy_fields(tensor, target, except_for=(*data, "external_data", "data_location"))
-
-
-def _copy_fields(source: Message, target: Message, *, except_for: Iterable[str]) -> None:
-    for field, value in source.ListFields():
-        if field.name in except_for:
-            continue
-        try:
-            if field.is_repeated:
-                getattr(target, field.name).extend(value)
-            elif field.message_type is not None:
-                getattr(target, field.name).CopyFrom(value)
-            else:
-                setattr(target, field.name, value)
-        except UnicodeDecodeError as error:
-            raise ModelFileError(f"the model has text in a {field.name} that is not UTF-8") from error
+    copy_shell(tensor, target, except_for=(*data, "external_data", "data_location"))
 
 
 def _copy_graph(graph: GraphProto, target: GraphProto, copy_tensor: CopyTensor) -> None:
-    _copy_fields(graph, target, except_for=("node", "initializer"))
+    copy_shell(graph, target, except_for=("node", "initializer"))
     for tensor in graph.initializer:
         copy_tensor(tensor, target.initializer.add())
     _copy_nodes(graph.node, target.node.add, copy_tensor)
@@ -68,10 +52,10 @@ def _copy_nodes(nodes: Iterable[NodeProto], add: Callable[[], NodeProto], copy_t
 
 
 def _copy_node(node: NodeProto, target: NodeProto, copy_tensor: CopyTensor) -> None:
-    _copy_fields(node, target, except_for=("attribute",))
+    copy_shell(node, target, except_for=("attribute",))
     for attribute in node.attribute:
         copied = target.attribute.add()
-        _copy_fields(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
+        copy_shell(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
         if attribute.HasField("t"):
             copy_tensor(attribute.t, copied.t)
         for tensor in attribute.tensors:

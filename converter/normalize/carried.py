@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import onnx_graphsurgeon as gs
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorAnnotation, ValueInfoProto
 
-from converter.model_file import ModelFileError
 from converter.normalize.stored import Stored
 
 _ATTRIBUTE = "carried"
@@ -97,28 +94,3 @@ def declared(tensor: gs.Variable) -> Declared:
     """What a variable says of itself now."""
     shape = None if tensor.shape is None else tuple(tensor.shape)
     return tensor.dtype, shape, getattr(tensor, "type", "tensor_type")
-
-
-def copy_shell(source: Message, target: Message, *, except_for: frozenset[str]) -> None:
-    """Copy a message but for some fields; those that this version of onnx does not know are copied, too.
-
-    Raises ModelFileError for text that is none.
-    """
-    if len(UnknownFieldSet(source)):
-        # Only a copy of the whole message has them.
-        target.CopyFrom(source)
-        for name in except_for:
-            target.ClearField(name)
-        return
-    for described, value in source.ListFields():
-        if described.name in except_for:
-            continue
-        try:
-            if described.is_repeated:
-                getattr(target, described.name).MergeFrom(value)
-            elif described.message_type is not None:
-                getattr(target, described.name).CopyFrom(value)
-            else:
-                setattr(target, described.name, value)
-        except UnicodeDecodeError as error:
-            raise ModelFileError(f"the model has text in a {described.name} that is not UTF-8") from error

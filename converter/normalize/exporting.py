@@ -13,13 +13,13 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from converter.history import AI_ONNX, canonical_domain
 from converter.ir_version import natural_ir_version
+from converter.model_file.shells import copy_shell
 from converter.normalize.carried import (
     CarriedGraph,
     CarriedNode,
     carried_graph,
     carried_node,
     carried_tensor,
-    copy_shell,
 )
 from converter.normalize.infos import Infos, element_type_of
 from converter.normalize.stored import StoredSparseTensor, stored_values
