@@ -2,6 +2,7 @@
 
 Outside training it scales and shifts each channel by constants, as weights and bias do: W·s and (b - mean)·s + B, with
 s = scale / sqrt(variance + epsilon), computed in double. The same mathematics, other rounding, and so only on demand.
+Where the weights or the bias would not be finite in their dtype both nodes stay.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def merge_batch_normalization(graph: gs.Graph, context: Context) -> None:
         bias = _bias(first, channels, context)
         if scaled is None or bias is None:
             continue
-        _write(first, node, scaled.astype(weights.dtype), bias.astype(weights.dtype), context)
+        with numpy.errstate(over="ignore"):
+            scaled, bias = scaled.astype(weights.dtype), bias.astype(weights.dtype)
+        if numpy.isfinite(scaled).all() and numpy.isfinite(bias).all():
+            _write(first, node, scaled, bias, context)
 
 
 def _channels(node: gs.Node, context: Context) -> _Channels | None:
@@ -50,8 +54,8 @@ def _channels(node: gs.Node, context: Context) -> _Channels | None:
         return None
     if node.attrs.get("training_mode", 0) or not node.attrs.get("spatial", 1):
         return None
-    if any(context.uses(output) for output in node.outputs[1:] if not output.is_empty()):
-        return None
+    if any(not output.is_empty() for output in node.outputs[1:]):
+        return None  # of old, to ask for them was to train
     values = [context.constant(tensor) for tensor in node.inputs[1:5]]
     if len(values) != 4 or any(value is None or value.dtype.kind != "f" for value in values):
         return None

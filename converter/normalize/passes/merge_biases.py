@@ -44,7 +44,11 @@ def _bias(first: gs.Node, added: Array, context: Context) -> Array | None:
     if given(first, 2) is None:
         return per_channel.astype(added.dtype)
     own = context.constant(first.inputs[2])
-    return None if own is None else (own.astype(numpy.float64) + per_channel).astype(added.dtype)
+    if own is None:
+        return None
+    with numpy.errstate(over="ignore"):
+        both = (own.astype(numpy.float64) + per_channel).astype(added.dtype)
+    return both if numpy.isfinite(both).all() else None
 
 
 def _write(first: gs.Node, node: gs.Node, bias: Array, context: Context) -> None:
