@@ -37,7 +37,8 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
         return {}
     if sum(value.size for value in values if value is not None) > _MOST_ELEMENTS:
         return {}
-    if any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
+    # A Constant is not asked for its type: inferring the types of the scope asks for its value on the way.
+    if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
     try:
         results = run_node(node, values, imports, strict=False)

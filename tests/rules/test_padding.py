@@ -185,3 +185,21 @@ def test_a_centre_of_all_axes_goes_below_18():
         17,
         exact=True,
     )
+
+
+def test_pads_that_are_sliced_out_of_constants_become_an_attribute():
+    converted = check_converts(
+        """
+        <ir_version: 7, opset_import: ["": 13]> g (float[2,3] x) => (float[2,5] y) {
+            table = Constant <value_ints: ints = [9, 0, 1, 0, 1]>()
+            start = Constant <value_ints: ints = [1]>()
+            end = Constant <value_ints: ints = [5]>()
+            axis = Constant <value_ints: ints = [0]>()
+            pads = Slice(table, start, end, axis)
+            y = Pad(x, pads)
+        }
+        """,
+        10,
+    )
+    pad = next(node for node in converted.graph.node if node.op_type == "Pad")
+    assert list(next(one for one in pad.attribute if one.name == "pads").ints) == [0, 1, 0, 1]
