@@ -166,6 +166,9 @@ class _Writer:
     def node(self, node: gs.Node, target: NodeProto) -> None:
         """Write a node; one that rides along is written as it was, but for what has changed."""
         carried = carried_node(node)
+        if carried is not None and self._is_as_imported(node, carried):
+            target.CopyFrom(carried.proto)
+            return
         if carried is None:
             target.op_type = node.op
             if node.name:
@@ -185,12 +188,30 @@ class _Writer:
         for name, value in node.attrs.items():
             self.attribute(name, value, imported.get(name), target.attribute.add())
 
+    def _is_as_imported(self, node: gs.Node, carried: CarriedNode) -> bool:
+        """Whether the node is, all of it, what its protobuf says."""
+        proto = carried.proto
+        return (
+            not carried.notes_of
+            and node.op == proto.op_type
+            and (node.name or "") == proto.name
+            and (node.domain or "") == proto.domain
+            and [tensor.name for tensor in node.inputs] == list(proto.input)
+            and [tensor.name for tensor in node.outputs] == list(proto.output)
+            and node.attrs.keys() == carried.attributes.keys()
+            and all(self._is_kept(value, carried.attributes[name][0]) for name, value in node.attrs.items())
+            and len(node.attrs) == len(proto.attribute)
+        )
+
+    def _is_kept(self, value: Any, imported: Any) -> bool:
+        return is_same(value, imported) and not self._is_too_large(value) and not _holds_graphs(value)
+
     def attribute(
         self, name: str, value: Any, imported: tuple[Any, AttributeProto] | None, target: AttributeProto
     ) -> None:
         """Write an attribute; as it was imported, where it is still the same."""
-        graphs = value if isinstance(value, list) else [value]
-        if graphs and all(isinstance(graph, gs.Graph) for graph in graphs):
+        if _holds_graphs(value):
+            graphs = value if isinstance(value, list) else [value]
             if imported is not None:
                 copy_shell(imported[1], target, except_for=frozenset(("g", "graphs")))
             else:
@@ -221,6 +242,11 @@ class _Writer:
 
     def _is_too_large(self, value: Any) -> bool:
         return self._largest is not None and isinstance(value, gs.Constant) and value._values.nbytes > self._largest
+
+
+def _holds_graphs(value: Any) -> bool:
+    graphs = value if isinstance(value, list) else [value]
+    return bool(graphs) and all(isinstance(graph, gs.Graph) for graph in graphs)
 
 
 def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
