@@ -58,6 +58,11 @@ def exact_carrier(dtype: str, allowed: Collection[str], opset: int) -> str | Non
     return None
 
 
+def carriers_of(dtype: str) -> tuple[str, ...]:
+    """The dtypes that hold every value of `dtype`, the one to prefer first."""
+    return _CARRIERS.get(dtype, ())
+
+
 def holds(carrier: str, dtype: str) -> bool:
     """Whether every value of `dtype` is one of `carrier`."""
     return carrier == dtype or carrier in _CARRIERS.get(dtype, ())

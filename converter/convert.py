@@ -118,7 +118,8 @@ def convert(
         check_ir_version(ir, runtime)
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(to, start, runtime, is_complete=ir is not None or policy is not None)
-    walked = walked_copy(start, targets, rule_book or default_rule_book(), exact=exact, base_dir=base_dir)
+    book = rule_book or default_rule_book()
+    walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
     model, trace = walked.model, walked.trace
     fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):

@@ -51,7 +51,10 @@ class Direction(Enum):
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One step of an operator in one direction, or (older is 0) its birth downward: the unit of coverage."""
+    """One step of an operator in one direction, or (older is 0) its birth downward: the unit of coverage.
+
+    Where both ends are the same it stands for an operator that stays at its opset, and has to be written otherwise.
+    """
 
     domain: str
     operator: str
@@ -73,6 +76,11 @@ class Cell:
         return self.is_birth and self.upward
 
     @property
+    def stays(self) -> bool:
+        """Whether it stands for an operator that stays at its opset."""
+        return self.older == self.newer
+
+    @property
     def near(self) -> int:
         """The since-version that the site comes from."""
         return self.older if self.upward else self.newer
@@ -85,6 +93,8 @@ class Cell:
     @property
     def landing_opset(self) -> int:
         """The opset at which nodes emitted by the cell's rule live: the first one on the far side."""
+        if self.stays:
+            return self.newer
         return self.newer if self.upward else self.newer - 1
 
     def __str__(self) -> str:
@@ -93,6 +103,8 @@ class Cell:
             return f"experimental {name}"
         if self.is_birth:
             return f"{name} below {self.newer}"
+        if self.stays:
+            return f"{name} at {self.newer}"
         near, far = (self.older, self.newer) if self.upward else (self.newer, self.older)
         return f"{name} {near}→{far}"
 

@@ -166,8 +166,20 @@ class _Survey:
         self._dry = DryRuns(source, base_dir)
 
     def answers(self, opsets: Opsets, places: Sequence[str | Target]) -> Iterator[Answer]:
-        """The answer for each place that wants these opsets."""
+        """The answer for each place that wants these opsets; runtimes that doubt the same share a walk."""
+        groups: list[list[str | Target]] = []
+        for place in places:
+            group = next((group for group in groups if _takes_the_same(group[0], place)), None)
+            if group is None:
+                groups.append([place])
+            else:
+                group.append(place)
+        for group in groups:
+            yield from self._answers_after_one_walk(opsets, group)
+
+    def _answers_after_one_walk(self, opsets: Opsets, places: Sequence[str | Target]) -> Iterator[Answer]:
         shown = {display_domain(domain): opset for domain, opset in opsets}
+        runtime = places[0] if isinstance(places[0], Target) and places[0].doubted else None
         try:
             walked = walked_copy(
                 self._source,
@@ -176,6 +188,7 @@ class _Survey:
                 exact=self._exact,
                 base_dir=self._base_dir,
                 dry=self._dry,
+                runtime=runtime,
             )
         except ConversionRefused as refused:
             for place in places:
@@ -198,6 +211,19 @@ class _Survey:
             ir_version = 0 if blockers else place.ir_version_for(needed)
             is_bounded = bool(place.opsets)
             yield Answer(place.spelling, shown, ir_version, rewrites, ulps, blockers, is_bounded)
+
+
+def _takes_the_same(one: str | Target, other: str | Target) -> bool:
+    """Whether nodes have to be written the same way for two places."""
+
+    def doubts(place: str | Target) -> object:
+        return (
+            (place.kernels, place.forms, place.operators_lacking)
+            if isinstance(place, Target)
+            else ({}, (), frozenset())
+        )
+
+    return doubts(one) == doubts(other)
 
 
 def _rewrites(trace: ConversionTrace) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from converter.history import CONVERTED_DOMAINS, Cell, Definition, Direction, Op
 from converter.refusal import Why
 from converter.rule import Rule
 from converter.rulebook import RuleBook
+from converter.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Route:
     legs: tuple[Leg, ...] = ()
     descend: bool = False
     """Whether it may hold subgraphs, which are walked whatever becomes of the node."""
+    is_doubted: bool = False
+    """Whether the runtime that it is for may not take it as it is written there."""
     why: Why | None = None
     """Set where such a node cannot be taken anywhere; `sentence` says why."""
     sentence: str = ""
@@ -55,7 +58,7 @@ class Route:
         None where nothing remains to be done.
         """
         legs = tuple(leg for leg in self.legs if not leg.is_idle(possible_types))
-        return replace(self, legs=legs) if legs or self.descend else None
+        return replace(self, legs=legs) if legs or self.descend or self.is_doubted else None
 
 
 @cache
@@ -74,10 +77,11 @@ def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
 
 
 class Routes:
-    """Routes between opsets, worked out once per operator and pair of opsets."""
+    """Routes between opsets, worked out once per operator and pair of opsets; `runtime` is what the model is for."""
 
-    def __init__(self, rule_book: RuleBook) -> None:
+    def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
+        self._doubted = runtime.doubted if runtime else frozenset()
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
@@ -90,7 +94,8 @@ class Routes:
     def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         found = history(domain, operator)
         if found is None or not found.since_version(source):
-            if domain not in CONVERTED_DOMAINS or source == target:
+            is_doubted = (domain, operator) in self._doubted
+            if domain not in CONVERTED_DOMAINS or (source == target and not is_doubted):
                 return Route(descend=True)
             if experiment := self._rule_book.experiment(domain, operator, source):
                 return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
@@ -99,7 +104,8 @@ class Routes:
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
         legs = self._legs(found, source, target)
-        return Route(legs, descend) if legs or descend else None
+        is_doubted = (domain, operator) in self._doubted
+        return Route(legs, descend, is_doubted) if legs or descend or is_doubted else None
 
     def _legs(self, found: OperatorHistory, source: int, target: int) -> tuple[Leg, ...]:
         legs = []

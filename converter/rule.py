@@ -122,6 +122,15 @@ def values_travel(*, like: int = 0) -> Rule:
     return Rule("cast through an exact carrier", cast_through_exact_carrier, for_lost_types=True)
 
 
+def values_are_carried(*, like: int = 0) -> Rule:
+    """A stand-in where the result does not hang on the dtype of the values: in one that the runtime computes."""
+
+    def cast_through_a_dtype_with_a_kernel(site: Site) -> None:
+        site.carry_to_kernel(like=like)
+
+    return Rule("cast through a dtype that the runtime computes", cast_through_a_dtype_with_a_kernel)
+
+
 def as_rule(rule: RuleLike) -> Rule:
     """The rule itself, or a function as an exact rule named after it."""
     if isinstance(rule, Rule):
@@ -140,6 +149,16 @@ class Step:
     down: RuleLike = field(kw_only=True)
     because: str = field(default="", kw_only=True)
     """For a step whose text changed but whose meaning did not: what was compared."""
+    domain: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What computes the same as a node of `operator` that a runtime does not take as it is written: in these dtypes, or
+    in this form. What it emits is looked at in the same way."""
+
+    operator: str
+    rule: RuleLike
     domain: str = field(default="", kw_only=True)
 
 

@@ -13,10 +13,10 @@ from types import ModuleType
 
 from converter.experimental import experimental_operators
 from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, history
-from converter.rule import Birth, Experiment, Rule, RuleLike, Step, as_rule, unchanged
+from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, unchanged
 
 ENTRY_POINT_GROUP = "opsetlift.rules"
-"""Third parties name modules with STEPS, BIRTHS and EXPERIMENTS under this group."""
+"""Third parties name modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS under this group."""
 
 
 class RuleBookError(Exception):
@@ -46,6 +46,7 @@ class RuleBook:
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Cell, Entry] = {}
+        self._stand_ins: dict[tuple[str, str], Rule] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
@@ -53,6 +54,8 @@ class RuleBook:
                 self._add_birth(birth, module.__name__)
             for experiment in getattr(module, "EXPERIMENTS", ()):
                 self._add_experiment(experiment, module.__name__)
+            for stand_in in getattr(module, "STAND_INS", ()):
+                self._add_stand_in(stand_in, module.__name__)
 
     def _add_step(self, step: Step, module: str) -> None:
         domain = canonical_domain(step.domain)
@@ -77,6 +80,18 @@ class RuleBook:
             raise RuleBookError(f"{module}: {experiment.operator} was no experiment until opset {experiment.until}")
         cell = Cell(AI_ONNX, experiment.operator, 0, until, True)
         self._add(cell, experiment.lowered, module, "")
+
+    def _add_stand_in(self, stand_in: StandIn, module: str) -> None:
+        key = (canonical_domain(stand_in.domain), stand_in.operator)
+        if history(*key) is None:
+            raise RuleBookError(f"{module}: the installed onnx has no {stand_in.operator}")
+        if key in self._stand_ins:
+            raise RuleBookError(f"{module}: {stand_in.operator} has two stand-ins")
+        self._stand_ins[key] = as_rule(stand_in.rule)
+
+    def stand_in(self, domain: str, operator: str) -> Rule | None:
+        """What stands for an operator that a runtime does not take as it is written; None where nothing is known."""
+        return self._stand_ins.get((domain, operator))
 
     def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
         """The cell of an operator that was an experiment at `opset`, if something is declared for it."""

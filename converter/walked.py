@@ -16,6 +16,7 @@ from converter.refusal import ConversionRefused, Refusal
 from converter.rulebook import RuleBook
 from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
 from converter.specialise import CallSite, specialisable, specialise
+from converter.targets import Target
 from converter.trace import ConversionTrace, Crossings
 from converter.walk import ModelWalk
 
@@ -71,9 +72,10 @@ def walked_copy(
     exact: bool,
     base_dir: str,
     dry: DryRuns | None = None,
+    runtime: Target | None = None,
 ) -> Walked:
-    """Walk a copy, and write into it where it has arrived. Where a function cannot be converted for all its callers at
-    once, each gets one of its own.
+    """Walk a copy, and write into it where it has arrived, as `runtime` takes it. Where a function cannot be converted
+    for all its callers at once, each gets one of its own.
 
     Raises ConversionRefused.
     """
@@ -85,7 +87,7 @@ def walked_copy(
         start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
     calls: list[CallSite] = []
     while True:
-        walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None)
+        walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
         walk.run()
         if not walk.refusals:
             break
@@ -123,13 +125,15 @@ def _walk(
     exact: bool,
     base_dir: str,
     dry: DryRuns | None,
+    runtime: Target | None,
 ) -> ModelWalk:
     if dry is not None:
         facts = dry.facts()
-        return ModelWalk(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=dry.names())
+        names = dry.names()
+        return ModelWalk(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=names, runtime=runtime)
     model = ModelProto()
     model.CopyFrom(start)
-    return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir)
+    return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
 
 
 def _uses_ai_onnx(graph: GraphProto) -> bool:

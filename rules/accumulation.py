@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.rule import Birth, Step, exact_cast, rounding, unchanged
+from converter.rule import Birth, StandIn, Step, exact_cast, rounding, unchanged
 from converter.site import Dims, Operators, Site
 from rules.axes import END, counted_from_front
 from rules.dtype_groups import FLOATING
@@ -98,6 +98,13 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
 
 
+def axis_is_cast(site: Site) -> None:
+    """The first runtimes with CumSum read its axis as int32, whatever it is."""
+    if site.dtype(1) == "int64":
+        axis = site.input(1)
+        site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))
+
+
 def _filled(op: Operators, shape: str, number: float, dtype: str) -> str:
     return str(op.ConstantOfShape(shape, value=numpy.array([number]).astype(numpy_dtype(dtype))))
 
@@ -113,4 +120,8 @@ STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_NARROW)]
 BIRTHS = [
     Birth("CumSum", 11, down=values_are_accumulated_by_a_scan),
     Birth("CumProd", 26, down=values_are_accumulated_by_a_scan),
+]
+
+STAND_INS = [
+    StandIn("CumSum", axis_is_cast),
 ]

@@ -7,7 +7,7 @@ Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7:
 from __future__ import annotations
 
 from converter.refusal import Why
-from converter.rule import Step, for_lost_types, unchanged
+from converter.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
 from converter.site import Operators, Site
 from rules.broadcasting import have_one_shape, repeated
 from rules.consumed_inputs import consumed_inputs_go
@@ -97,3 +97,5 @@ def _steps(operator: str) -> list[Step]:
 
 
 STEPS = [step for operator in ("Add", "Sub", "Mul", "Div") for step in _steps(operator)]
+
+STAND_INS = [StandIn(operator, values_are_carried()) for operator in ("Add", "Sub", "Mul", "Div")]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, unchanged, values_are_carried
 from converter.site import Array, Site
 
 _LARGEST = {"float16": 65504.0, "float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
@@ -120,4 +120,8 @@ STEPS = [
     Step("Clip", 6, 11, up=bounds_become_inputs, down=bounds_become_attributes),
     Step("Clip", 11, 12, up=unchanged, down=integers_are_clipped_by_extremes),
     Step("Clip", 12, 13, up=unchanged, down=unchanged, because=_MIN_ABOVE_MAX),
+]
+
+STAND_INS = [
+    StandIn("Clip", values_are_carried()),
 ]

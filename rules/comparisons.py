@@ -8,8 +8,8 @@ LessOrEqual, GreaterOrEqual  12: born · 16: +bfloat16
 from __future__ import annotations
 
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged, values_travel
-from converter.site import Site
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
+from converter.site import Operators, Site
 from rules.broadcasting import onto_one_shape
 from rules.dtype_groups import COMPARED_IN, FLOATING
 from rules.legacy_broadcast import broadcast_step
@@ -83,6 +83,48 @@ def order_and_equality_are_joined(site: Site) -> None:
         site.replace(op.Not(opposite(*site.inputs)))
 
 
+# Where a runtime lacks a dtype
+
+
+def order_is_that_of_a_difference(site: Site) -> None:
+    """In a carrier, if there is one. Doubles differ just where their difference is not 0, which is never lost to
+    underflow; equal infinities have NaN for it, which has no sign either.
+
+    64 bits are halved, so that no difference overflows: the upper halves count first. Div truncates, which keeps order.
+    """
+    dtype = site.dtype(0)
+    if site.carry_to_kernel():
+        return
+    op = site.op_at(14)
+    if dtype == "double":
+        difference = op.Sub(*site.inputs)
+    elif dtype == "int64":
+        first, second = (_halves(site, op, value) for value in site.inputs)
+        upper, lower = (op.Sign(op.Sub(one, other)) for one, other in zip(first, second, strict=True))
+        difference = op.Add(op.Add(upper, upper), lower)
+    else:
+        return
+    sign = op.Cast(op.Sign(difference), to="float")
+    compare = op.Less if site.node.op_type == "Less" else op.Greater
+    site.replace(compare(sign, site.scalar(0, "float", "zero")))
+
+
+def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
+    known = site.constant_value(value)
+    half = 2**32
+    if known is not None:
+        upper = (known // half) + ((known < 0) & (known % half != 0))
+        return site.constant(upper, "upper"), site.constant(known - upper * half, "lower")
+    unit = site.scalar(half, "int64", "half")
+    upper_half = op.Div(value, unit)
+    return upper_half, op.Sub(value, op.Mul(upper_half, unit))
+
+
+def equality_is_computed_otherwise(site: Site) -> None:
+    if not site.carry_to_kernel():
+        equality_of_floats_is_neither_less_nor_greater(site)
+
+
 STEPS = [
     broadcast_step("Less", 1, mirrored="Greater"),
     Step("Less", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
@@ -98,4 +140,12 @@ STEPS = [
 BIRTHS = [
     Birth("LessOrEqual", 12, down=order_and_equality_are_joined),
     Birth("GreaterOrEqual", 12, down=order_and_equality_are_joined),
+]
+
+STAND_INS = [
+    StandIn("Less", order_is_that_of_a_difference),
+    StandIn("Greater", order_is_that_of_a_difference),
+    StandIn("Equal", equality_is_computed_otherwise),
+    StandIn("LessOrEqual", order_and_equality_are_joined),
+    StandIn("GreaterOrEqual", order_and_equality_are_joined),
 ]

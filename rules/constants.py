@@ -19,7 +19,7 @@ from onnx import TensorProto, numpy_helper
 from converter.carriers import cast_back_attributes, exact_carrier, holds
 from converter.dtypes import dtype_name, numpy_dtype, tensor_type
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged
+from converter.rule import Birth, StandIn, Step, unchanged
 from converter.site import Array, Site
 from rules.axes import END
 from rules.counting import LARGEST_TABLE, iota
@@ -198,4 +198,8 @@ STEPS = [
 BIRTHS = [
     Birth("ConstantOfShape", 9, down=constant_is_expanded),
     Birth("EyeLike", 9, down=diagonal_is_compared),
+]
+
+STAND_INS = [
+    StandIn("Constant", value_becomes_tensor),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, unchanged
 from converter.site import Site
 from rules.narrow_floats import computed_bfloat16_step
 
@@ -60,6 +60,22 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
     return totals
 
 
+def row_becomes_an_image(site: Site) -> None:
+    """A convolution along one axis is one of images of one row."""
+    if site.rank(0, because="what has one axis to go along becomes an image") != 3:
+        return
+    op, row = site.op_at(13), site.constant_int64([2])
+    for name, first in _OF_A_ROW.items():
+        if along := site.attribute(name):
+            site.set_attribute(name, [first, *along])
+    if pads := site.attribute("pads"):
+        site.set_attribute("pads", [0, pads[0], 0, pads[1]])
+    values = [op.Unsqueeze(value, row) for value in site.inputs[:2]]
+    site.replace(op.Squeeze(site.copy(*values, *site.inputs[2:]), row))
+
+
+_OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
+
 _SPELT_OUT = "11 states the defaults of strides and dilations, and writes out which size auto_pad asks for"
 
 STEPS = [
@@ -67,4 +83,8 @@ STEPS = [
     computed_bfloat16_step("Conv", 11, 22),
     Step("ConvTranspose", 1, 11, up=odd_pads_stay_on_their_side, down=odd_pads_stay_on_their_side),
     computed_bfloat16_step("ConvTranspose", 11, 22),
+]
+
+STAND_INS = [
+    StandIn("ConvTranspose", row_becomes_an_image),
 ]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy
 
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import END, counted_from_front, gather_within
 from rules.dtype_groups import FLOATING
@@ -120,7 +120,8 @@ class _Groups:
     @cached_property
     def _place(self) -> str:
         """The inverse of the order: for each element its place."""
-        return self._sorted(self._op, self._op.Cast(self._order, to="double"))
+        has_doubles = self._site.computes("TopK", T="double")
+        return self._sorted(self._op, self._op.Cast(self._order, to="double") if has_doubles else self._order)
 
     @cached_property
     def _begins(self) -> str:
@@ -188,10 +189,18 @@ class _Groups:
         return gather_within(self._site, values, indices)
 
 
+def all_outputs_are_named(site: Site) -> None:
+    site.ask_for_outputs(range(len(site.node.output)))
+
+
 STEPS = [
     Step("Unique", 11, 28, up=unchanged, down=values_travel()),
 ]
 
 BIRTHS = [
     Birth("Unique", 11, down=equal_neighbours_are_found_in_order),
+]
+
+STAND_INS = [
+    StandIn("Unique", all_outputs_are_named),
 ]

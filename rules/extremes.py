@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import reduce
 
 from converter.refusal import Why
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, unchanged
 from converter.site import Site
 from rules.broadcasting import have_one_shape, onto_one_shape
 from rules.consumed_inputs import consumed_inputs_step
@@ -73,4 +73,14 @@ def _steps(operator: str) -> list[Step]:
     ]
 
 
+def integers_are_carried_or_compared(site: Site) -> None:
+    if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
+        _extreme_of_64_bits(site, site.dtype(0))
+
+
 STEPS = [*_steps("Min"), *_steps("Max")]
+
+STAND_INS = [
+    StandIn("Min", integers_are_carried_or_compared),
+    StandIn("Max", integers_are_carried_or_compared),
+]

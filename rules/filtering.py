@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import axis_counts_from_front, gather_within
 from rules.counting import endless
@@ -24,6 +24,12 @@ def chosen_slices_are_gathered(site: Site) -> None:
         site.replace(gather_within(site, row, kept))
     else:
         site.replace(site.op.Gather(data, kept, axis=site.attribute("axis")))
+
+
+def zero_is_false(site: Site) -> None:
+    """NaN is no zero, and Cast makes True of it."""
+    if site.dtype(0) not in ("bool", "string"):
+        site.set_input(0, site.op.Cast(site.input(0), to="bool"))
 
 
 def places_are_taken_apart(site: Site) -> None:
@@ -88,4 +94,8 @@ STEPS = [
 BIRTHS = [
     Birth("Compress", 9, down=chosen_slices_are_gathered),
     Birth("NonZero", 9, down=places_are_taken_apart),
+]
+
+STAND_INS = [
+    StandIn("NonZero", zero_is_false),
 ]

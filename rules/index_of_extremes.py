@@ -5,7 +5,7 @@ ArgMax, ArgMin  11: axis may be negative, no empty input · 12: +select_last_ind
 
 from __future__ import annotations
 
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, unchanged, values_are_carried
 from converter.site import Site
 from rules.axes import axis_counts_from_front
 
@@ -57,3 +57,5 @@ def _steps(operator: str) -> list[Step]:
 
 
 STEPS = [*_steps("ArgMax"), *_steps("ArgMin")]
+
+STAND_INS = [StandIn(operator, values_are_carried()) for operator in ("ArgMax", "ArgMin")]

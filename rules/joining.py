@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from converter.refusal import Why
-from converter.rule import Step, in_turn, unchanged, values_travel
+from converter.rule import StandIn, Step, in_turn, unchanged, values_travel
 from converter.site import Site
 from rules.axes import counted_from_front
 from rules.dtype_groups import FIRST_FLOATS
@@ -63,6 +63,28 @@ def other_dtypes_are_sliced(site: Site) -> None:
     )
 
 
+def parts_are_sliced(site: Site) -> None:
+    """In a carrier, if there is one; else each part is a slice of its own."""
+    if site.carry_to_kernel():
+        return
+    if site.input(1) and site.constant_value(1) is None:
+        _slices_of_computed_lengths(site)
+        return
+    known = site.constant_value(1) if site.input(1) else None
+    lengths = site.attribute("split") if known is None else known.reshape(-1).tolist()
+    dimension, count = _dimension(site), len(site.node.output)
+    if not lengths and dimension is not None:
+        # Rounded up, as from 18 on the last part may be smaller.
+        full = -(-dimension // count)
+        lengths = [max(0, min(full, dimension - place * full)) for place in range(count)]
+    if not lengths:
+        return
+    ends = list(accumulate(lengths))
+    op, axis = site.op_at(13), site.constant_int64([site.attribute("axis", 0)])
+    bounds = [site.constant_int64([bound], "bound") for bound in [0, *ends]]
+    site.replace(*(op.Slice(site.input(0), start, end, axis) for start, end in pairwise(bounds)))
+
+
 def _dimension(site: Site) -> int | None:
     """The size of the axis that is split, where it is known."""
     dims = site.shape(0)
@@ -91,6 +113,10 @@ def lengths_become_attribute(site: Site) -> None:
         site.remove_input(1)
         site.set_attribute("split", lengths.reshape(-1).tolist())
         return
+    _slices_of_computed_lengths(site)
+
+
+def _slices_of_computed_lengths(site: Site) -> None:
     op = site.op_at(13)
     data, split = site.inputs
     bounds = [site.constant_int64([bound], "bound") for bound in range(len(site.node.output) + 1)]
@@ -151,4 +177,8 @@ STEPS = [
     Step("Split", 2, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
     Step("Split", 11, 13, up=lengths_become_input, down=lengths_become_attribute),
     Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),
+]
+
+STAND_INS = [
+    StandIn("Split", parts_are_sliced),
 ]

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from converter.dtypes import name_of_numpy_dtype
 from converter.refusal import Why
-from converter.rule import Step
+from converter.rule import StandIn, Step
 from converter.site import Array, Site
 
 _DOMAIN = "ai.onnx.ml"
@@ -167,6 +167,21 @@ def _compared(site: Site, table: Table, *, zeros_differ: bool) -> str:
 # 2 and 4
 
 
+def replies_are_gathered(site: Site) -> None:
+    """The number of the key in a dtype in which the runtime gives it, and what is its reply from a table."""
+    table = _table(site)
+    key = name_of_numpy_dtype(table.keys.dtype)
+    count = len(table.keys)
+    # A float holds such numbers.
+    number = next((one for one in ("int64", "float") if site.computes("LabelEncoder", T1=key, T2=one)), "")
+    if number and count < 2**24 and name_of_numpy_dtype(table.values.dtype) != number:
+        numbers = Table(table.keys, numpy.arange(count).astype(_DTYPES[number]), numpy.array([count], _DTYPES[number]))
+        encoded = _emit(site, numbers, site.input(0))
+        site.replace(
+            _reply(site, table, encoded if number == "int64" else site.op_in("", 13).Cast(encoded, to="int64"))
+        )
+
+
 def zeros_are_told_apart(site: Site) -> None:
     """Where only one of the two zeros is a key, or they have different values, the other's reply is put in."""
     table = _table(site)
@@ -226,4 +241,8 @@ def _with_both_zeros(table: Table) -> Table:
 STEPS = [
     Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
     Step("LabelEncoder", 2, 4, up=zeros_are_told_apart, down=tensors_become_lists, domain=_DOMAIN),
+]
+
+STAND_INS = [
+    StandIn("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
 ]

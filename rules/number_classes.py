@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.dtype_groups import FLOATING
 from rules.narrow_floats import bfloat16_travels_in_float
@@ -23,6 +23,12 @@ def nan_is_neither_below_nor_above(site: Site) -> None:
     below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
     above = op.Greater(site.input(0), site.scalar(0, dtype, "zero"))
     site.replace(op.Not(op.Or(below, above)))
+
+
+def nan_stays_nan_in_float(site: Site) -> None:
+    """What is beyond the range of float becomes an infinity there, no NaN."""
+    if site.dtype(0) == "double":
+        site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
 
 
 def infinities_lie_beyond_the_finite_numbers(site: Site) -> None:
@@ -96,4 +102,8 @@ BIRTHS = [
     Birth("IsInf", 10, down=infinities_lie_beyond_the_finite_numbers),
     Birth("Sign", 9, down=sign_is_a_difference_of_comparisons),
     Birth("Round", 11, down=halves_go_to_the_even_neighbour),
+]
+
+STAND_INS = [
+    StandIn("IsNaN", nan_stays_nan_in_float),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy
 
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
 from rules.counting import iota
@@ -81,6 +81,23 @@ def hot_elements_are_compared_and_gathered(site: Site) -> None:
     site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
 
 
+def indices_and_depth_become_int64(site: Site) -> None:
+    """As the text has it done with other dtypes; the depth in a vector of one element, as the first runtimes want it.
+
+    Values of a dtype that the runtime does not give are gathered.
+    """
+    if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
+        hot_elements_are_compared_and_gathered(site)
+        return
+    op = site.op_at(13)
+    for position in (0, 1):
+        if site.dtype(position) != "int64":
+            site.set_input(position, op.Cast(site.input(position), to="int64"))
+    if site.shape(1) == []:
+        depth, line = site.input(1), site.constant_int64([1], "shape")
+        site.set_input(1, site.folded(lambda: str(op.Reshape(depth, line)), "depth"))
+
+
 STEPS = [
     Step("OneHot", 9, 11, up=negative_indices_are_beyond, down=indices_and_axis_count_from_front),
     Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
@@ -88,4 +105,8 @@ STEPS = [
 
 BIRTHS = [
     Birth("OneHot", 9, down=hot_elements_are_compared_and_gathered),
+]
+
+STAND_INS = [
+    StandIn("OneHot", indices_and_depth_become_int64),
 ]

@@ -14,7 +14,7 @@ import numpy
 
 from converter.carriers import exact_carrier
 from converter.dtypes import tensor_type
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Array, Dims, Operators, Site
 from rules.axes import END, NamedAxes, counted_from_front, gather_within
 from rules.counting import iota
@@ -27,15 +27,20 @@ def paddings_become_pads(site: Site) -> None:
 
 def pads_become_paddings(site: Site) -> None:
     """Pad-1 adds elements only; what negative pads remove is sliced off before."""
-    pads = site.attribute("pads")
+    slice_off_negative_pads(site)
+    site.rename_attribute("pads", "paddings")
+
+
+def slice_off_negative_pads(site: Site) -> None:
+    """Of those that are an attribute."""
+    pads = site.attribute("pads", [])
     if min(pads, default=0) < 0:
         rank = len(pads) // 2
         axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
         starts = [max(-pads[axis], 0) for axis in axes]
         ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
-        site.set_input(0, site.op.Slice(site.input(0), axes=axes, starts=starts, ends=ends))
+        site.set_input(0, site.op_at(9).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
         site.set_attribute("pads", [max(pad, 0) for pad in pads])
-    site.rename_attribute("pads", "paddings")
 
 
 def attributes_become_inputs(site: Site) -> None:
@@ -296,6 +301,18 @@ STEPS = [
     Step("Pad", 19, 21, up=unchanged, down=values_travel()),
 ]
 
+
+def values_are_carried_or_pads_sliced_off(site: Site) -> None:
+    if min(site.attribute("pads", []), default=0) < 0:
+        slice_off_negative_pads(site)
+    else:
+        site.carry_to_kernel()
+
+
 BIRTHS = [
     Birth("CenterCropPad", 18, down=centre_is_sliced_and_padded),
+]
+
+STAND_INS = [
+    StandIn("Pad", values_are_carried_or_pads_sliced_off),
 ]

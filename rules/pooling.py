@@ -16,7 +16,7 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Step, in_turn, unchanged
+from converter.rule import StandIn, Step, in_turn, unchanged
 from converter.site import Operators, Site
 from rules.axes import END
 from rules.indices_of_maxima import indices_are_computed, indices_of_maxima
@@ -260,4 +260,8 @@ STEPS = [
     computed_bfloat16_step("GlobalAveragePool", 1, 22),
     Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
     Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+]
+
+STAND_INS = [
+    StandIn("AveragePool", ceil_mode_becomes_pads),
 ]

@@ -12,7 +12,7 @@ import numpy
 
 from converter.carriers import holds
 from converter.refusal import Why
-from converter.rule import Birth, Step
+from converter.rule import Birth, StandIn, Step, values_are_carried
 from converter.site import Operators, Site
 from rules.axes import counted_from_front
 from rules.broadcasting import tile_onto
@@ -120,4 +120,9 @@ STEPS = [
 
 BIRTHS = [
     Birth("Expand", 8, down=dimensions_are_repeated),
+]
+
+STAND_INS = [
+    StandIn("Expand", values_are_carried()),
+    StandIn("Tile", values_are_carried()),
 ]

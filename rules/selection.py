@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy
 
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import gather_within
 from rules.broadcasting import common_shape, tile_onto
@@ -112,4 +112,8 @@ STEPS = [
 
 BIRTHS = [
     Birth("Where", 9, down=integers_are_computed_other_values_gathered),
+]
+
+STAND_INS = [
+    StandIn("Where", integers_are_computed_other_values_gathered),
 ]

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy
 
 from converter.refusal import Why
-from converter.rule import Step, in_turn, unchanged, values_travel
+from converter.rule import StandIn, Step, in_turn, unchanged, values_travel
 from converter.site import Dims, Operators, Site
 from rules.axes import (
     END,
@@ -205,6 +205,16 @@ def scalar_axes_become_vector(site: Site) -> None:
         site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
 
 
+def axes_of_size_1_are_written(site: Site) -> None:
+    """Without axes all dimensions of 1 go."""
+    dims = site.static_shape(0, because="without axes its dimensions of 1 go")
+    axes = [axis for axis, dim in enumerate(dims) if dim == 1]
+    if axes:
+        site.replace(site.op_at(13).Squeeze(site.input(0), site.constant_int64(axes)))
+    else:
+        site.replace(site.op.Identity(site.input(0)))
+
+
 def unsqueezed_axes_become_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
     if constant_axes_become_attribute(site):
@@ -284,4 +294,9 @@ STEPS = [
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
     Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
+]
+
+STAND_INS = [
+    StandIn("Reshape", zeros_are_no_dimensions_to_copy),
+    StandIn("Squeeze", axes_of_size_1_are_written),
 ]

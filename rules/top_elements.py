@@ -9,13 +9,14 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Step, unchanged, values_travel
+from converter.rule import StandIn, Step, unchanged, values_travel
 from converter.site import Operators, Site
 from rules.axes import counted_from_front, gather_within
 from rules.counting import iota
 from rules.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
-_HALF = 2**32
+_UNITS = {"double": [2**32], "float": [2**44, 2**22]}
+"""What 64 bits are divided by, so that each part is one of a float's integers."""
 _FIRST = -(2**63)
 
 
@@ -89,18 +90,24 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     if dtype in FIRST_FLOATS:
         values, indices = top(data, k, axis=axis, outputs=2)
         return values, indices
-    if dtype in COMPARED_IN:
+    if dtype in COMPARED_IN and site.computes("TopK", T=COMPARED_IN[dtype]):
         values, indices = top(op.Cast(data, to=COMPARED_IN[dtype]), k, axis=axis, outputs=2)
         return op.Cast(values, to=dtype), indices
-    # No float holds 64 bits: sorted by the lower half, then by the upper one, equal ones stay in their order.
-    half = site.constant(numpy.array(_HALF, numpy_dtype(dtype)), "half")
-    upper = op.Div(data, half)
-    lower = op.Sub(data, op.Mul(upper, half))
+    # No float holds 64 bits: sorted by the lowest part, then by the ones above it, equal ones stay in their order.
+    carrier = "double" if site.computes("TopK", T="double") else "float"
+    wide = dtype if dtype == "uint64" else "int64"
+    rest = data if dtype == wide else op.Cast(data, to=wide)
+    parts = []
+    for number in _UNITS[carrier]:
+        unit = site.constant(numpy.array(number, numpy_dtype(wide)), "unit")
+        parts.append(op.Div(rest, unit))
+        rest = op.Sub(rest, op.Mul(parts[-1], unit))
     size = op.Gather(op.Shape(data), site.constant_int64([axis], "axis"))
-    _, by_lower = top(op.Cast(lower, to="double"), size, axis=axis, outputs=2)
-    in_order = op.GatherElements(op.Cast(upper, to="double"), by_lower, axis=axis)
-    _, by_upper = top(in_order, k, axis=axis, outputs=2)
-    indices = op.GatherElements(by_lower, by_upper, axis=axis)
+    _, indices = top(op.Cast(rest, to=carrier), size, axis=axis, outputs=2)
+    for part in reversed(parts):
+        in_order = op.GatherElements(op.Cast(part, to=carrier), indices, axis=axis)
+        _, places = top(in_order, k if part is parts[0] else size, axis=axis, outputs=2)
+        indices = op.GatherElements(indices, places, axis=axis)
     return op.GatherElements(data, indices, axis=axis), indices
 
 
@@ -115,4 +122,8 @@ STEPS = [
         because="the defaults of 11 are what 10 does",
     ),
     Step("TopK", 11, 24, up=unchanged, down=values_travel()),
+]
+
+STAND_INS = [
+    StandIn("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
 ]

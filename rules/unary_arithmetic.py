@@ -8,7 +8,7 @@ Reciprocal, Sqrt, Exp, Log         6: consumed_inputs goes · 13: +bfloat16
 
 from __future__ import annotations
 
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, unchanged
 from converter.site import Site
 from rules.consumed_inputs import consumed_inputs_go, consumed_inputs_step
 from rules.dtype_groups import FLOATING
@@ -19,6 +19,17 @@ def integers_are_multiplied_by_minus_one(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, dtype, "minus_one")))
+
+
+def numbers_are_multiplied_by_minus_one(site: Site) -> None:
+    """The sign of a float changes, that of a zero too; integers wrap around as with Neg."""
+    if not site.carry_to_kernel():
+        site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, site.dtype(0), "minus_one")))
+
+
+def one_is_divided(site: Site) -> None:
+    """A quotient is rounded once, as the reciprocal is."""
+    site.replace(site.op_at(14).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
 
 
 def magnitude_is_the_greater_of_both_signs(site: Site) -> None:
@@ -45,4 +56,9 @@ STEPS = [
     consumed_inputs_step("Sqrt"),
     consumed_inputs_step("Exp"),
     consumed_inputs_step("Log"),
+]
+
+STAND_INS = [
+    StandIn("Neg", numbers_are_multiplied_by_minus_one),
+    StandIn("Reciprocal", one_is_divided),
 ]

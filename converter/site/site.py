@@ -10,8 +10,8 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 from converter import history
 from converter.arrays import Array
-from converter.carriers import cast_back_attributes
-from converter.dtypes import numpy_dtype, tensor_type_proto
+from converter.carriers import carriers_of, cast_back_attributes
+from converter.dtypes import numpy_dtype, tensor_type, tensor_type_proto
 from converter.history import Cell
 from converter.inlining import rename_captured
 from converter.refusal import Why
@@ -116,6 +116,19 @@ class Site(EditableSite):
         carrier = self.carrier_if_lost(like, formals[min(like, len(formals) - 1)].type_str)
         if carrier is not None:
             self.carry(carrier, like=like)
+
+    def carry_to_kernel(self, *, like: int = 0) -> bool:
+        """`carry` in the first exact carrier for which the runtime has a kernel; says whether there is one."""
+        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        assert definition is not None
+        formals = definition.schema.inputs
+        variable = formals[min(like, len(formals) - 1)].type_str
+        allowed = definition.allowed_types(variable)
+        for carrier in carriers_of(self.dtype(like)):
+            if tensor_type(carrier) in allowed and self.computes(self.node.op_type, **{variable: carrier}):
+                self.carry(carrier, like=like)
+                return True
+        return False
 
     def emit(self, node: NodeProto, opset: int) -> None:
         """Emit a node that is written already, for `opset` of its domain; its outputs have fresh names."""

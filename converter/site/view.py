@@ -187,6 +187,11 @@ class SiteView:
         allowed, dtype = definition.allowed_types(variable), dtype_of_type(found)
         return None if found in allowed or dtype is None else exact_carrier(dtype, allowed, self.opset)
 
+    def computes(self, operator: str, **dtypes: str) -> bool:
+        """Whether the runtime that the model is for has a kernel of an operator of the cell's domain for these dtypes,
+        by type variable; where it is for none, or nothing is known, that is taken to be so."""
+        return self.scope.computes(self.cell.domain, operator, dtypes)
+
     def parts(self, value: str | int) -> tuple[str, ...] | None:
         """The values that a value has been dissolved into; None where it is whole."""
         return self.scope.parts(self._name(value))

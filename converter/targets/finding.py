@@ -31,10 +31,15 @@ class UnknownTarget(ValueError):
 def catalogue() -> Mapping[str, Runtime]:
     """The runtimes by name."""
     found = {"onnx": _releases_of_onnx()}
-    for file in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+    folder = files(__package__)
+
+    def beside(name: str) -> str:
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
-            found[name] = read_runtime(name, file.read_text(encoding="utf-8"))
+            found[name] = read_runtime(name, file.read_text(encoding="utf-8"), beside)
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name in found:
             raise TargetFileError(f"target {entry.name}: there are two of that name, one from {entry.value}")
@@ -81,9 +86,10 @@ def _shown(runtime: Runtime) -> str:
 
 def _read_file(path: Path, name: str) -> Runtime:
     try:
-        return read_runtime(name, path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TargetFileError(f"target {name}: {path} cannot be read: {error}") from error
+    return read_runtime(name, text, lambda beside: (path.parent / beside).read_text(encoding="utf-8"))
 
 
 def _releases_of_onnx() -> Runtime:

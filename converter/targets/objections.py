@@ -13,25 +13,27 @@ from converter.history import CONVERTED_DOMAINS, canonical_domain, definition
 from converter.refusal import Refusal, Why
 from converter.retyping.node import operands
 from converter.scopes import GRAPH_PATH, called_function_key
+from converter.targets.forms import node_objection
 from converter.targets.target import Target
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     """Every place in a model with what the runtime does not take.
 
-    These are operators that it lacks, dtypes, inputs of nodes that have to be constant, and inputs of open sizes.
+    These are operators that it lacks, or that it does not take in a dtype or form, dtypes, inputs of nodes that have to
+    be constant, and inputs of open sizes.
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
-    if not (target.operators_lacking or target.dtypes_refused or target.constant_inputs):
+    if not (target.doubted or target.dtypes_refused or target.constant_inputs):
         return found
     refused = _possibly_refused(facts, target)
     steered = {operator for operator, _ in target.constant_inputs}
     for scope in facts.all_scopes():
         for node in scope.container.node:
             key = called_function_key(node)
-            is_standard = canonical_domain(node.domain) in CONVERTED_DOMAINS and key not in facts.functions
-            if is_standard and node.op_type in target.operators_lacking:
-                sentence = f"{target.title} {target.version} has no {node.op_type}"
+            domain = canonical_domain(node.domain)
+            is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
+            if sentence := node_objection(node, scope.imports.get(domain, 1), scope, target):
                 found.append(_refusal(sentence, node, scope))
             elif is_standard and node.op_type in steered:
                 found += _inputs_that_vary(node, scope, target)

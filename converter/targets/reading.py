@@ -16,26 +16,44 @@
     functions = { are_taken = false, source = "docs" }
     open_dimensions = { are_taken = false, source = "docs" }
 
+    [kernels]
+    file = "kernels.toml"
+    source = "docs"
+
+    [[form]]
+    operator = "AveragePool"
+    attributes = { ceil_mode = 1 }
+    text = "rounds the number of windows down"
+    versions = ["1.0"]
+    source = "docs"
+
     [[quirk]]
     text = "A sentence on something that is no bound."
     versions = ["1.0"]
     source = "docs"
 
-`versions` is required, all else can be left out where nothing is known. What a release says holds for each of its
-versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none, unless
-the file says otherwise.
+`kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py).
+`form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
+`domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes with a number below 0),
+`ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many)
+and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+`versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
+of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
+unless the file says otherwise.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from converter.dtypes import element_type
 from converter.history import AI_ONNX, AI_ONNX_ML
 from converter.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
+from converter.targets.forms import Form
+from converter.targets.kernel_file import KernelFile, KernelFileError
 from converter.targets.target import Quirk, Range, Runtime, Target, version_key
 
 _DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
@@ -50,6 +68,11 @@ _KEYS_OF_FACT = {
     "open_dimensions": {"are_taken", "source"},
 }
 
+_FORM_KEYS = {
+    *("operator", "domain", "text", "versions", "source", "opsets"),
+    *("given", "absent", "negative", "attributes", "ranks", "dtypes", "outputs", "skips_outputs"),
+}
+
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
 
@@ -57,13 +80,17 @@ class TargetFileError(Exception):
     """A file that does not describe a runtime; the message is one sentence."""
 
 
-def read_runtime(name: str, text: str) -> Runtime:
-    """The runtime that a file describes. Raises TargetFileError."""
+def _no_file_beside(name: str) -> str:
+    raise OSError(f"{name} is looked for beside a file, and this is none")
+
+
+def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_file_beside) -> Runtime:
+    """The runtime that a file describes; `read_beside` gives the text of one beside it. Raises TargetFileError."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TargetFileError(f"target {name}: this is no TOML: {error}") from error
-    reader = _Reader(name, content)
+    reader = _Reader(name, content, read_beside)
     targets = sorted(reader.targets(), key=lambda target: version_key(target.version))
     if not targets:
         raise TargetFileError(f"target {name}: it has no release")
@@ -75,13 +102,15 @@ def read_runtime(name: str, text: str) -> Runtime:
 
 
 class _Reader:
-    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, content: Mapping[str, Any], read_beside: Callable[[str], str]) -> None:
         self._name = name
-        self._check_keys("the file", content, {"title", "sources", "release", "quirk"})
+        self._check_keys("the file", content, {"title", "sources", "release", "quirk", "kernels", "form"})
         self.title = self._text("the file", content, "title")
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
+        self._forms = [self._form(entry) for entry in content.get("form", [])]
+        self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
 
     def targets(self) -> list[Target]:
         return [
@@ -118,7 +147,19 @@ class _Reader:
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
+            kernels=self._kernels.at(version) if self._kernels else {},
+            forms=tuple(one for one in self._forms if not one.versions or version in one.versions),
         )
+
+    def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
+        if fact is None:
+            return None, ""
+        self._check_keys("kernels", fact, {"file", "source"})
+        name = self._text("kernels", fact, "file")
+        try:
+            return KernelFile(read_beside(name)), self._source("kernels", fact)
+        except (OSError, UnicodeDecodeError, KernelFileError) as error:
+            raise self._fault(f"kernels: {name}: {error}") from error
 
     def _has_functions(self, release: Mapping[str, Any]) -> bool:
         """What the file says; else not where all the opsets that the runtime takes are older than functions are."""
@@ -130,12 +171,37 @@ class _Reader:
         sources = {key: self._source(key, fact) for key, fact in release.items() if key != "versions"}
         if "functions" not in release and not self._has_functions(release):
             sources["functions"] = _NEWER_THAN_THE_OPSET
+        if self._kernels:
+            sources["kernels"] = self._kernel_source
         return sources
 
     def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
         self._check_keys("a quirk", entry, {"text", "versions", "source"})
         text = self._text("a quirk", entry, "text")
         return Quirk(text, self._source(f"quirk {text!r}", entry), tuple(map(str, entry.get("versions", ()))))
+
+    def _form(self, entry: Mapping[str, Any]) -> Form:
+        self._check_keys("a form", entry, _FORM_KEYS)
+        operator = self._text("a form", entry, "operator")
+        where = f"form of {operator}"
+        return Form(
+            operator=operator,
+            text=self._text(where, entry, "text"),
+            source=self._source(where, entry),
+            domain=entry.get("domain", AI_ONNX),
+            versions=tuple(map(str, entry.get("versions", ()))),
+            opsets=self._range(where, entry.get("opsets", {}), 1),
+            given=frozenset(entry.get("given", ())),
+            absent=frozenset(entry.get("absent", ())),
+            negative=frozenset(entry.get("negative", ())),
+            attributes=entry.get("attributes", {}),
+            ranks={name: tuple(ranks) for name, ranks in entry.get("ranks", {}).items()},
+            dtypes={
+                variable: frozenset(map(self._dtype, names)) for variable, names in entry.get("dtypes", {}).items()
+            },
+            outputs=entry.get("outputs", 0),
+            skips_outputs=entry.get("skips_outputs", False),
+        )
 
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
         found = Range(fact.get("min", first), fact.get("max"))

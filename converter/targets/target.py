@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from converter.history import display_domain
+from converter.history import AI_ONNX, AI_ONNX_ML, display_domain
+
+if TYPE_CHECKING:
+    from converter.targets.forms import Form, Kernels
 
 
 class Range(NamedTuple):
@@ -60,8 +64,23 @@ class Target:
     """Inputs, by operator and name in the schema, that it takes as constants only."""
     quirks: tuple[Quirk, ...]
     sources: Mapping[str, str]
+    kernels: Kernels = field(default_factory=dict)
+    """The dtypes in which it computes operators of which it lacks some."""
+    forms: tuple[Form, ...] = ()
+    """Ways to write a node that it does not take."""
     note: str = ""
     """Set where the version that was asked for is not listed, and this one stands for it."""
+
+    @cached_property
+    def doubted(self) -> frozenset[tuple[str, str]]:
+        """The operators, by domain and name, of which it may not take a node as it is written."""
+        return frozenset(
+            [
+                *((domain, operator) for domain, operator, _ in self.kernels),
+                *((form.domain, form.operator) for form in self.forms),
+                *((domain, operator) for domain in (AI_ONNX, AI_ONNX_ML) for operator in self.operators_lacking),
+            ]
+        )
 
     @property
     def spelling(self) -> str:

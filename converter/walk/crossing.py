@@ -17,6 +17,7 @@ from converter.rule import Rule
 from converter.scopes import Container
 from converter.site import Site
 from converter.site.operators import AT_TARGET
+from converter.targets.forms import node_objection
 from converter.trace import Crossings
 from converter.walk.declaring import declare_silent_values
 from converter.walk.type_gates import check_emitted, check_gates
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 
 _DEEPEST_RECURRENCE = 12
 """How often a cell may be crossed by what its own rule emits, before its rules are taken to go in circles."""
+
+_MOST_STAND_INS = 3
+"""How often a stand-in may call for itself."""
+
+
+def _becomes_its_values(site: Site) -> None:
+    values = [site.constant_value(name) if name else None for name in site.node.output]
+    site.replace(*(None if value is None else site.constant(value) for value in values))
+
+
+_IS_CONSTANT = Rule("what is constant needs no kernel", _becomes_its_values)
 
 
 class Stopped(Exception):
@@ -71,7 +83,41 @@ class NodeWalk(ScopeValues, ABC):
                 raise Stopped(reason, leg.cell) from reason
             if site.is_replaced:
                 return emitted
+        if route.is_doubted and (standing := self._fit(node, crossings)) is not None:
+            return [*emitted, *standing]
         return [*emitted, node] if emitted else None
+
+    def _fit(self, node: NodeProto, crossings: Crossings) -> list[NodeProto] | None:
+        """What stands in for a node that the runtime does not take as it is written; None where it takes it.
+
+        Raises Stopped where nothing is known to stand in for it.
+        """
+        runtime, domain = self.walk.runtime, canonical_domain(node.domain)
+        opset = self.target(domain)
+        objection = node_objection(node, opset, self.facts, runtime) if runtime else ""
+        if not objection or not runtime:
+            return None
+        cell = Cell(domain, node.op_type, opset, opset, False)
+        rule = self.walk.rule_book.stand_in(domain, node.op_type)
+        site = Site(node, cell, self)
+        known = [self.facts.constant(name) if name else None for name in node.output]
+        if all(value is not None for value, name in zip(known, node.output, strict=True) if name):
+            rule = _IS_CONSTANT
+        try:
+            if rule is None or self._under_way.count(cell) >= _MOST_STAND_INS:
+                raise SiteRefused(Why.TARGET, objection)
+            self._apply(Leg(cell, rule, ()), site)
+            if not site.touched:
+                raise SiteRefused(Why.TARGET, objection)
+            self._note_crossing(cell, rule, site, crossings)
+            crossings += site.inner_crossings
+            emitted = self._bring_home_below(cell, site, crossings)
+            if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
+                raise SiteRefused(Why.TARGET, remaining)
+        except SiteRefused as reason:
+            sentence = objection if reason.sentence == objection else f"{objection}; {reason.sentence}"
+            raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
+        return emitted if site.is_replaced else [*emitted, node]
 
     def _apply(self, leg: Leg, site: Site) -> None:
         if leg.rule is None:

@@ -11,12 +11,16 @@ from converter.names import Names
 from converter.refusal import Refusal
 from converter.routes import Routes
 from converter.rulebook import RuleBook
+from converter.targets import Target
 from converter.trace import ConversionTrace
 from converter.walk.scope import ScopeWalk
 
 
 class ModelWalk:
-    """Takes `model` to `targets` in place. `original` is an untouched copy, which the facts are read off."""
+    """Takes `model` to `targets` in place. `original` is an untouched copy, which the facts are read off.
+
+    What `runtime` is known not to take as it is written is written otherwise.
+    """
 
     def __init__(
         self,
@@ -29,11 +33,14 @@ class ModelWalk:
         base_dir: str = "",
         facts: ModelFacts | None = None,
         names: Names | None = None,
+        runtime: Target | None = None,
     ) -> None:
         self.model = model
         self.exact = exact
         self.targets = targets
-        self.routes = Routes(rule_book)
+        self.rule_book = rule_book
+        self.runtime = runtime
+        self.routes = Routes(rule_book, runtime)
         self.facts = facts or ModelFacts(original, base_dir)
         self.names = names or Names(original)
         self.functions = frozenset(self.facts.functions)

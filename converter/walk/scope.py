@@ -89,7 +89,9 @@ class ScopeWalk(NodeWalk):
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:
             self._descend(index, node)
-        if not (route.legs or route.why) or (self.walk.functions and called_function_key(node) in self.walk.functions):
+        if not (route.legs or route.why or route.is_doubted) or (
+            self.walk.functions and called_function_key(node) in self.walk.functions
+        ):
             return
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from converter.inlining import Inlined
 from converter.scopes import Container
 from converter.site import Site
 from converter.site.operators import AT_TARGET
+from converter.targets.forms import has_kernel
 
 if TYPE_CHECKING:
     from converter.walk.model import ModelWalk
@@ -45,6 +46,11 @@ class ScopeValues:
     def target(self, domain: str) -> int:
         """The opset that the walk takes `domain` to."""
         return self.walk.targets.get(domain, self.imports.get(domain, 1))
+
+    def computes(self, domain: str, operator: str, dtypes: Mapping[str, str]) -> bool:
+        """Whether the runtime has a kernel of an operator for these dtypes, as far as is known."""
+        runtime = self.walk.runtime
+        return runtime is None or has_kernel(domain, operator, self.target(domain), dtypes, runtime)
 
     @property
     def takes_initializers(self) -> bool:
