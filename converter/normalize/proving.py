@@ -18,6 +18,7 @@ from converter.model_file.tensors import all_tensors
 from converter.normalize.cutting import Cut, cut_out
 from converter.prove import Outcome
 from converter.prove.battery import Attempt, Battery, Case, Enough, Input
+from converter.prove.shapes import dims_of
 from converter.prove.trial import Sides, Trial, try_sides
 from converter.prove.whole_model import interface_differences, model_inputs
 
@@ -30,7 +31,7 @@ _RUNS_OF_OTHER_NUMBERS = 12
 """How many more values of what may steer (how often a loop runs, which axis is taken) are tried on the first shapes."""
 
 _HEAVY = 1 << 28
-"""Elements of weights above which a model is too large to be executed here, side by side with another."""
+"""Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     unproven = partial(Proof, Outcome.UNPROVEN, 0, 0, 0, ulps, 0.0, seed)
     if differences := interface_differences(original, result):
         return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
-    if sum(_size(tensor.dims) for tensor in all_tensors(original)) > _HEAVY:
+    inputs = (dims_of(info.type) or () for info in original.graph.input)
+    drawn = [_size([size for size in dims if isinstance(size, int)]) for dims in inputs]
+    if sum(drawn) + sum(_size(tensor.dims) for tensor in all_tensors(original)) > _HEAVY:
         return unproven("the model is too large to be executed here")
     whole = _Comparison(original, result, [(info.name, info.name) for info in original.graph.output], base_dir)
     trial, shapes = whole.run(ulps, seed)

@@ -136,6 +136,14 @@ def custom_model() -> ModelProto:
     return helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
+def test_inputs_too_large_to_be_drawn_are_said_to_be() -> None:
+    model = text_model("g (float[4611686018427387904] x) => (float[n] y) { a = Identity(x) y = Neg(a) }")
+    result = normalize(model)
+    assert result.proof is not None
+    assert "too large" in result.proof.reason
+    assert len(result.model.graph.node) == 1
+
+
 def test_what_stands_around_an_unknown_operator_is_proven() -> None:
     result = normalize(custom_model())
     assert [node.op_type for node in result.model.graph.node] == ["Neg", "Mystery", "Add"]
