@@ -7,9 +7,10 @@ compared: what they read has to be the same on both sides, and what they give is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 from onnx import ModelProto
@@ -85,9 +86,9 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     unproven = partial(Proof, Outcome.UNPROVEN, 0, 0, 0, ulps, 0.0, seed)
     if differences := interface_differences(original, result):
         return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
-    inputs = (dims_of(info.type) or () for info in original.graph.input)
-    drawn = [_size([size for size in dims if isinstance(size, int)]) for dims in inputs]
-    if sum(drawn) + sum(_size(tensor.dims) for tensor in all_tensors(original)) > _HEAVY:
+    shapes_of_inputs = [dims_of(info.type) or () for info in original.graph.input]
+    shapes_of_weights = [tensor.dims for tensor in all_tensors(original)]
+    if sum(map(_size, shapes_of_inputs)) + sum(map(_size, shapes_of_weights)) > _HEAVY:
         return unproven("the model is too large to be executed here")
     whole = _Comparison(original, result, [(info.name, info.name) for info in original.graph.output], base_dir)
     trial, shapes = whole.run(ulps, seed)
@@ -109,11 +110,9 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     return Proof(Outcome.EQUAL, trial.cases, shapes, *numbers, "", names)
 
 
-def _size(dims: Sequence[int]) -> int:
-    size = 1
-    for dim in dims:
-        size *= dim
-    return size
+def _size(dims: Iterable[int | str | None]) -> int:
+    """The elements, as if every open dimension were 1."""
+    return prod(dim for dim in dims if isinstance(dim, int))
 
 
 @dataclass(frozen=True)
