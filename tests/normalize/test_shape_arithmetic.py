@@ -2,6 +2,7 @@
 
 import pytest
 
+from converter.normalize import normalize
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 SYMBOLS = "symbolic-shapes"
@@ -142,3 +143,10 @@ def test_sizes_without_a_name_are_each_their_own() -> None:
         s = Shape(x) t = Shape(z) y = Gather(s, i) w = Gather(t, i)
     }"""
     check_unchanged(SYMBOLS, graph)
+
+
+def test_what_is_read_twice_is_worked_out_once() -> None:
+    """Each Add reads the one before it twice: without a memory that is 2**40 ways to the Shape."""
+    chain = " ".join(f"s{index + 1} = Add(s{index}, s{index})" for index in range(40))
+    graph = f"g (float[N,3] x) => (float[a,b] y) {{ s0 = Shape(x) {chain} y = ConstantOfShape(s40) }}"
+    assert len(normalize(text_model(graph), ["symbolic-shapes"], prove=False).model.graph.node) == 42

@@ -22,15 +22,21 @@ def remove_zero_states(graph: gs.Graph, context: Context) -> None:
     """Leave out states that are zeros."""
     for node in nodes_of(graph, *_STATES):
         for position in _STATES[node.op]:
-            if position < len(node.inputs) and _is_zeros(node.inputs[position], context):
+            if position < len(node.inputs) and _is_zeros(node.inputs[position], context, {}):
                 node.inputs[position] = gs.Variable.empty()
         while node.inputs and node.inputs[-1].is_empty():
             node.inputs.pop()
 
 
-def _is_zeros(tensor: gs.Tensor, context: Context, depth: int = 0) -> bool:
+def _is_zeros(tensor: gs.Tensor, context: Context, seen: dict[int, bool], depth: int = 0) -> bool:
     if tensor.is_empty() or depth > _DEEPEST:
         return False
+    if id(tensor) not in seen:
+        seen[id(tensor)] = _comes_to_zeros(tensor, context, seen, depth)
+    return seen[id(tensor)]
+
+
+def _comes_to_zeros(tensor: gs.Tensor, context: Context, seen: dict[int, bool], depth: int) -> bool:
     value = context.constant(tensor)
     if value is not None:
         return _are_zeros(value)
@@ -40,7 +46,8 @@ def _is_zeros(tensor: gs.Tensor, context: Context, depth: int = 0) -> bool:
     if node.op == "ConstantOfShape":
         filled = node.attrs.get("value")
         return filled is None or _are_zeros(content(filled))
-    return all(_is_zeros(one, context, depth + 1) for one in (node.inputs if node.op == "Concat" else node.inputs[:1]))
+    moved = node.inputs if node.op == "Concat" else node.inputs[:1]
+    return all(_is_zeros(one, context, seen, depth + 1) for one in moved)
 
 
 def _are_zeros(value: Array) -> bool:
