@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy
 
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged, values_travel
+from converter.rule import Birth, StandIn, Step, unchanged, values_travel
 from converter.site import Site
 from rules.axes import counted_from_front
 from rules.positions import Positions
@@ -130,4 +130,8 @@ STEPS = [
 BIRTHS = [
     Birth("GatherElements", 11, down=elements_are_gathered_from_a_row),
     Birth("GatherND", 11, down=slices_are_gathered_from_a_row),
+]
+
+STAND_INS = [
+    StandIn("Gather", indices_count_from_front),
 ]

@@ -180,5 +180,6 @@ STEPS = [
 ]
 
 STAND_INS = [
+    StandIn("Concat", axis_counts_from_front),
     StandIn("Split", parts_are_sliced),
 ]

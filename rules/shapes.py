@@ -205,8 +205,11 @@ def scalar_axes_become_vector(site: Site) -> None:
         site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
 
 
-def axes_of_size_1_are_written(site: Site) -> None:
+def axes_are_written_from_front(site: Site) -> None:
     """Without axes all dimensions of 1 go."""
+    if site.has_attribute("axes"):
+        axes_count_from_front(site)
+        return
     dims = site.static_shape(0, because="without axes its dimensions of 1 go")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
@@ -298,5 +301,6 @@ STEPS = [
 
 STAND_INS = [
     StandIn("Reshape", zeros_are_no_dimensions_to_copy),
-    StandIn("Squeeze", axes_of_size_1_are_written),
+    StandIn("Squeeze", axes_are_written_from_front),
+    StandIn("Unsqueeze", axes_count_from_front),
 ]

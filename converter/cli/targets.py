@@ -49,6 +49,13 @@ def target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
     if not target.takes_open_dimensions:
         yield printable(f"  inputs have to have fixed sizes{_source(target, 'open_dimensions')}")
+    if target.kernels:
+        operators = {(domain, operator) for domain, operator, _ in target.kernels}
+        yield printable(
+            f"  operators that it computes in some dtypes only: {len(operators)}{_source(target, 'kernels')}"
+        )
+    for form in target.forms:
+        yield printable(f"  it {form.text} [{form.source}]")
     for quirk in target.quirks:
         yield printable(f"  {quirk.text} [{quirk.source}]")
 
@@ -73,6 +80,13 @@ def target_as_dict(target: Target) -> dict[str, Any]:
         "constant_inputs": sorted(".".join(one) for one in target.constant_inputs),
         "has_functions": target.has_functions,
         "takes_open_dimensions": target.takes_open_dimensions,
+        "kernels": {
+            f"{domain}.{operator}-{since}".lstrip("."): [
+                {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids
+            ]
+            for (domain, operator, since), grids in sorted(target.kernels.items())
+        },
+        "forms": [{"operator": form.operator, "text": form.text, "source": form.source} for form in target.forms],
         "quirks": [asdict(quirk) for quirk in target.quirks],
         "sources": dict(target.sources),
         "note": target.note,

@@ -39,7 +39,7 @@ class Form:
     absent: frozenset[str] = frozenset()
     """Attributes of which it has none."""
     negative: frozenset[str] = frozenset()
-    """Attributes of which one has a number below 0 in it."""
+    """Attributes and constant inputs, by their names in the schema, of which one has a number below 0 in it."""
     attributes: Mapping[str, object] = field(default_factory=dict)
     """Attributes with their values; those of the schema where the node does not set them."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -58,15 +58,23 @@ class Form:
             opset in self.opsets
             and (not self.given or not names.isdisjoint(self.given))
             and names.isdisjoint(self.absent)
-            and (
-                not self.negative or any(min(a.ints, default=0) < 0 for a in node.attribute if a.name in self.negative)
-            )
+            and (not self.negative or self._has_a_negative_number(node, definition, scope))
             and len(node.output) >= self.outputs
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
             and (not self.ranks or self._has_a_rank(node, definition, scope))
             and (not self.dtypes or self._has_a_dtype(node, definition, scope))
         )
+
+    def _has_a_negative_number(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        for attribute in node.attribute:
+            if attribute.name in self.negative and min([attribute.i, *attribute.ints]) < 0:
+                return True
+        for one in operands(node, definition)[0]:
+            known = scope.constant(one.name) if one.formal in self.negative else None
+            if known is not None and bool((known < 0).any()):
+                return True
+        return False
 
     def _has_a_rank(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         for one in operands(node, definition)[0]:

@@ -34,9 +34,9 @@
 
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py).
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
-`domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes with a number below 0),
-`ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many)
-and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+`domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
+number below 0), `ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at
+least so many) and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
 unless the file says otherwise.

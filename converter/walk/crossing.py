@@ -101,7 +101,7 @@ class NodeWalk(ScopeValues, ABC):
         rule = self.walk.rule_book.stand_in(domain, node.op_type)
         site = Site(node, cell, self)
         known = [self.facts.constant(name) if name else None for name in node.output]
-        if all(value is not None for value, name in zip(known, node.output, strict=True) if name):
+        if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
             rule = _IS_CONSTANT
         try:
             if rule is None or self._under_way.count(cell) >= _MOST_STAND_INS:

@@ -1,0 +1,286 @@
+"""What old runtimes have no kernel for, or read wrongly, and what stands in for it.
+
+`tests/legacy` runs such models in the runtimes themselves; here the proof says that they compute the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import onnx
+import pytest
+
+from converter import ConversionRefused, Why, convert, reach
+from converter.evaluator import Evaluator
+from converter.rule import StandIn
+from converter.rulebook import RuleBook, RuleBookError
+from converter.targets import TargetFileError, find_target
+from converter.targets.forms import has_kernel
+from converter.targets.kernel_file import KernelFile, KernelFileError
+from tests.conversion import model
+
+
+def converted(text: str, runtime: str, *, opset: int = 13, ml_opset: int = 0) -> onnx.ModelProto:
+    """The model for a runtime, proven equal."""
+    ml = f', "ai.onnx.ml": {ml_opset}' if ml_opset else ""
+    conversion = convert(model(f'<ir_version: 7, opset_import: ["": {opset}{ml}]> {text}'), target=runtime)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    return conversion.model
+
+
+def operators(found: onnx.ModelProto) -> list[str]:
+    """Those of the nodes, without casts and constants."""
+    return [node.op_type for node in found.graph.node if node.op_type not in ("Cast", "Constant")]
+
+
+class TestMissingKernels:
+    """onnxruntime 0.5 compares, selects and reduces few dtypes; later ones lack fewer."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "g (int64[A] x, int64[A] y) => (bool[A] z) { z = Less (x, y) }",
+            "g (int64[A] x) => (bool[A] z) <int64 limit = {-5}> { z = Greater (x, limit) }",
+            "g (double[A] x, double[A] y) => (bool[A] z) { z = Less (x, y) }",
+            "g (int64[A] x, int64[A] y) => (bool[A] z) { z = LessOrEqual (x, y) }",
+            "g (uint8[A] x, uint8[A] y) => (bool[A] z) { z = Greater (x, y) }",
+            "g (double[A] x, double[A] y) => (bool[A] z) { z = Equal (x, y) }",
+            "g (double[A] x) => (bool[A] z) { z = IsNaN (x) }",
+            "g (int64[A] x, int64[A] y) => (int64[A] z) { z = Max (x, y) }",
+            "g (bool[A] c, int64[A] x, int64[A] y) => (int64[A] z) { z = Where (c, x, y) }",
+            "g (bool[A] c, bool[A] x, bool[A] y) => (bool[A] z) { z = Where (c, x, y) }",
+            "g (bool[2] c, double[2] x, double[2] y) => (double[2] z) { z = Where (c, x, y) }",
+            "g (int64[A] x) => (int64[A] z) { z = Neg (x) }",
+            "g (double[A] x) => (double[A] z) { z = Neg (x) }",
+            "g (double[A] x) => (double[A] z) { z = Reciprocal (x) }",
+            "g (int64[3,4] x) => (int64[3,1] z) <int64[1] axes = {1}> { z = ReduceSum (x, axes) }",
+            "g (int64[A,B] x) => (int64 z) { z = ReduceSum <keepdims=0> (x) }",
+            "g (int64[A,4] x) => (int64[A] z) { z = ReduceMax <axes=[1], keepdims=0> (x) }",
+            "g (int64[A,4] x) => (int64[1,1] z) { z = ReduceMin (x) }",
+            "g (int64[4] x) => (int64 z) { z = ReduceProd <keepdims=0> (x) }",
+            "g (int64[4] x) => (int64[1] z) { z = ReduceProd (x) }",
+            "g (int64[6] x) => (int64[3] y, int64[3] z) { y, z = Split (x) }",
+            "g (bool[A] x) => (bool[1] y, bool[2] z) <int64[2] s = {1, 2}> { y, z = Split (x, s) }",
+            "g (uint8[A,B] x) => (int64[2,N] z) { z = NonZero (x) }",
+            "g (double[A,B] x) => (int64[2,N] z) { z = NonZero (x) }",
+            "g (float[A] x, float s) => (int8[A] z) <int8 p = {-3}> { z = QuantizeLinear (x, s, p) }",
+            "g (int32[A] x) => (float[A,3] z) <int32 d = {3}, float[2] v = {0, 1}> { z = OneHot (x, d, v) }",
+            "g (int64[A] x) => (double[A,3] z) <int64[1] d = {3}, double[2] v = {0, 1}> { z = OneHot (x, d, v) }",
+        ],
+    )
+    def test_are_written_in_dtypes_that_the_runtime_computes(self, text: str) -> None:
+        converted(text, "onnxruntime==0.5")
+
+    def test_the_order_of_the_greatest_integers_shows_in_their_halves(self) -> None:
+        found = converted("g (int64[A] x, int64[A] y) => (bool[A] z) { z = Less (x, y) }", "onnxruntime==0.5")
+        ends = numpy.iinfo(numpy.int64)
+        values = numpy.array([ends.min, ends.min + 1, -(2**32), -1, 0, 1, 2**32 - 1, 2**32, ends.max], numpy.int64)
+        first, second = numpy.repeat(values, len(values)), numpy.tile(values, len(values))
+        less = Evaluator(found).run({"x": first, "y": second})["z"]
+        numpy.testing.assert_array_equal(less, first < second)
+        assert "Sign" in operators(found)
+
+    def test_sums_wrap_around_as_integers_do(self) -> None:
+        found = converted(
+            "g (int64[8] x) => (int64 z) { z = ReduceSum <keepdims=0> (x) }", "onnxruntime==0.5", opset=11
+        )
+        values = numpy.full(8, 2**63 - 1, numpy.int64)
+        numpy.testing.assert_array_equal(Evaluator(found).run({"x": values})["z"], -8)
+
+    @pytest.mark.parametrize("runtime", ["onnxruntime==0.5", "onnxruntime==1.0"])
+    @pytest.mark.parametrize("largest", [0, 1])
+    def test_integers_are_sorted_as_floats_part_by_part(self, runtime: str, largest: int) -> None:
+        text = "g (int64[5] x) => (int64[3] y, int64[3] z) <int64[1] k = {3}> "
+        found = converted(f"{text}{{ y, z = TopK <largest={largest}> (x, k) }}", runtime, opset=11)
+        values = numpy.array([2**62 + 1, 2**62, -(2**62), 2**62 + 1, -(2**62) - 1], numpy.int64)
+        result = Evaluator(found).run({"x": values})
+        expected = [0, 3, 1] if largest else [4, 2, 1]
+        numpy.testing.assert_array_equal(result["z"], expected)
+        numpy.testing.assert_array_equal(result["y"], values[expected])
+
+    def test_keys_and_values_of_one_dtype_are_looked_up_by_number(self) -> None:
+        found = converted(
+            "g (int64[A] x) => (int64[A] y) "
+            "{ y = ai.onnx.ml.LabelEncoder <keys_int64s=[3, 5], values_int64s=[50, 30], default_int64=-7> (x) }",
+            "onnxruntime==1.0",
+            opset=11,
+            ml_opset=2,
+        )
+        result = Evaluator(found).run({"x": numpy.array([5, 4, 3])})
+        assert result["y"].tolist() == [30, -7, 50]
+        assert "Gather" in operators(found)
+
+    def test_what_is_constant_needs_no_kernel(self) -> None:
+        found = converted(
+            "g (int64[2] x) => (int64[2] y) <int64[2] c = {1, -2}> { n = Neg (c) y = Add (x, n) }", "onnxruntime==0.5"
+        )
+        assert "Neg" not in operators(found)
+
+    def test_a_runtime_that_has_the_kernel_keeps_the_node(self) -> None:
+        text = "g (int64[A] x, int64[A] y) => (bool[A] z) { z = Less (x, y) }"
+        assert operators(converted(text, "onnxruntime==1.0")) == ["Less"]
+
+    def test_what_nothing_stands_in_for_is_refused_with_the_dtype(self) -> None:
+        text = '<ir_version: 4, opset_import: ["": 10]> g (double[1,1,A,B] x) => (double[1,1,C,D] y)'
+        with pytest.raises(
+            ConversionRefused, match=r"ONNX Runtime 0\.5 has no kernel of MaxPool-10 for double"
+        ) as caught:
+            convert(model(f"{text} {{ y = MaxPool <kernel_shape=[2,2]> (x) }}"), target="onnxruntime==0.5")
+        assert [refusal.why for refusal in caught.value.refusals] == [Why.TARGET]
+
+    def test_nodes_in_subgraphs_are_looked_at(self) -> None:
+        found = converted(
+            "g (bool c, int64[A] x) => (int64[A] y) { y = If (c) "
+            "<then_branch = t () => (int64[A] a) { a = Neg (x) }, "
+            "else_branch = e () => (int64[A] b) { b = Abs (x) }> }",
+            "onnxruntime==0.5",
+        )
+        branch = next(one.g for one in found.graph.node[0].attribute if one.name == "then_branch")
+        assert [node.op_type for node in branch.node] == ["Mul"]
+
+    def test_reach_knows_them(self) -> None:
+        text = '<ir_version: 4, opset_import: ["": 10]> g (int64[A] x) => (int64[A] y) { y = Neg (x) }'
+        with_kernel, without = reach(model(text), targets=["onnxruntime==1.4", "onnxruntime==0.5"]).targets
+        assert (with_kernel.is_reachable, with_kernel.rewrites) == (True, 0)
+        assert (without.is_reachable, without.rewrites) == (True, 1)
+
+
+class TestFormsThatAreReadWrongly:
+    def test_lists_of_a_constant_become_tensors(self) -> None:
+        text = "g (float[A] x) => (float[B,C] y) { s = Constant <value_ints=[2, -1]> () y = Reshape (x, s) }"
+        found = converted(text, "onnxruntime==1.8", opset=14)
+        assert [one.name for one in found.graph.node[0].attribute] == ["value"]
+        kept = converted(text, "onnxruntime==1.12", opset=14)
+        assert [one.name for one in kept.graph.node[0].attribute] == ["value_ints"]
+
+    def test_averages_that_count_pads_get_zeros_in_their_place(self) -> None:
+        text = "g (float[1,1,6,6] x) => (float[1,1,A,B] y) { y = AveragePool <kernel_shape=[3,3], strides=[2,2], "
+        found = converted(f"{text} pads=[1,1,1,1], ceil_mode=1, count_include_pad=1> (x) }}", "onnxruntime==1.12")
+        assert operators(found) == ["Pad", "AveragePool"]
+
+    def test_outputs_that_are_left_out_are_named(self) -> None:
+        text = "g (int64[A] x) => (int64[B] y, int64[C] n) { y, , , n = Unique (x) }"
+        found = converted(text, "onnxruntime==1.12")
+        assert all(found.graph.node[0].output)
+
+    def test_a_training_batch_normalization_is_refused(self) -> None:
+        text = "g (float[A,2,B] x) => (float[A,2,B] y) <float[2] s = {1, 1}, float[2] m = {0, 0}> "
+        with pytest.raises(ConversionRefused, match="does not compute a BatchNormalization that trains"):
+            converted(
+                f"{text} {{ y, a, b = BatchNormalization <training_mode=1> (x, s, m, m, s) }}",
+                "onnxruntime==1.4",
+                opset=14,
+            )
+
+    def test_the_axis_of_a_cumulative_sum_is_int32_for_the_first_runtime_with_one(self) -> None:
+        text = "g (float[A,B] x) => (float[A,B] y) <int64 axis = {1}> { y = CumSum (x, axis) }"
+        found = converted(text, "onnxruntime==1.0")
+        axis = next(one for one in found.graph.initializer if one.name == found.graph.node[-1].input[1])
+        assert axis.data_type == onnx.TensorProto.INT32
+
+    @pytest.mark.parametrize("dims", ["int64[2] s = {3, -1}", "int64[2] s = {2, 3}"])
+    def test_a_reshape_without_zeros_needs_no_allowzero(self, dims: str) -> None:
+        text = f"g (float[6] x) => (float[A,B] y) <{dims}> {{ y = Reshape <allowzero=1> (x, s) }}"
+        found = converted(text, "onnxruntime==1.8", opset=14)
+        assert not found.graph.node[0].attribute
+
+    def test_a_squeeze_names_its_axes(self) -> None:
+        text = "g (float[1,3,1] x) => (float[3] y) { y = Squeeze (x) }"
+        found = converted(text, "onnxruntime==0.5", opset=10)
+        assert list(found.graph.node[0].attribute[0].ints) == [0, 2]
+
+    def test_pads_below_zero_are_sliced_off(self) -> None:
+        text = "g (float[3,4] x) => (float[A,B] y) { y = Pad <pads=[-1,1,0,2], value=0.5> (x) }"
+        assert operators(converted(text, "onnxruntime==0.5", opset=10)) == ["Slice", "Pad"]
+
+    def test_a_transposed_convolution_of_a_row_is_one_of_an_image(self) -> None:
+        text = "g (float[1,2,5] x, float[2,3,3] w) => (float[1,3,A] y) { y = ConvTranspose <strides=[2], pads=[1,0], "
+        found = converted(f"{text} dilations=[2], output_padding=[1]> (x, w) }}", "onnxruntime==1.0", opset=11)
+        assert operators(found) == ["Unsqueeze", "Unsqueeze", "ConvTranspose", "Squeeze"]
+
+    @pytest.mark.parametrize(
+        "node",
+        [
+            "Unsqueeze <axes=[-1]> (x)",
+            "Squeeze <axes=[-1]> (x)",
+            "Concat <axis=-1> (x, x)",
+            "Gather <axis=1> (x, last)",
+        ],
+    )
+    def test_what_is_counted_from_the_back_too_early_is_counted_from_the_front(self, node: str) -> None:
+        # No text below 11 allows it; exporters wrote it, and later runtimes take it.
+        head = '<ir_version: 4, opset_import: ["": 9]> g (float[2,1] x) => (float y) <int64 last = {-1}>'
+        source = model(f"{head} {{ y = {node} }}")
+        source.graph.output[0].type.tensor_type.ClearField("shape")
+        found = convert(source, target="onnxruntime==0.5", prove=False).model
+        values = {"x": numpy.array([[1], [2]], numpy.float32)}
+        expected = Evaluator(source, strict=False).run(values)["y"]
+        numpy.testing.assert_array_equal(Evaluator(found, strict=False).run(values)["y"], expected)
+        assert not any(min([one.i, *one.ints]) < 0 for node in found.graph.node for one in node.attribute)
+
+    def test_experiments_that_the_runtime_never_had_are_written_out(self) -> None:
+        text = "g (int64[2] s) => (float[A,B] y) { y = ConstantFill <input_as_shape=1, value=0.5> (s) }"
+        found = converted(text, "onnxruntime==1.12", opset=9)
+        assert "ConstantFill" not in operators(found)
+
+
+KERNELS = """
+[Less-9]
+"1.0" = ["T: float"]
+"1.2" = ["T: int32 int64"]
+["ai.onnx.ml.LabelEncoder-2"]
+"1.0" = ["T1: string; T2: int64", "T1: int64; T2: string"]
+"1.1" = ["any"]
+"""
+
+
+class TestFiles:
+    def test_kernels_are_those_of_the_version_and_of_earlier_ones(self) -> None:
+        kernels = KernelFile(KERNELS)
+        key = ("", "Less", 9)
+        assert kernels.at("1.1")[key] == ({"T": frozenset(["float"])},)
+        assert len(kernels.at("1.10")[key]) == 2
+        assert kernels.at("0.9")[key] == ()
+
+    @pytest.mark.parametrize(
+        ("before", "after", "words"),
+        [
+            ("Less-9", "Less-8", "no operator 'Less-8'"),
+            ("Less-9", "Lesser-9", "no operator 'Lesser-9'"),
+            ("T: float", "U: float", "'U: float' names no type variable"),
+            ("T: float", "T", "'T' names no type variable"),
+            ('"1.0" = ["T: float"]', "1.0", "TOML"),
+        ],
+    )
+    def test_that_are_wrong_are_rejected(self, before: str, after: str, words: str) -> None:
+        with pytest.raises(KernelFileError, match=words):
+            KernelFile(KERNELS.replace(before, after))
+
+    def test_of_a_target_lie_beside_it(self, tmp_path: Path) -> None:
+        text = 'title = "Mine"\n[sources]\ndocs = "example.com"\n[[release]]\nversions = ["1.1"]\n'
+        kernels = '[kernels]\nfile = "kernels.toml"\nsource = "docs"\n'
+        form = '[[form]]\noperator = "Sin"\ntext = "has no sine"\nsource = "docs"\n'
+        (tmp_path / "mine.toml").write_text(text + kernels + form)
+        with pytest.raises(TargetFileError, match=r"kernels.toml"):
+            find_target(str(tmp_path / "mine.toml"))
+        (tmp_path / "kernels.toml").write_text(KERNELS)
+        target = find_target(str(tmp_path / "mine.toml"))
+        assert has_kernel("", "Less", 12, {"T": "float"}, target)
+        assert not has_kernel("", "Less", 12, {"T": "int64"}, target)
+        assert has_kernel("", "Greater", 12, {"T": "int64"}, target), "of which nothing is known"
+        assert target.doubted == {("", "Less"), ("ai.onnx.ml", "LabelEncoder"), ("", "Sin")}
+        with pytest.raises(ConversionRefused, match=r"Mine 1\.1 has no sine"):
+            convert(
+                model('<ir_version: 7, opset_import: ["": 13]> g (float[A] x) => (float[A] y) { y = Sin (x) }'),
+                target=target,
+            )
+
+    def test_what_exists_has_one_stand_in(self) -> None:
+        class Module:
+            __name__ = "mine"
+            STAND_INS = (StandIn("Sin", lambda site: None), StandIn("Sin", lambda site: None))
+
+        with pytest.raises(RuleBookError, match="Sin has two stand-ins"):
+            RuleBook([Module])  # type: ignore[list-item]
