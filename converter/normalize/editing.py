@@ -156,6 +156,16 @@ def become(
     node.inputs = list(inputs)
 
 
+def take_over(first: gs.Node, node: gs.Node, inputs: Sequence[gs.Tensor], context: Context) -> None:
+    """Let `first`, on other inputs, compute what `node` computed of its result; `node` is left to be swept."""
+    output = node.outputs[0]
+    node.outputs.clear()
+    node.inputs.clear()
+    first.outputs = [output]
+    first.inputs = list(inputs)
+    context.inherit(first, node)
+
+
 def normalised_axes(axes: Sequence[int], rank: int) -> list[int] | None:
     """The axes counted from the front; None where one is out of range or named twice."""
     counted = [axis + rank if axis < 0 else axis for axis in axes]

@@ -7,6 +7,7 @@ import onnx_graphsurgeon as gs
 
 from converter.normalize.editing import axes_of, given, integers, producer, rank_of
 from converter.normalize.rewriting import Context
+from converter.normalize.slices import slice_of
 
 Size = int | str | None
 """A number, a symbol, or not known."""
@@ -92,16 +93,10 @@ def _are_small(sizes: list[Size]) -> bool:
 
 
 def _sliced(node: gs.Node, source: list[Size], context: Context) -> list[Size] | None:
-    steps: list[int] | None = [1]
-    if "starts" in node.attrs:
-        starts, ends = node.attrs["starts"], node.attrs.get("ends")
-    else:
-        starts, ends = (integers(given(node, position), context) for position in (1, 2))
-        if given(node, 4) is not None:
-            steps = integers(given(node, 4), context)
-    if not starts or not ends or steps != [1] or len(starts) != 1 or len(ends) != 1:
+    found = slice_of(node, context)
+    if found is None or len(found.starts) != 1 or found.steps != [1]:
         return None
-    return source[starts[0] : ends[0]]
+    return source[found.starts[0] : found.ends[0]]
 
 
 def _calculated(node: gs.Node, left: list[Size], right: list[Size] | None, context: Context) -> list[Size] | None:

@@ -13,7 +13,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from converter.arrays import Array
-from converter.normalize.editing import given, new_constant, nodes_of, sole_producer
+from converter.normalize.editing import given, new_constant, nodes_of, sole_producer, take_over
 from converter.normalize.rewriting import Context, Pass
 
 _EPSILON = 1e-5
@@ -102,19 +102,9 @@ def _bias(first: gs.Node, channels: _Channels, context: Context) -> Array | None
 
 def _write(first: gs.Node, node: gs.Node, weights: Array, bias: Array, context: Context) -> None:
     name = node.outputs[0].name
-    data = first.inputs[0]
-    attributes = {key: value for key, value in first.attrs.items() if key != "beta"}
-    output = node.outputs[0]
-    node.outputs.clear()
-    node.inputs.clear()
-    first.outputs = [output]
-    first.attrs = attributes
-    first.inputs = [
-        data,
-        new_constant(weights, f"{name}_weight", context),
-        new_constant(bias, f"{name}_bias", context),
-    ]
-    context.inherit(first, node)
+    constants = [new_constant(weights, f"{name}_weight", context), new_constant(bias, f"{name}_bias", context)]
+    first.attrs.pop("beta", None)
+    take_over(first, node, [first.inputs[0], *constants], context)
 
 
 PASS = Pass(

@@ -10,7 +10,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from converter.arrays import Array
-from converter.normalize.editing import given, new_constant, nodes_of, sole_producer
+from converter.normalize.editing import given, new_constant, nodes_of, sole_producer, take_over
 from converter.normalize.rewriting import Context, Pass
 
 _BROADCASTS_BY_SHAPE = 7
@@ -28,7 +28,8 @@ def merge_biases(graph: gs.Graph, context: Context) -> None:
                 continue
             bias = _bias(first, added, context)
             if bias is not None:
-                _write(first, node, bias, context)
+                constant = new_constant(bias, f"{node.outputs[0].name}_bias", context)
+                take_over(first, node, [*first.inputs[:2], constant], context)
                 break
 
 
@@ -49,15 +50,6 @@ def _bias(first: gs.Node, added: Array, context: Context) -> Array | None:
     with numpy.errstate(over="ignore"):
         both = (own.astype(numpy.float64) + per_channel).astype(added.dtype)
     return both if numpy.isfinite(both).all() else None
-
-
-def _write(first: gs.Node, node: gs.Node, bias: Array, context: Context) -> None:
-    output = node.outputs[0]
-    node.outputs.clear()
-    node.inputs.clear()
-    first.outputs = [output]
-    first.inputs = [*first.inputs[:2], new_constant(bias, f"{output.name}_bias", context)]
-    context.inherit(first, node)
 
 
 PASS = Pass(

@@ -6,14 +6,12 @@ two. Exact: elements are only chosen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import onnx_graphsurgeon as gs
 
 from converter.normalize.editing import (
     become,
-    given,
-    integers,
     nodes_of,
     normalised_axes,
     producer_for,
@@ -21,16 +19,9 @@ from converter.normalize.editing import (
     vector,
 )
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.slices import Slice, slice_of
 
 _BOUNDS_AS_INPUTS = 10
-
-
-@dataclass(frozen=True)
-class _Slice:
-    starts: list[int]
-    ends: list[int]
-    axes: list[int]
-    steps: list[int]
 
 
 def merge_slices(graph: gs.Graph, context: Context) -> None:
@@ -44,26 +35,14 @@ def merge_slices(graph: gs.Graph, context: Context) -> None:
             context.inherit(node, first)
 
 
-def _bounds(node: gs.Node, context: Context) -> _Slice | None:
-    """What a slice takes; None where not all of it is constant."""
-    rank = rank_of(node.inputs[0], context)
-    if context.opset() < _BOUNDS_AS_INPUTS:
-        starts, ends = node.attrs.get("starts"), node.attrs.get("ends")
-        axes, steps = node.attrs.get("axes"), None
-        has_axes, has_steps = axes is not None, False
-    else:
-        starts, ends, axes, steps = (integers(given(node, position), context) for position in (1, 2, 3, 4))
-        has_axes, has_steps = given(node, 3) is not None, given(node, 4) is not None
-    if rank is None or starts is None or ends is None or (has_axes and axes is None) or (has_steps and steps is None):
-        return None
-    counted = normalised_axes(axes if axes is not None else list(range(len(starts))), rank)
-    result = None if counted is None else _Slice(list(starts), list(ends), counted, steps or [1] * len(starts))
-    if result is None or not len(result.starts) == len(result.ends) == len(result.axes) == len(result.steps):
-        return None
-    return result
+def _bounds(node: gs.Node, context: Context) -> Slice | None:
+    """What a slice takes, with axes counted from the front; None where that is not known."""
+    found, rank = slice_of(node, context), rank_of(node.inputs[0], context)
+    axes = normalised_axes(found.axes, rank) if found is not None and rank is not None else None
+    return None if found is None or axes is None else replace(found, axes=axes)
 
 
-def _write(node: gs.Node, data: gs.Tensor, before: _Slice, after: _Slice, context: Context) -> None:
+def _write(node: gs.Node, data: gs.Tensor, before: Slice, after: Slice, context: Context) -> None:
     order = sorted(
         zip(
             before.axes + after.axes,

@@ -23,6 +23,7 @@ from converter.normalize.editing import (
     static_shape,
 )
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.slices import slice_of
 
 
 def remove_no_op_moves(graph: gs.Graph, context: Context) -> None:
@@ -106,23 +107,12 @@ def _pad(node: gs.Node, context: Context) -> bool:
 
 
 def _slice(node: gs.Node, context: Context) -> bool:
-    axes: list[int] | None
-    steps: list[int] | None
-    if "starts" in node.attrs:
-        starts, ends, axes, steps = node.attrs["starts"], node.attrs.get("ends", []), node.attrs.get("axes"), None
-        has_axes, has_steps = axes is not None, False
-    else:
-        starts, ends, axes, steps = (integers(given(node, position), context) for position in (1, 2, 3, 4))
-        has_axes, has_steps = given(node, 3) is not None, given(node, 4) is not None
-    if not starts or not ends or (has_axes and axes is None) or (has_steps and steps is None):
-        return False
-    axes, steps = axes or list(range(len(starts))), steps or [1] * len(starts)
-    shape = context.shape_of(node.inputs[0])
-    if not len(starts) == len(ends) == len(axes) == len(steps):
+    found, shape = slice_of(node, context), context.shape_of(node.inputs[0])
+    if found is None or not found.starts:
         return False
     return all(
         step == 1 and start == 0 and _is_beyond(end, axis, shape)
-        for start, end, axis, step in zip(starts, ends, axes, steps, strict=True)
+        for start, end, axis, step in zip(found.starts, found.ends, found.axes, found.steps, strict=True)
     )
 
 
