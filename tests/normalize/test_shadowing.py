@@ -5,7 +5,7 @@ from converter.normalize.places import places_in
 from converter.normalize.shadowing import rename_shadowing
 from converter.normalize.traversal import tensors_in
 from tests.conversion import normalised
-from tests.normalize.rewriting import text_model
+from tests.normalize.rewriting import rewritten, text_model
 
 LOOP = """g (int64 n, float[2] x) => (float[2] y) {
     a = Identity(x)
@@ -30,6 +30,12 @@ def renamed(source: str) -> str:
 
 def test_an_inner_name_that_hides_an_outer_one_gives_way() -> None:
     assert renamed(LOOP % (("x",) * 3)) == normalised(text_model(LOOP % (("x_1",) * 3)))
+
+
+def test_what_a_loop_reads_past_a_node_is_not_caught_by_its_own_input() -> None:
+    result = rewritten("remove-no-op-moves", text_model(LOOP % (("x",) * 3))).model
+    expected = (LOOP % (("x_1",) * 3)).replace("a = Identity(x)", "").replace("Add(s, a)", "Add(s, x)")
+    assert normalised(result) == normalised(text_model(expected))
 
 
 def test_other_names_stay() -> None:
