@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
@@ -28,19 +29,29 @@ def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
     symbols = set(_symbols(fixed.graph))
     sizes: dict[str, int] = {}
     for name, value in shapes.items():
-        if isinstance(value, int) and name not in inputs:
-            if name not in symbols:
-                raise ShapeFault(_unknown(name, "dimension", symbols, inputs))
-            _bind(sizes, name, value)
-        elif isinstance(value, int):
-            _fix_input(inputs[name], (value,), sizes)
-        elif name not in inputs:
-            raise ShapeFault(_unknown(name, "input", inputs, symbols))
+        numbers = _whole_numbers(name, value)
+        if name in inputs:
+            _fix_input(inputs[name], numbers, sizes)
+        elif len(numbers) != 1 and name in symbols:
+            raise ShapeFault(f"{name!r} is a dimension and takes one size, not {_shown(numbers)}")
+        elif name in symbols:
+            _bind(sizes, name, numbers[0])
         else:
-            _fix_input(inputs[name], value, sizes)
+            raise ShapeFault(_unknown(name, "dimension" if isinstance(value, Integral) else "input", symbols, inputs))
     for info in _infos(fixed.graph):
         _replace_symbols(info.type, sizes)
     return fixed
+
+
+def _whole_numbers(name: str, value: object) -> tuple[int, ...]:
+    """The sizes that are given for a name, numpy's numbers and arrays included."""
+    given = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    numbers = [int(one) for one in given if isinstance(one, Integral) and not isinstance(one, bool)]
+    if len(numbers) < len(given):
+        raise ShapeFault(f"{name!r} takes a size or a shape, in whole numbers, and not {value!r}")
+    if any(size >= 1 << 63 for size in numbers):
+        raise ShapeFault(f"{name!r} cannot have a size of more than 63 bits")
+    return tuple(numbers)
 
 
 def _bind(sizes: dict[str, int], symbol: str, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 from converter.normalize import ShapeFault, normalize
@@ -37,6 +38,11 @@ def test_one_number_is_the_shape_of_an_input_of_rank_one() -> None:
     assert dimensions(with_fixed_shapes(text_model(SOURCE), {"n": 7}), "x") == [7, 3, "w"]
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    fixed = with_fixed_shapes(text_model(SOURCE), {"w": numpy.int64(5), "n": numpy.array([7])})  # type: ignore[dict-item]
+    assert dimensions(fixed, "x") == [7, 3, 5]
+
+
 def test_sizes_of_outputs_that_become_known_are_declared() -> None:
     model = normalize(text_model(SOURCE), fix_shapes={"batch": 2, "w": 5}).model
     assert dimensions(model, "y") == [2, 15]
@@ -63,6 +69,11 @@ def test_shapes_that_are_fixed_are_folded() -> None:
         ({"x": (1, 4, 5)}, "declares a size of 3 where 1x4x5 has 4"),
         ({"x": (1, 3, 5), "batch": 2}, "'batch' cannot be both 1 and 2"),
         ({"batch": -1}, "cannot have size -1"),
+        ({"batch": (1, 2)}, "'batch' is a dimension and takes one size, not 1x2"),
+        ({"batch": "2"}, "in whole numbers, and not '2'"),
+        ({"batch": True}, "in whole numbers, and not True"),
+        ({"x": (1.0, 3, 5)}, "in whole numbers"),
+        ({"batch": 1 << 63}, "more than 63 bits"),
     ],
 )
 def test_what_contradicts_the_model_is_refused(shapes: Any, sentence: str) -> None:
