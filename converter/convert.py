@@ -22,7 +22,7 @@ from converter.model_file import check_model, load_model, settled, validate_mode
 from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
-from converter.targets import Target, find_target, objections
+from converter.targets import Target, false_shapes, find_target, forget_false_shapes, objections
 from converter.walked import Walked, walked_copy
 
 if TYPE_CHECKING:
@@ -124,8 +124,13 @@ def convert(
     fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
-    if check:
-        notes += check_model(model, base_dir, original=source)
+    declared_falsely = check_model(model, base_dir, original=source) if check else []
+    notes += declared_falsely
+    if runtime is not None and not runtime.takes_false_shapes:
+        facts = ModelFacts(model, base_dir)
+        if declared_falsely and (refusals := false_shapes(facts)):
+            raise ConversionRefused(refusals)
+        forget_false_shapes(facts)
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.

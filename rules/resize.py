@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from converter.rule import Birth, Step, unchanged
+from converter.rule import Birth, StandIn, Step, unchanged
 from converter.site import Array, Operators, Site
 from rules.axes import counted_from_front
 from rules.interpolation import ULPS, Manner, Resampler
@@ -271,4 +271,8 @@ STEPS = [
 
 BIRTHS = [
     Birth("Resize", 10, down=copies_and_averages_are_written_out),
+]
+
+STAND_INS = [
+    StandIn("Resize", resample),
 ]

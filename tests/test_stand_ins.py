@@ -226,6 +226,29 @@ class TestFormsThatAreReadWrongly:
         assert "ConstantFill" not in operators(found)
 
 
+class TestShapesThatAreDeclaredFalsely:
+    """onnxruntime up to 1.8 does not load models whose shapes it infers otherwise."""
+
+    OUTPUT = '<ir_version: 7, opset_import: ["": 12]> g (float[N,3] x) => (float[N,2] y) { y = Relu (x) }'
+
+    def test_of_an_output_are_refused(self) -> None:
+        with pytest.raises(ConversionRefused, match=r"output 'y' is declared as \[N, 2\], and computed as \[N, 3\]"):
+            convert(model(self.OUTPUT), target="onnxruntime==1.4")
+        assert convert(model(self.OUTPUT), target="onnxruntime==1.12").report.notes
+
+    def test_of_values_in_subgraphs_are_forgotten(self) -> None:
+        found = converted(
+            "g (bool c, float[2,3] x) => (float[A] y) { y = If (c) "
+            "<then_branch = t () => (float[7] a) { s = Constant <value_ints=[-1]> () a = Reshape (x, s) }, "
+            "else_branch = e () => (float[8] b) { t = Constant <value_ints=[1]> () z = Expand (t, t) "
+            "b = Cast <to=1> (z) }> }",
+            "onnxruntime==1.4",
+            opset=12,
+        )
+        branches = [one.g for one in found.graph.node[0].attribute]
+        assert not any(branch.output[0].type.tensor_type.HasField("shape") for branch in branches)
+
+
 KERNELS = """
 [Less-9]
 "1.0" = ["T: float"]

@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from converter import ConversionRefused, UnreachableTarget, Why, convert, history, reach
 from converter.cli import main
-from converter.history import AI_ONNX
+from converter.history import AI_ONNX, Definition
 from converter.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
+from converter.targets.forms import Form
 from converter.targets.reading import read_runtime
 from tests.small_models import minimum_model, model_of
 
@@ -38,6 +39,11 @@ source = "docs"
 """
 
 
+def _definitions(form: Form) -> list[Definition | None]:
+    found = history.history(form.domain, form.operator)
+    return [*found.definitions.values()] if found else [history.definition(form.domain, form.operator, 1)]
+
+
 class TestFiles:
     @pytest.mark.parametrize("name", FILES)
     def test_are_read(self, name: str) -> None:
@@ -52,7 +58,9 @@ class TestFiles:
         assert not target.operators_lacking or "operators_lacking" in target.sources
         assert not target.constant_inputs or "constant_inputs" in target.sources
         assert target.takes_open_dimensions or "open_dimensions" in target.sources
-        assert all(quirk.source for quirk in target.quirks)
+        assert target.takes_false_shapes or "false_shapes" in target.sources
+        assert not target.kernels or "kernels" in target.sources
+        assert all(one.source for one in (*target.quirks, *target.forms))
         assert target.sources or target.quirks
 
     @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.spelling)
@@ -62,6 +70,15 @@ class TestFiles:
         for operator, formal in target.constant_inputs:
             definitions = history.histories()[AI_ONNX, operator].definitions.values()
             assert any(formal in {one.name for one in definition.schema.inputs} for definition in definitions)
+        for form in target.forms:
+            definitions = [definition for definition in _definitions(form) if definition is not None]
+            attributes = {name for definition in definitions for name in definition.schema.attributes}
+            inputs = {one.name for definition in definitions for one in definition.schema.inputs}
+            variables = {name for definition in definitions for name in definition.types_by_variable}
+            assert attributes >= {*form.given, *form.absent, *form.attributes}
+            assert inputs | attributes >= form.negative
+            assert inputs >= form.ranks.keys()
+            assert variables >= form.dtypes.keys()
         for domain, opsets in target.opsets.items():
             assert opsets.first <= (opsets.last or opsets.first) <= history.latest_opset(domain)
         assert (target.ir_versions.last or 3) <= onnx.IR_VERSION
@@ -69,7 +86,7 @@ class TestFiles:
     @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.spelling)
     def test_name_in_quirks_only_versions_that_are_listed(self, target: Target) -> None:
         listed = set(catalogue()[target.name].versions)
-        assert all(listed.issuperset(quirk.versions) for quirk in target.quirks)
+        assert all(listed.issuperset(one.versions) for one in (*target.quirks, *target.forms))
 
     @pytest.mark.parametrize(
         ("before", "after", "words"),

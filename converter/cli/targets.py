@@ -49,6 +49,8 @@ def target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
     if not target.takes_open_dimensions:
         yield printable(f"  inputs have to have fixed sizes{_source(target, 'open_dimensions')}")
+    if not target.takes_false_shapes:
+        yield printable(f"  shapes that are declared have to be the computed ones{_source(target, 'false_shapes')}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(
@@ -80,6 +82,7 @@ def target_as_dict(target: Target) -> dict[str, Any]:
         "constant_inputs": sorted(".".join(one) for one in target.constant_inputs),
         "has_functions": target.has_functions,
         "takes_open_dimensions": target.takes_open_dimensions,
+        "takes_false_shapes": target.takes_false_shapes,
         "kernels": {
             f"{domain}.{operator}-{since}".lstrip("."): [
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids

@@ -4,7 +4,7 @@
 """
 
 from converter.targets.finding import UnknownTarget, catalogue, find_target
-from converter.targets.objections import objections
+from converter.targets.objections import false_shapes, forget_false_shapes, objections
 from converter.targets.reading import TargetFileError
 from converter.targets.target import Quirk, Range, Runtime, Target
 
@@ -16,6 +16,8 @@ __all__ = [
     "TargetFileError",
     "UnknownTarget",
     "catalogue",
+    "false_shapes",
     "find_target",
+    "forget_false_shapes",
     "objections",
 ]

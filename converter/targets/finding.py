@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from onnx.helper import VERSION_TABLE
 
 from converter.history import AI_ONNX, AI_ONNX_ML
 from converter.ir_version import OLDEST_IR_VERSION
+from converter.plugins import registered
 from converter.targets.reading import TargetFileError, read_runtime
 from converter.targets.target import Range, Runtime, Target, is_part_of
 
@@ -40,10 +40,12 @@ def catalogue() -> Mapping[str, Runtime]:
         if file.name.endswith(".toml"):
             name = file.name.removesuffix(".toml")
             found[name] = read_runtime(name, file.read_text(encoding="utf-8"), beside)
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry, path in registered(ENTRY_POINTS):
         if entry.name in found:
             raise TargetFileError(f"target {entry.name}: there are two of that name, one from {entry.value}")
-        found[entry.name] = _read_file(Path(os.fspath(entry.load())), entry.name)
+        if not isinstance(path, (str, os.PathLike)):
+            raise TargetFileError(f"target {entry.name}: {entry.value} is no path of a file")
+        found[entry.name] = _read_file(Path(path), entry.name)
     return found
 
 

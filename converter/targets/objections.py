@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import NodeProto
 
 from converter.dtype_policy import CHANGE, dtype_that_would_do
-from converter.dtypes import dtype_of_type
+from converter.dtypes import dtype_of_type, shape_of_type
 from converter.facts import ModelFacts, ScopeFacts
 from converter.history import CONVERTED_DOMAINS, canonical_domain, definition
 from converter.refusal import Refusal, Why
@@ -56,6 +56,35 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
                 "converter.normalize fixes them"
             )
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def false_shapes(facts: ModelFacts) -> list[Refusal]:
+    """The outputs of a model that are declared with another shape than the one that is computed."""
+    found = []
+    for info in facts.model.graph.output:
+        declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
+        if declared is not None and computed is not None and _differ(declared, computed):
+            sentence = f"output {info.name!r} is declared as {_shown(declared)}, and computed as {_shown(computed)}"
+            found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
+    return found
+
+
+def forget_false_shapes(facts: ModelFacts) -> None:
+    """Take declared shapes that are not the computed ones off the outputs of a model's subgraphs."""
+    for scope in facts.all_scopes():
+        if scope.parent is None:
+            continue
+        for info in scope.container.output:
+            declared, computed = shape_of_type(info.type), scope.shape(info.name)
+            if declared is not None and computed is not None and _differ(declared, computed):
+                info.type.tensor_type.ClearField("shape")
+
+
+def _differ(declared: Sequence[int | str | None], computed: Sequence[int | str | None]) -> bool:
+    return len(declared) != len(computed) or any(
+        isinstance(one, int) and isinstance(other, int) and one != other
+        for one, other in zip(declared, computed, strict=True)
+    )
 
 
 def _shown(shape: Iterable[int | str | None]) -> str:

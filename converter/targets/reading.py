@@ -15,6 +15,7 @@
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
     open_dimensions = { are_taken = false, source = "docs" }
+    false_shapes = { are_taken = false, source = "docs" }
 
     [kernels]
     file = "kernels.toml"
@@ -36,7 +37,9 @@
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at
-least so many) and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+least so many) and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the
+runtime.
+
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
 unless the file says otherwise.
@@ -66,6 +69,7 @@ _KEYS_OF_FACT = {
     "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
     "open_dimensions": {"are_taken", "source"},
+    "false_shapes": {"are_taken", "source"},
 }
 
 _FORM_KEYS = {
@@ -144,6 +148,7 @@ class _Reader:
             operators_lacking=frozenset(self._names(release, "operators_lacking")),
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
+            takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),

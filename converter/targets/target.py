@@ -64,6 +64,8 @@ class Target:
     """Inputs, by operator and name in the schema, that it takes as constants only."""
     quirks: tuple[Quirk, ...]
     sources: Mapping[str, str]
+    takes_false_shapes: bool = True
+    """Whether it loads models that declare shapes of values which are not the computed ones."""
     kernels: Kernels = field(default_factory=dict)
     """The dtypes in which it computes operators of which it lacks some."""
     forms: tuple[Form, ...] = ()
