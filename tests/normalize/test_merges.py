@@ -253,3 +253,40 @@ def test_clip_takes_other_dtypes_from_opset_12_on() -> None:
     graph = "g (double[2] x) => (double[] y) <double h = {2}, double l = {1}> { a = Max(x, l) y = Min(a, h) }"
     check_unchanged("merge-bounds", graph, opset=11)
     assert len(rewritten("merge-bounds", text_model(graph, opset=12)).model.graph.node) == 1
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "merged"),
+    [
+        ("zero, six", "one, nine", "one, six"),
+        ("zero, six", "zero, six", "zero, six"),
+        ("zero", ", six", "zero, six"),
+        (", nine", ", six", ", six"),
+        (", nine", "", ", nine"),
+        ("zero", "one", "one"),
+    ],
+)
+def test_clips_of_clips_have_the_tighter_bounds(inner: str, outer: str, merged: str) -> None:
+    head = "g (float[3] x) => (float[3] y) <float zero = {0}, float one = {1}, float six = {6}, float nine = {9}>"
+    before = f"{head} {{ a = Clip(x, {inner}) y = Clip({f'a, {outer}' if outer else 'a'}) }}"
+    result = rewritten(("merge-bounds", "remove-unused"), text_model(before)).model
+    assert [list(node.input) for node in result.graph.node] == [["x", *merged.split(", ")]]
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ("zero, one", "six, nine"),  # every number becomes 6
+        ("six, one", "zero, nine"),
+        ("zero, one", "minus_zero, one"),
+        ("zero, infinity", "zero"),  # without a bound infinity becomes the largest number
+        ("zero, z", "zero, one"),
+    ],
+)
+def test_other_clips_of_clips_stay(inner: str, outer: str) -> None:
+    constants = (
+        "<float zero = {0}, float one = {1}, float six = {6}, float nine = {9}, float minus_zero = {-0.0}, "
+        "float infinity = {inf}>"
+    )
+    graph = f"g (float[3] x, float z) => (float[3] y) {constants} {{ a = Clip(x, {inner}) y = Clip(a, {outer}) }}"
+    check_unchanged("merge-bounds", graph)

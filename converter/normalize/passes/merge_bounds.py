@@ -3,16 +3,20 @@
 Min(Max(x, low), high) is what Clip is defined as, from opset 11 on, where its bounds are inputs. It takes scalars, so
 both bounds are constants of one element that do not widen x. Of Max(-0, 0) either zero may come out, here and there
 another one, so no bound is zero; then a tie is between equal bits. Which NaN comes out was never said: it stays a NaN.
-Max(Min(x, high), low) is the same only where low is not above high.
+Max(Min(x, high), low) is the same only where low is not above high. A Clip of a Clip is one Clip with the tighter
+bounds of both, where the ranges overlap.
 """
 
 from __future__ import annotations
+
+import operator
+from collections.abc import Callable
 
 import numpy
 import onnx_graphsurgeon as gs
 
 from converter.arrays import Array
-from converter.normalize.editing import become, new_constant, nodes_of, sole_producer
+from converter.normalize.editing import become, given, new_constant, nodes_of, sole_producer
 from converter.normalize.rewriting import Context, Pass
 
 _BOUNDS_AS_INPUTS = 11
@@ -21,9 +25,16 @@ _OTHER_DTYPES = 12
 
 
 def merge_bounds(graph: gs.Graph, context: Context) -> None:
-    """Write Max and Min with constants as Clip."""
+    """Write Max and Min with constants, and Clips of Clips, as one Clip."""
     if context.opset() < _BOUNDS_AS_INPUTS:
         return
+    for node in nodes_of(graph, "Clip"):
+        while (first := sole_producer(node.inputs[0], context, "Clip")) is not None:
+            bounds = _tighter_bounds(first, node, context)
+            if bounds is None:
+                break
+            become(node, "Clip", [first.inputs[0], *bounds])
+            context.inherit(node, first)
     for node in nodes_of(graph, "Min", "Max"):
         outer = _bound(node, context)
         if outer is None:
@@ -65,9 +76,49 @@ def _is_bound(value: Array, data: gs.Tensor, context: Context) -> bool:
     return value.dtype.kind in "iu"
 
 
+def _tighter_bounds(first: gs.Node, node: gs.Node, context: Context) -> list[gs.Tensor] | None:
+    """The bounds of one Clip in place of two; None where they are not known, or no number is within all of them."""
+    inner, outer = (_bounds_of(one, context) for one in (first, node))
+    if inner is None or outer is None:
+        return None
+    zeros = [value for _, value in (*inner, *outer) if value is not None and not value.any()]
+    if len({value.tobytes() for value in zeros}) > 1:
+        return None  # which of 0 and -0 is tighter nobody says
+    low = _tightest(inner[0], outer[0], operator.gt)
+    high = _tightest(inner[1], outer[1], operator.lt)
+    if low[1] is not None and high[1] is not None and low[1] > high[1]:
+        return None
+    return [low[0], high[0]] if high[1] is not None else [low[0]] if low[1] is not None else []
+
+
+_Limit = tuple[gs.Tensor, Array | None]
+"""A bound and its value; None where it is left out."""
+
+
+def _tightest(inner: _Limit, outer: _Limit, is_tighter: Callable[[Array, Array], bool]) -> _Limit:
+    if inner[1] is None or (outer[1] is not None and is_tighter(outer[1], inner[1])):
+        return outer
+    return inner
+
+
+def _bounds_of(node: gs.Node, context: Context) -> list[_Limit] | None:
+    """Both bounds of a Clip; None where one is not a finite constant, or the lower one is above the other."""
+    limits: list[_Limit] = []
+    for position in (1, 2):
+        bound = given(node, position)
+        value = context.constant(bound) if bound is not None else None
+        if bound is not None and (value is None or value.size != 1 or value.dtype.kind not in "fiu"):
+            return None
+        if value is not None and not numpy.isfinite(value).all():
+            return None
+        limits.append((gs.Variable.empty() if bound is None else bound, None if value is None else value.reshape(())))
+    (_, low), (_, high) = limits
+    return None if low is not None and high is not None and low > high else limits
+
+
 PASS = Pass(
     name="merge-bounds",
     rewrite=merge_bounds,
-    summary="Max and Min with constants become one Clip.",
-    operators=frozenset(("Min", "Max")),
+    summary="Max and Min with constants, and Clips of Clips, become one Clip.",
+    operators=frozenset(("Clip", "Min", "Max")),
 )
