@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from converter.refusal import Why
-from converter.rule import Step, unchanged
+from converter.rule import StandIn, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.images import as_image, is_image
 from rules.narrow_floats import DIGITS
@@ -162,6 +162,26 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
 
 
+def statistics_are_computed(site: Site) -> None:
+    """A batch that trains is normalised with its own mean and variance, which then are inputs as any other.
+
+    What the running statistics become is not computed: nobody may read them.
+    """
+    if any(map(site.is_read, range(1, len(site.node.output)))):
+        site.refuse(Why.TRAINING_MODE, "its running statistics are read")
+    if site.dtype(0) not in ("float", "double") or not site.attribute("spatial", 1):
+        return
+    op = site.op_at(13)
+    rank = site.rank(0, because="statistics are those of a channel, over all other dimensions")
+    axes = [0, *range(2, rank)]
+    value, channels = site.input(0), site.constant_int64([-1], "channels")
+    mean = op.ReduceMean(value, axes=axes)
+    centred = op.Sub(value, mean)
+    variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
+    statistics = (op.Reshape(one, channels) for one in (mean, variance))
+    site.replace(site.copy(*site.inputs[:3], *statistics, outputs=1, training_mode=None, momentum=None))
+
+
 _SEPARATE_DTYPES = (
     "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
 )
@@ -178,5 +198,12 @@ STEPS = [
         up=unchanged,
         down=parameters_have_the_dtype_of_the_input,
         because=_SEPARATE_DTYPES,
+    ),
+]
+
+STAND_INS = [
+    StandIn(
+        "BatchNormalization",
+        rounding(statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"),
     ),
 ]

@@ -165,14 +165,20 @@ class TestFormsThatAreReadWrongly:
         found = converted(text, "onnxruntime==1.12")
         assert all(found.graph.node[0].output)
 
-    def test_a_training_batch_normalization_is_refused(self) -> None:
-        text = "g (float[A,2,B] x) => (float[A,2,B] y) <float[2] s = {1, 1}, float[2] m = {0, 0}> "
-        with pytest.raises(ConversionRefused, match="does not compute a BatchNormalization that trains"):
-            converted(
-                f"{text} {{ y, a, b = BatchNormalization <training_mode=1> (x, s, m, m, s) }}",
-                "onnxruntime==1.4",
-                opset=14,
-            )
+    @pytest.mark.parametrize("opset", [9, 14])
+    def test_a_batch_that_trains_is_normalised_with_its_own_statistics(self, opset: int) -> None:
+        text = "g (float[3,2,B] x) => (float[3,2,B] y) <float[2] s = {1, 2}, float[2] m = {0, 0}> "
+        form = (
+            "y, a, b = BatchNormalization <training_mode=1> " if opset == 14 else "y, a, b, c, d = BatchNormalization "
+        )
+        found = converted(f"{text} {{ {form}(x, s, m, m, s) }}", "onnxruntime==1.4", opset=opset)
+        assert operators(found)[-1] == "BatchNormalization"
+        assert len(found.graph.node[-1].output) == 1
+
+    def test_running_statistics_that_are_read_are_refused(self) -> None:
+        text = "g (float[3,2] x) => (float[3,2] y, float[2] a) <float[2] s = {1, 2}, float[2] m = {0, 0}> "
+        with pytest.raises(ConversionRefused, match="that trains; its running statistics are read"):
+            converted(f"{text} {{ y, a = BatchNormalization (x, s, m, m, s) }}", "onnxruntime==1.4", opset=9)
 
     def test_the_axis_of_a_cumulative_sum_is_int32_for_the_first_runtime_with_one(self) -> None:
         text = "g (float[A,B] x) => (float[A,B] y) <int64 axis = {1}> { y = CumSum (x, axis) }"
