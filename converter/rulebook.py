@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from importlib.metadata import entry_points
 from types import ModuleType
 
 from converter.experimental import experimental_operators
 from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, history
+from converter.plugins import PluginFault, registered
 from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, unchanged
 
 ENTRY_POINT_GROUP = "opsetlift.rules"
 """Third parties name modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS under this group."""
 
 
-class RuleBookError(Exception):
+class RuleBookError(PluginFault):
     """A rule module declares something twice, or something that onnx does not have."""
 
 
@@ -133,15 +133,18 @@ class RuleBook:
 
 
 def rule_modules() -> list[ModuleType]:
-    """The modules of the `rules` package, then those that third parties registered."""
+    """The modules of the `rules` package, then those that third parties registered. Raises PluginFault."""
     package = importlib.import_module("rules")
     own = [
         importlib.import_module(f"rules.{found.name}")
         for found in pkgutil.iter_modules(package.__path__)
         if not found.name.startswith("_")
     ]
-    registered = [entry_point.load() for entry_point in entry_points(group=ENTRY_POINT_GROUP)]
-    return own + registered
+    for entry, module in registered(ENTRY_POINT_GROUP):
+        if not isinstance(module, ModuleType):
+            raise RuleBookError(f"{entry.value} is registered as a module of rules, but is none")
+        own.append(module)
+    return own
 
 
 @cache

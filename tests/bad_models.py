@@ -335,3 +335,11 @@ def strings_as_raw_data() -> ModelProto:
 def constant_attribute_with_too_few_elements() -> ModelProto:
     value = TensorProto(data_type=TensorProto.INT64, dims=[3], int64_data=[1, 2])
     return model_of([helper.make_node("Constant", [], ["y"], value=value)])
+
+
+@bad_model("has no dtype that onnx knows: 29")
+def constant_of_an_unknown_dtype() -> ModelProto:
+    value = helper.make_tensor("k", TensorProto.FLOAT, [2], [1.0, 2.0])
+    value.data_type = 29  # type: ignore[assignment]
+    nodes = [helper.make_node("Constant", [], ["k"], value=value), helper.make_node("Add", ["x", "k"], ["y"])]
+    return model_of(nodes)

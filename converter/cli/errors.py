@@ -9,6 +9,7 @@ from converter.destination import UnreachableTarget
 from converter.dtype_policy import UnusableDtypes
 from converter.explain import UnknownOperator
 from converter.model_file import ModelFileError
+from converter.plugins import PluginFault
 from converter.refusal import ConversionRefused
 from converter.targets import TargetFileError, UnknownTarget
 
@@ -40,6 +41,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         error,
         (
             ModelFileError,
+            PluginFault,
             UnreachableTarget,
             UnknownOperator,
             UnknownTarget,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, shape_inference
@@ -89,18 +89,18 @@ def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
 
 
 def _holds_large_number(tensor: TensorProto) -> bool:
-    dtype = _READ_IN_PLACE.get(tensor.data_type)
+    dtype = _READ_IN_PLACE.get(int(tensor.data_type))
     if dtype is not None and tensor.HasField("raw_data"):
         return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
     value = array_of(tensor, "")
     return value is not None and value.dtype.kind in "iuf" and bool((abs(value) > _LONGEST_VECTOR).any())
 
 
-_READ_IN_PLACE = {
-    TensorProto.INT64: numpy.dtype("<i8"),
-    TensorProto.INT32: numpy.dtype("<i4"),
-    TensorProto.FLOAT: numpy.dtype("<f4"),
-    TensorProto.DOUBLE: numpy.dtype("<f8"),
+_READ_IN_PLACE: Mapping[int, Any] = {
+    int(TensorProto.INT64): numpy.dtype("<i8"),
+    int(TensorProto.INT32): numpy.dtype("<i4"),
+    int(TensorProto.FLOAT): numpy.dtype("<f4"),
+    int(TensorProto.DOUBLE): numpy.dtype("<f8"),
 }
 """What is read many thousands of times a second, as most constants of nodes are of these."""
 

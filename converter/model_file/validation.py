@@ -15,6 +15,7 @@ from converter.dtypes import type_string
 from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
 from converter.model_file.errors import ModelFileError
 from converter.model_file.order import explain_missing_value, find_cycle
+from converter.model_file.tensors import stored_bytes
 from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path
 
 DEEPEST_NESTING = 30
@@ -266,6 +267,8 @@ class _Scope:
                 self._check_reference(where, reference)
             elif kind in _GRAPH_KINDS:
                 self._validate_subgraphs(index, node, attribute)
+            elif kind == AttributeProto.TENSOR:
+                stored_bytes(attribute.t)
 
     def _check_reference(self, where: str, reference: str) -> None:
         if self.parameters is None:

@@ -8,13 +8,13 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
 from converter.normalize import passes as own_passes
 from converter.normalize.patterns import Pattern
 from converter.normalize.rewriting import Context, Pass
+from converter.plugins import PluginFault, registered
 
 ENTRY_POINTS = "opsetlift.passes"
 """Third parties name modules with PASS or PASSES, or Pass objects, under this group."""
@@ -68,8 +68,8 @@ class UnknownPass(ValueError):
     """No pass has that name; the message suggests the nearest."""
 
 
-class PassConflict(ValueError):
-    """Two passes have the same name, or something is registered as a pass that is none, or does not load."""
+class PassConflict(PluginFault):
+    """Two passes have the same name, or something is registered as a pass that is none."""
 
 
 @cache
@@ -79,27 +79,16 @@ def known_passes() -> Mapping[str, Pass]:
     for info in pkgutil.iter_modules(own_passes.__path__):
         module = importlib.import_module(f"{own_passes.__name__}.{info.name}")
         _register(found, module, module.__name__)
-    for entry in entry_points(group=ENTRY_POINTS):
-        _register(found, _loaded(entry), entry.value)
+    for entry, one in registered(ENTRY_POINTS):
+        _register(found, one, entry.value)
     places = {name: place for place, name in enumerate(ORDER)}
     return dict(sorted(found.items(), key=lambda item: (places.get(item[0], len(places)), item[0])))
 
 
-def _loaded(entry: EntryPoint) -> object:
-    try:
-        return entry.load()
-    except Exception as error:
-        source = f" of {entry.dist.name}" if entry.dist is not None else ""
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PassConflict(
-            f"the entry point {entry.name!r}{source} in {ENTRY_POINTS} does not load: {reason}"
-        ) from error
-
-
-def _register(found: dict[str, Pass], registered: object, source: str) -> None:
-    ones: Iterable[object] = [registered]
-    if isinstance(registered, ModuleType):
-        ones = getattr(registered, "PASSES", None) or [getattr(registered, "PASS", None)]
+def _register(found: dict[str, Pass], given: object, source: str) -> None:
+    ones: Iterable[object] = [given]
+    if isinstance(given, ModuleType):
+        ones = getattr(given, "PASSES", None) or [getattr(given, "PASS", None)]
     for one in ones:
         if isinstance(one, Pattern):
             one = one.as_pass()

@@ -107,8 +107,16 @@ def normalize(
         source = conversion.model
     if fix_shapes:
         source = with_fixed_shapes(source, fix_shapes)
+    if chosen and any(training.update_binding for training in source.training_info):
+        raise PassFailed("a model with training info is not normalised: what would be folded changes while it trains")
     work = _Work(source, chosen, target, size_limit, base_dir, refines_outputs=bool(fix_shapes))
-    model, pipeline = work.carried_out()
+    try:
+        model, pipeline = work.carried_out()
+    except Exception:
+        if check:
+            # A pass that stumbles over a broken model is not to blame; onnx says what is wrong with it.
+            check_model(source, base_dir, original=source)
+        raise
     if check:
         notes += work.check(model, pipeline)
     proof = work.proof_of(model, pipeline, seed) if prove or require_proof else None

@@ -13,7 +13,8 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 import converter
-import converter.normalize.discovery as discovery
+from converter import plugins
+from converter.model_file import ModelFileError
 from converter.normalize import (
     Context,
     Pass,
@@ -25,6 +26,7 @@ from converter.normalize import (
     known_passes,
     normalize,
 )
+from converter.normalize.discovery import ORDER
 from tests.normalize.rewriting import text_model
 
 GRAPH = "g (float[N, 3] x) => (float[N, 3] y) { a = Add(x, x) b = Identity(a) y = Neg(b) }"
@@ -45,8 +47,8 @@ def add_to_mul(graph: gs.Graph) -> None:
 class TestChoice:
     def test_passes_are_found_by_being_there_in_the_order_of_the_table(self) -> None:
         names = list(known_passes())
-        assert set(names) >= set(discovery.ORDER)
-        assert [name for name in names if name in discovery.ORDER] == list(discovery.ORDER)
+        assert set(names) >= set(ORDER)
+        assert [name for name in names if name in ORDER] == list(ORDER)
 
     def test_every_pass_says_what_it_does_in_one_sentence(self) -> None:
         for one in known_passes().values():
@@ -104,7 +106,7 @@ class EntryPoint:
 def entry_points(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     """Entry points of the group that passes are registered under."""
     found: list[EntryPoint] = []
-    monkeypatch.setattr(discovery, "entry_points", lambda group: found if group == "opsetlift.passes" else [])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: found if group == "opsetlift.passes" else [])
     known_passes.cache_clear()
     yield found
     known_passes.cache_clear()
@@ -130,7 +132,7 @@ class TestEntryPoints:
 
     def test_what_does_not_load_is_named(self, entry_points: list[EntryPoint]) -> None:
         entry_points.append(EntryPoint("theirs", ModuleNotFoundError("No module named 'theirs'")))
-        with pytest.raises(PassConflict, match=r"entry point 'theirs' .* does not load: ModuleNotFoundError"):
+        with pytest.raises(plugins.PluginFault, match=r"entry point 'theirs' .* does not load: ModuleNotFoundError"):
             known_passes()
 
 
@@ -228,6 +230,18 @@ class TestOwnRewrites:
     def test_what_is_too_large_to_hold_is_not_evaluated(self, graph: str) -> None:
         source = text_model(graph)
         assert operators(normalize(source, prove=False).model) == operators(source)
+
+    def test_a_model_that_trains_is_refused(self) -> None:
+        source = text_model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }")
+        source.training_info.add().update_binding.add(key="w", value="w")
+        with pytest.raises(PassFailed, match="changes while it trains"):
+            normalize(source)
+
+    def test_a_broken_model_is_not_blamed_on_a_pass(self) -> None:
+        source = text_model("g (float[2] x) => (int64[1] y) { s = Gather(x, x) y = Shape(s) }")
+        del source.graph.node[0].input[:]
+        with pytest.raises(ModelFileError, match="onnx does not accept the model"):
+            normalize(source)
 
     def test_a_file_in_an_old_manner_is_settled_first(self) -> None:
         graph = """g (float[2] x, bool c) => (float[2] y) {
