@@ -132,6 +132,12 @@ def test_quantized_weights_stay_quantized() -> None:
             d = DequantizeLinear(w, s) y = Mul(x, d)
         }""",
     )
+    check_unchanged(
+        "fold-constants",
+        """g (float[2,3] x) => (float[2,2] y) <int8[2,3] w = {1, 2, 3, 4, 5, 6}, float s = {0.5}> {
+            d = DequantizeLinear(w, s) t = Transpose(d) y = MatMul(x, t)
+        }""",
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 That is what deterministic nodes compute from constants, and what Shape and Size read off static shapes. A result is
 written down where it takes no more room than the constants that it is computed from, or less than the limit on sizes,
-so files do not grow by zeros and tiles. Weights that are stored quantized stay so: DequantizeLinear is what tells a
-runtime that it may compute in integers. Inputs with a default value are no constants: callers may give another. What
-the specification leaves open (a division of integers by zero, a float that no integer is, the greater of 0 and -0) is
-left to the runtime. The last bit of a sum or of a transcendental function is the evaluator's, as it would be of any
-other that computes ahead.
+so files do not grow by zeros and tiles. Weights that are stored quantized stay so, and so does what moves them:
+DequantizeLinear is what tells a runtime that it may compute in integers. Inputs with a default value are no constants:
+callers may give another. What the specification leaves open (a division of integers by zero, a float that no integer
+is, the greater of 0 and -0) is left to the runtime. The last bit of a sum or of a transcendental function is the
+evaluator's, as it would be of any other that computes ahead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from converter.normalize.editing import can_write_down, is_held, is_operator, st
 from converter.normalize.rewriting import Context, Pass
 from converter.normalize.undefined_results import is_undefined
 
-_LEFT_ALONE = frozenset(("Constant", "DequantizeLinear"))
+_QUANTIZED_WEIGHTS = "DequantizeLinear"
 _SHAPE_READERS = frozenset(("Shape", "Size"))
 
 _LARGEST_COMPUTED = 1 << 28
@@ -33,13 +33,15 @@ def fold_constants(graph: gs.Graph, context: Context) -> None:
     """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
     unwritten: set[int] = set()
     for node in list(graph.nodes):
-        if not is_operator(node, node.op) or not node.outputs or not _may_be_constant(node, unwritten):
+        if node.op == _QUANTIZED_WEIGHTS or not is_operator(node, node.op):
+            continue
+        if not node.outputs or not _may_be_constant(node, unwritten):
             continue
         size = _bytes_of_outputs(node, context)
         if size > _LARGEST_COMPUTED:
             continue
         most = max(context.size_limit, _freed(node, context))
-        values = _values(node, context) if size <= most and node.op not in _LEFT_ALONE else None
+        values = _values(node, context) if size <= most and node.op != "Constant" else None
         if values is not None and _is_left_open(node, values, context):
             continue
         if values is not None and _is_worth_it(node, values, most, context):
