@@ -32,15 +32,24 @@ def pads_become_paddings(site: Site) -> None:
 
 
 def slice_off_negative_pads(site: Site) -> None:
-    """Of those that are an attribute."""
-    pads = site.attribute("pads", [])
+    """Of those that are an attribute, or from 11 on a constant input."""
+    pads = _known_pads(site)
     if min(pads, default=0) < 0:
         rank = len(pads) // 2
         axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
         starts = [max(-pads[axis], 0) for axis in axes]
         ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
         site.set_input(0, site.op_at(9).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
-        site.set_attribute("pads", [max(pad, 0) for pad in pads])
+        added = [max(pad, 0) for pad in pads]
+        if site.input(1):
+            site.set_input(1, site.constant_int64(added, "pads"))
+        else:
+            site.set_attribute("pads", added)
+
+
+def _known_pads(site: Site) -> list[int]:
+    known = site.constant_value(1) if site.input(1) and not site.input(3) else None
+    return site.attribute("pads", []) if known is None else [int(pad) for pad in known.reshape(-1)]
 
 
 def attributes_become_inputs(site: Site) -> None:
@@ -303,7 +312,7 @@ STEPS = [
 
 
 def values_are_carried_or_pads_sliced_off(site: Site) -> None:
-    if min(site.attribute("pads", []), default=0) < 0:
+    if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:
         site.carry_to_kernel()

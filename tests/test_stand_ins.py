@@ -200,6 +200,13 @@ class TestFormsThatAreReadWrongly:
     def test_pads_below_zero_are_sliced_off(self) -> None:
         text = "g (float[3,4] x) => (float[A,B] y) { y = Pad <pads=[-1,1,0,2], value=0.5> (x) }"
         assert operators(converted(text, "onnxruntime==0.5", opset=10)) == ["Slice", "Pad"]
+        text = "g (float[3,4] x) => (float[A,B] y) <int64[4] pads = {-1, 1, 0, 2}> { y = Pad (x, pads) }"
+        assert operators(converted(text, "onnxruntime==1.0")) == ["Slice", "Pad"]
+
+    def test_pads_as_long_as_the_kernel_are_refused(self) -> None:
+        text = "g (float[1,1,8,8] x) => (float[1,1,A,B] y) { y = AveragePool <kernel_shape=[3,3], pads=[1,1,1,3]> (x) }"
+        with pytest.raises(ConversionRefused, match="takes no pads of an AveragePool that are as long as its kernel"):
+            converted(text, "onnxruntime==1.12", opset=9)
 
     def test_a_transposed_convolution_of_a_row_is_one_of_an_image(self) -> None:
         text = "g (float[1,2,5] x, float[2,3,3] w) => (float[1,3,A] y) { y = ConvTranspose <strides=[2], pads=[1,0], "

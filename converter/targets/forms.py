@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import cycle
 
 from onnx import NodeProto, helper
 
@@ -42,6 +43,8 @@ class Form:
     """Attributes and constant inputs, by their names in the schema, of which one has a number below 0 in it."""
     attributes: Mapping[str, object] = field(default_factory=dict)
     """Attributes with their values; those of the schema where the node does not set them."""
+    at_least: Mapping[str, str] = field(default_factory=dict)
+    """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Inputs by their names in the schema, with ranks of which one is theirs."""
     dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class Form:
             and (not self.given or not names.isdisjoint(self.given))
             and names.isdisjoint(self.absent)
             and (not self.negative or self._has_a_negative_number(node, definition, scope))
+            and all(_reaches(node, one, other) for one, other in self.at_least.items())
             and len(node.output) >= self.outputs
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
@@ -86,6 +90,12 @@ class Form:
     def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = _dtypes(node, definition, scope)
         return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _reaches(node: NodeProto, name: str, other: str) -> bool:
+    numbers = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+    limits = numbers.get(other)
+    return bool(limits) and any(one >= limit for one, limit in zip(numbers.get(name, ()), cycle(limits or ())))
 
 
 def _attribute(node: NodeProto, definition: Definition, name: str) -> object:

@@ -9,7 +9,7 @@ from onnx import NodeProto
 from converter.dtype_policy import CHANGE, dtype_that_would_do
 from converter.dtypes import dtype_of_type, shape_of_type
 from converter.facts import ModelFacts, ScopeFacts
-from converter.history import CONVERTED_DOMAINS, canonical_domain, definition
+from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from converter.refusal import Refusal, Why
 from converter.retyping.node import operands
 from converter.scopes import GRAPH_PATH, called_function_key
@@ -59,14 +59,30 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
 
 
 def false_shapes(facts: ModelFacts) -> list[Refusal]:
-    """The outputs of a model that are declared with another shape than the one that is computed."""
+    """The outputs of a model that are declared with another shape than the one that is computed.
+
+    Runtimes that mind infer shapes themselves, with an onnx that inferred none for what operators of other domains than
+    ai.onnx compute.
+    """
     found = []
+    inferred = _computed_by_ai_onnx_alone(facts)
     for info in facts.model.graph.output:
+        if info.name not in inferred:
+            continue
         declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
         if declared is not None and computed is not None and _differ(declared, computed):
             sentence = f"output {info.name!r} is declared as {_shown(declared)}, and computed as {_shown(computed)}"
             found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
     return found
+
+
+def _computed_by_ai_onnx_alone(facts: ModelFacts) -> frozenset[str]:
+    graph = facts.model.graph
+    foreign: set[str] = set()
+    for node in graph.node:
+        if canonical_domain(node.domain) != AI_ONNX or not foreign.isdisjoint(node.input):
+            foreign.update(node.output)
+    return frozenset(info.name for info in graph.output) - foreign
 
 
 def forget_false_shapes(facts: ModelFacts) -> None:

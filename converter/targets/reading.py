@@ -36,9 +36,9 @@
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py).
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
-number below 0), `ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at
-least so many) and `skips_outputs`; the node is written so where all hold. `text` ends a sentence that begins with the
-runtime.
+number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
+{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many) and `skips_outputs`; the
+node is written so where all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
@@ -74,7 +74,7 @@ _KEYS_OF_FACT = {
 
 _FORM_KEYS = {
     *("operator", "domain", "text", "versions", "source", "opsets"),
-    *("given", "absent", "negative", "attributes", "ranks", "dtypes", "outputs", "skips_outputs"),
+    *("given", "absent", "negative", "at_least", "attributes", "ranks", "dtypes", "outputs", "skips_outputs"),
 }
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
@@ -198,6 +198,7 @@ class _Reader:
             opsets=self._range(where, entry.get("opsets", {}), 1),
             given=frozenset(entry.get("given", ())),
             absent=frozenset(entry.get("absent", ())),
+            at_least=entry.get("at_least", {}),
             negative=frozenset(entry.get("negative", ())),
             attributes=entry.get("attributes", {}),
             ranks={name: tuple(ranks) for name, ranks in entry.get("ranks", {}).items()},
