@@ -35,9 +35,8 @@ def saturated(site: Site, op: Operators, value: str, dtype: str, zero_point: str
         shifted = op.Add(value, zero_point) if zero_point else value
         attributes = {"saturate": site.attribute("saturate", 1)} if to.startswith("float8") else {}
         return str(op.Cast(shifted, to=to, **attributes))
-    # NaN has no nearest integer; it counts as 0.
-    number = op.Where(op.IsNaN(value), site.scalar(0, dtype, "zero"), value)
-    rounded = op.Round(number)
+    # What becomes of NaN, which has no nearest integer, is left open by QuantizeLinear as it is by Cast.
+    rounded = op.Round(value)
     shifted = op.Add(rounded, zero_point) if zero_point else rounded
     limits = ml_dtypes.iinfo(numpy_dtype(to))  # type: ignore[no-untyped-call]
     low, high = (site.scalar(float(limit), dtype, "limit") for limit in (limits.min, limits.max))

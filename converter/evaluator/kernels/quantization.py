@@ -33,13 +33,13 @@ def quantize_linear(call: Call, x: Array, y_scale: Array, y_zero_point: Array | 
 
 
 def saturated(rounded: Array, zero_point: Array, dtype: numpy.dtype[Any]) -> Array:
-    """Rounded quotients plus the zero point, within an integer dtype's bounds; NaN, left open, as the zero point."""
+    """Rounded quotients plus the zero point, within an integer dtype's bounds; NaN, left open, as 0, like casts."""
     bounds = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     # No sum is inexact in float32 but those far out of bounds: no dtype to quantize to has more than 16 bits.
     shifted = rounded + zero_point.astype(rounded.dtype)
     undefined = numpy.isnan(shifted)
     if undefined.any():
-        shifted = numpy.where(undefined, zero_point, shifted)
+        shifted = numpy.where(undefined, 0, shifted)
     return numpy.asarray(numpy.clip(shifted, float(bounds.min), float(bounds.max))).astype(dtype)
 
 
