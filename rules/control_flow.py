@@ -10,7 +10,7 @@ import numpy
 from onnx import GraphProto
 
 from converter.dtypes import shape_of_type, tensor_type_proto
-from converter.rule import Step, for_lost_types, unchanged
+from converter.rule import StandIn, Step, for_lost_types, unchanged
 from converter.site import Operators, Site
 from rules.broadcasting import have_one_shape
 from rules.counting import endless
@@ -119,6 +119,36 @@ def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> Grap
     return site.subgraph(build, takes=wide)
 
 
+def constants_of_branches_are_gathered(site: Site) -> None:
+    """By an index that is 0 whatever the condition: what hangs on it is no constant to the runtime.
+
+    Where the condition is known, the nodes of its branch take the node's place.
+    """
+    known = site.constant_value(0)
+    if known is not None and known.size == 1:
+        site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
+        return
+    op = site.op_at(13)
+    condition, first = site.input(0), site.constant_int64([0], "first")
+    if site.shape(0) != []:
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+    index = op.Cast(op.And(condition, op.Not(condition)), to="int64")
+    branches = {}
+    for branch in ("then_branch", "else_branch"):
+
+        def build(inner: Operators, branch: str = branch) -> list[str]:
+            values = inner.inline(branch, keep_names=True)
+            return [inner.Gather(inner.Unsqueeze(value, first), index) for value in values]
+
+        branches[branch] = site.subgraph(build, opset=13)
+    results = site.op.If(condition, outputs=len(site.node.output), **branches)
+    results = [results] if isinstance(results, str) else list(results)
+    for result, name in zip(results, site.node.output, strict=True):
+        if name:
+            site.declare(result, site.dtype(name), site.shape(name))
+    site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
+
+
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
     Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
@@ -134,4 +164,8 @@ STEPS = [
         down=values_travel_through_the_body,
         because="16 only sets the list of modes anew; it adds bfloat16 and optionals",
     ),
+]
+
+STAND_INS = [
+    StandIn("If", constants_of_branches_are_gathered),
 ]

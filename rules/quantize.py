@@ -176,20 +176,6 @@ _OUTPUT = "23 adds output_dtype, by default the scale's, as before"
 _BITS = "the text adds the ranges of the new dtypes"
 
 
-def signed_bytes_are_quantized_unsigned(site: Site) -> None:
-    """With a zero point that is 128 more, which is taken away from the result again."""
-    if not site.input(2) or site.dtype(2) != "int8":
-        return
-    op = site.op_at(13)
-    shift = site.scalar(128, "int32", "shift")
-
-    def point() -> str:
-        return str(op.Cast(op.Add(op.Cast(site.input(2), to="int32"), shift), to="uint8"))
-
-    quantized_ = site.copy(site.input(0), site.input(1), site.folded(point, "zero_point"))
-    site.replace(op.Cast(op.Sub(op.Cast(quantized_, to="int32"), shift), to="int8"))
-
-
 STEPS = [
     Step("QuantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
     Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
@@ -220,5 +206,5 @@ BIRTHS = [
 ]
 
 STAND_INS = [
-    StandIn("QuantizeLinear", signed_bytes_are_quantized_unsigned),
+    StandIn("QuantizeLinear", quantization_is_computed),
 ]

@@ -233,6 +233,18 @@ class TestFormsThatAreReadWrongly:
         numpy.testing.assert_array_equal(Evaluator(found, strict=False).run(values)["y"], expected)
         assert not any(min([one.i, *one.ints]) < 0 for node in found.graph.node for one in node.attribute)
 
+    @pytest.mark.parametrize("runtime", ["onnxruntime==0.5", "onnxruntime==1.0"])
+    def test_what_is_constant_in_a_branch_hangs_on_the_condition(self, runtime: str) -> None:
+        text = (
+            "g (bool c, float[3] x) => (float[3] y) { k = Constant <value = float[3] {1, 2, 3}> () y = If (c) "
+            "<then_branch = t () => (float[3] a) { a = Identity (k) }, "
+            "else_branch = e () => (float[3] b) { b = Neg (x) }> }"
+        )
+        found = converted(text, runtime, opset=11)
+        branch = next(one.g for one in found.graph.node[-1].attribute if one.name == "then_branch")
+        assert branch.node[-1].op_type == "Gather"
+        assert "Gather" not in str(converted(text, "onnxruntime==1.4", opset=11))
+
     def test_experiments_that_the_runtime_never_had_are_written_out(self) -> None:
         text = "g (int64[2] s) => (float[A,B] y) { y = ConstantFill <input_as_shape=1, value=0.5> (s) }"
         found = converted(text, "onnxruntime==1.12", opset=9)

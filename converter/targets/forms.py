@@ -13,7 +13,7 @@ from converter.dtypes import dtype_of_type
 from converter.facts import ScopeFacts
 from converter.history import CONVERTED_DOMAINS, Definition, canonical_domain
 from converter.retyping.node import operands
-from converter.scopes import called_function_key
+from converter.scopes import called_function_key, subgraphs
 from converter.targets.target import Range, Target
 
 Grid = Mapping[str, frozenset[str]]
@@ -54,6 +54,9 @@ class Form:
     skips_outputs: bool = False
     """Whether it leaves an output out before the last one."""
 
+    gives_constants: bool = False
+    """Whether a subgraph of it gives a constant."""
+
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
         names = {attribute.name for attribute in node.attribute}
@@ -66,6 +69,7 @@ class Form:
             and len(node.output) >= self.outputs
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
+            and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.ranks or self._has_a_rank(node, definition, scope))
             and (not self.dtypes or self._has_a_dtype(node, definition, scope))
         )
@@ -90,6 +94,14 @@ class Form:
     def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = _dtypes(node, definition, scope)
         return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
+    for name, graph in subgraphs(node):
+        inner = scope.subgraph_of(next(filter(None, node.output)), name)
+        if inner is not None and any(inner.constant(info.name) is not None for info in graph.output):
+            return True
+    return False
 
 
 def _reaches(node: NodeProto, name: str, other: str) -> bool:

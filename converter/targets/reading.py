@@ -37,8 +37,9 @@
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
-{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many) and `skips_outputs`; the
-node is written so where all hold. `text` ends a sentence that begins with the runtime.
+{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs` and
+`gives_constants` (a subgraph of it does); the node is written so where all hold. `text` ends a sentence that begins
+with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
@@ -74,7 +75,18 @@ _KEYS_OF_FACT = {
 
 _FORM_KEYS = {
     *("operator", "domain", "text", "versions", "source", "opsets"),
-    *("given", "absent", "negative", "at_least", "attributes", "ranks", "dtypes", "outputs", "skips_outputs"),
+    *(
+        "given",
+        "absent",
+        "negative",
+        "at_least",
+        "attributes",
+        "ranks",
+        "dtypes",
+        "outputs",
+        "skips_outputs",
+        "gives_constants",
+    ),
 }
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
@@ -207,6 +219,7 @@ class _Reader:
             },
             outputs=entry.get("outputs", 0),
             skips_outputs=entry.get("skips_outputs", False),
+            gives_constants=entry.get("gives_constants", False),
         )
 
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
