@@ -63,7 +63,7 @@ class Operators:
         """
         site = self._site
         content = inlined(site.attribute(attribute), inputs, site.fresh_name, keep_names=keep_names)
-        site.scope.register_inlined(site, attribute, content)
+        site.scope.register_inlined(site, attribute, content, self._sink if keep_names else None)
         self._sink.extend((node, AT_TARGET) for node in content.nodes)
         computed = {name for node in content.nodes for name in node.output}
         results: list[str] = []

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
+from converter import history
 from converter.arrays import Array, tensor_of
-from converter.dtypes import name_of_numpy_dtype, tensor_type_proto
+from converter.dtypes import dtype_name, name_of_numpy_dtype, tensor_type, tensor_type_proto
 from converter.facts import ScopeFacts
 from converter.history import AI_ONNX, canonical_domain
 from converter.inlining import Inlined
@@ -20,6 +22,10 @@ from converter.targets.forms import has_kernel
 
 if TYPE_CHECKING:
     from converter.walk.model import ModelWalk
+
+
+_LARGEST_CONSTANT = 1 << 10
+"""Elements of a constant that is moved with the nodes around it; larger ones are weights."""
 
 
 class ScopeValues:
@@ -109,15 +115,23 @@ class ScopeValues:
         """Let the facts of an emitted node's outputs be known."""
         self.facts.register(node, opset, domain)
 
-    def register_inlined(self, site: Site, attribute: str, content: Inlined) -> None:
-        """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known."""
+    def register_inlined(
+        self, site: Site, attribute: str, content: Inlined, sink: list[tuple[NodeProto, int]] | None = None
+    ) -> None:
+        """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known.
+
+        Small ones become nodes in `sink`, if there is one: onnx's inference reads axes and the like off a subgraph's
+        own constants only.
+        """
         for tensor in content.initializers:
-            if isinstance(self.container, FunctionProto):
-                constant = NodeProto(op_type="Constant", output=[tensor.name])
-                constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
-                site.emitted.append((constant, AT_TARGET))
-            else:
+            is_kept = sink is not None and self._is_small_constant(tensor)
+            if not is_kept and not isinstance(self.container, FunctionProto):
                 self.add_initializer(tensor, tensor.name)
+                continue
+            constant = NodeProto(op_type="Constant", output=[tensor.name])
+            constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
+            (site.emitted if sink is None else sink).append((constant, AT_TARGET))
+            self.register(constant, self.target(AI_ONNX), AI_ONNX)
         inside = self.facts.subgraph_of(next(filter(None, site.node.output)), attribute)
         for node in content.nodes:
             self.register(node, self.target(canonical_domain(node.domain)), canonical_domain(node.domain))
@@ -126,6 +140,13 @@ class ScopeValues:
             found = inside.type_of(old) if inside is not None and new in computed else None
             if found is not None:
                 self.facts.register_type(new, found)
+
+    def _is_small_constant(self, tensor: TensorProto) -> bool:
+        """Whether a Constant node of the target may hold the tensor, and it is no weight."""
+        definition = history.definition(AI_ONNX, "Constant", self.target(AI_ONNX))
+        dtype = tensor_type(dtype_name(tensor.data_type))
+        is_allowed = definition is not None and dtype in definition.allowed_types("T")
+        return is_allowed and math.prod(tensor.dims) <= _LARGEST_CONSTANT
 
     def declare(self, name: str, dtype: str, shape: Sequence[int | str | None] | None) -> None:
         """Let the type of an emitted value be known."""

@@ -78,6 +78,25 @@ def test_a_loop_without_states_carries_a_constant_below_13():
     )
 
 
+def test_small_constants_of_a_body_stay_where_inference_reads_them():
+    check_rewrite(
+        """<ir_version: 7, opset_import: ["": 13]> g (int64 n) => (float[M, 2] y) {
+            y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] e) <int64[1] shape = {2}>
+                { d = Identity (c) k = Cast <to = 1> (i) e = Expand (k, shape) }>
+        }""",
+        """<ir_version: 7, opset_import: ["": 12]> g (int64 n) => (float[M, 2] y) <bool y_state = {1}> {
+            y_Loop, y = Loop (n, "", y_state) <body: graph =
+                y_graph (int64 y_input, bool y_input_1, bool y_input_2) => (bool d, bool y_Identity, float[2] e) {
+                    y_shape = Constant <value: tensor = int64[1] y_shape {2}> ()
+                    d = Identity (y_input_1)
+                    k = Cast <to: int = 1> (y_input)
+                    e = Expand (k, y_shape)
+                    y_Identity = Identity (y_input_2)
+                }>
+        }""",
+    )
+
+
 def test_sequences_in_a_loop_are_refused_below_13():
     check_refusal(
         """<ir_version: 8, opset_import: ["": 13]> g (int64 n, seq(float[2]) s) => (seq(float[2]) t) {
