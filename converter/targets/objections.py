@@ -13,7 +13,7 @@ from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, defi
 from converter.refusal import Refusal, Why
 from converter.retyping.node import operands
 from converter.scopes import GRAPH_PATH, called_function_key
-from converter.targets.forms import node_objection
+from converter.targets.forms import may_object, node_objection
 from converter.targets.target import Target
 
 
@@ -28,12 +28,17 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
         return found
     refused = _possibly_refused(facts, target)
     steered = {operator for operator, _ in target.constant_inputs}
+    possible = facts.possible_types if target.kernels else None
+    doubted: dict[tuple[str, str, int], bool] = {}
     for scope in facts.all_scopes():
         for node in scope.container.node:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
-            if sentence := node_objection(node, scope.imports.get(domain, 1), scope, target):
+            what = (domain, node.op_type, scope.imports.get(domain, 1))
+            if what not in doubted:
+                doubted[what] = may_object(*what, possible, target)
+            if doubted[what] and (sentence := node_objection(node, what[2], scope, target)):
                 found.append(_refusal(sentence, node, scope))
             elif is_standard and node.op_type in steered:
                 found += _inputs_that_vary(node, scope, target)

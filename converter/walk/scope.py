@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from converter.refusal import Refusal, SiteRefused, Why
 from converter.routes import Route
 from converter.scopes import Container, called_function_key, referenced_names, subgraphs
 from converter.sweep import drop_unused
+from converter.targets.forms import may_object
 from converter.trace import Crossings, SiteTrace
 from converter.walk.crossing import NodeWalk, Stopped
 from converter.walk.declaring import declare_silent_values
@@ -58,6 +60,10 @@ class ScopeWalk(NodeWalk):
         domain = canonical_domain(domain)
         opset = self.imports.get(domain, 1)
         route = self.walk.routes.find(domain, operator, opset, self.target(domain))
+        if route is not None and route.is_doubted and self.walk.runtime is not None:
+            possible = self.walk.facts.possible_types
+            if not may_object(domain, operator, self.target(domain), possible, self.walk.runtime):
+                route = replace(route, is_doubted=False)
         if route is None or not any(leg.gates for leg in route.legs):
             return route
         possible = self.walk.facts.possible_types
