@@ -93,7 +93,9 @@ def _holds_large_number(tensor: TensorProto) -> bool:
     if dtype is not None and tensor.HasField("raw_data"):
         return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
     value = array_of(tensor, "")
-    return value is not None and value.dtype.kind in "iuf" and bool((abs(value) > _LONGEST_VECTOR).any())
+    if value is None or value.dtype.kind not in "iuf":
+        return False
+    return bool((abs(value.astype(numpy.float64)) > _LONGEST_VECTOR).any())
 
 
 _READ_IN_PLACE: Mapping[int, Any] = {

@@ -154,6 +154,23 @@ class TestOwnRewrites:
         normalize(text_model(GRAPH), [look])
         assert asked[0] == ("graph", 17, ("N", 3), "float")
 
+    def test_a_context_tells_what_is_known_of_tensors_and_for_whom_the_model_is(self) -> None:
+        told: dict[str, Any] = {}
+
+        def ask(graph: gs.Graph, context: Context) -> None:
+            add = next(node for node in graph.nodes if node.op == "Add")
+            told["is_input"] = [context.is_input(tensor) for tensor in add.inputs]
+            told["type"] = context.type_of(add.outputs[0])
+            told["values"] = context.evaluate(next(node for node in graph.nodes if node.op == "Neg"))
+            told["target"] = context.target
+
+        source = text_model("g (float[2] x) => (float[2] y) <float[2] k = {1, 2}> { m = Neg(k) y = Add(x, m) }")
+        normalize(source, [ask], target="onnxruntime==1.16")
+        assert told["is_input"] == [True, False]
+        assert told["type"] == onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
+        assert [value.tolist() for value in told["values"]] == [[-1, -2]]
+        assert (told["target"].name, told["target"].version) == ("onnxruntime", "1.16")
+
     def test_subgraphs_come_before_what_holds_them_and_functions_last(self) -> None:
         source = text_model(
             """g (bool c, float x) => (float y) {
