@@ -7,10 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, shape_inference
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TypeProto,
+    shape_inference,
+)
 
 from converter import history
 from converter.arrays import Array, array_of, tensor_of
+from converter.dtypes import element_type
 from converter.facts.value_types import has_rank
 from converter.scopes import (
     GRAPH_PATH,
@@ -136,6 +146,8 @@ def inferred_types(
         for name in node.input:
             if name and name not in types_by_name:
                 types_by_name[name] = TypeProto()
+        if spelt := _spelt_dtype(node):
+            return {node.output[0]: _of_dtype(spelt, types_by_name[node.input[0]])}
         data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
         if constant is not None:
             for name in node.input:
@@ -164,6 +176,22 @@ def inferred_types(
     except Exception:
         # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
         return {}
+
+
+def _spelt_dtype(node: NodeProto) -> str:
+    """The dtype that a node up to opset 5 spells in words, which onnx's inference does not read; "" where none does."""
+    for attribute in node.attribute:
+        if attribute.name == "to" and attribute.type == AttributeProto.STRING:
+            return str(attribute.s.decode()).lower()
+    return ""
+
+
+def _of_dtype(dtype: str, like: TypeProto) -> TypeProto:
+    result = TypeProto()
+    result.tensor_type.elem_type = element_type(dtype)
+    if like.tensor_type.HasField("shape"):
+        result.tensor_type.shape.CopyFrom(like.tensor_type.shape)
+    return result
 
 
 def _with_declared_subgraphs(node: NodeProto) -> NodeProto:

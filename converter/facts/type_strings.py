@@ -110,5 +110,8 @@ def _type_string_by_inference(scope: ScopeFacts, node: NodeProto, output: str, k
         return scope.parent.type_of(name) if scope.parent else None
 
     inferred = inferred_types(scope.model, node, scope.imports, lookup).get(output)
-    inferred = inferred or scope.model.hints.get(scope.path, {}).get(output)
-    return inferred and type_string(inferred)
+    found = type_string(inferred) if inferred is not None else None
+    if found is None:
+        hint = scope.model.hints.get(scope.path, {}).get(output)
+        found = type_string(hint) if hint is not None else None
+    return found

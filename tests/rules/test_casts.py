@@ -22,6 +22,15 @@ def test_the_dtype_becomes_text_below_6():
     )
 
 
+def test_a_dtype_in_words_is_known_to_what_comes_after():
+    check_rewrite(
+        """<ir_version: 3, opset_import: ["": 4]> g (uint8[N] x) => (float[N] y)
+            { c = Cast <to = "FLOAT"> (x) d = Add (c, c) y = Clip <min = 0.0> (d) }""",
+        """<ir_version: 7, opset_import: ["": 13]> g (uint8[N] x) => (float[N] y) <float y_min = {0}>
+            { c = Cast <to = 1> (x) d = Add (c, c) y = Clip (d, y_min) }""",
+    )
+
+
 def test_text_that_onnx_1_1_wrote_at_6_becomes_a_number_too():
     model = onnx.parser.parse_model(
         '<ir_version: 3, opset_import: ["": 6]> g (float[N] x) => (double[N] y) { y = Cast <to = "DOUBLE"> (x) }'
