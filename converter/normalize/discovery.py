@@ -41,6 +41,7 @@ ORDER = (
     "merge-pads",
     "merge-pads-into-convolutions",
     "merge-reductions",
+    "split-reductions",
     "merge-bounds",
     "merge-batch-normalization",
     "merge-biases",
@@ -58,7 +59,7 @@ DEFAULT = "default"
 """Stands for every pass that runs without being asked for."""
 
 ALL = "all"
-"""Stands for every pass, those that round included."""
+"""Stands for every pass, those that round included, but for those that undo the work of another."""
 
 PassLike = str | Pass | Pattern | Callable[..., Any]
 """A name, or what `normalize` makes a pass of: a function over a graph (and a context), or a pattern."""
@@ -111,7 +112,9 @@ def chosen_passes(wanted: Sequence[PassLike] | None = None) -> tuple[Pass, ...]:
         listed.insert(0, DEFAULT)
     for one in listed:
         if isinstance(one, str) and one in (DEFAULT, ALL):
-            chosen.update({name: found for name, found in known_passes().items() if one == ALL or found.is_default})
+            is_all = one == ALL
+            passes = known_passes().items()
+            chosen.update({name: one for name, one in passes if one.is_default or (is_all and not one.undoes)})
         elif isinstance(one, str) and one.startswith("-"):
             chosen.pop(_named(one.removeprefix("-")).name, None)
         else:

@@ -49,6 +49,8 @@ class Pass:
     """How far results may move, in units in the last place of a result's largest magnitude; 0: not a bit."""
     operators: frozenset[str] = frozenset()
     """Without a node of one of these the pass has nothing to do, and is not run; empty: it looks at every graph."""
+    undoes: str = ""
+    """The pass whose work it undoes; who asks for all passes does not get it."""
 
 
 class Context:

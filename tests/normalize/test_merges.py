@@ -2,6 +2,7 @@
 
 import pytest
 
+from converter.normalize import chosen_passes
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 INPUT = "g (float[2,3,4] x) => (float[] y)"
@@ -206,6 +207,34 @@ def test_the_least_of_the_least_without_axes_is_that_of_all() -> None:
 def test_floats_round_in_the_order_given(operator: str) -> None:
     graph = f"{INPUT} {{ a = {operator}<axes = [1]>(x) y = {operator}<axes = [0]>(a) }}"
     check_unchanged("merge-reductions", graph, opset=11)
+
+
+def test_a_reduction_is_split_into_one_for_each_axis_on_demand() -> None:
+    before = "g (int32[2,3,4] x) => (int32[3] y) <int64[2] axes = {0, 2}> { y = ReduceSum<keepdims = 0>(x, axes) }"
+    after = """g (int32[2,3,4] x) => (int32[3] y) <int64[1] y_reduced_axes = {2}, int64[1] y_axes = {0}> {
+        y_reduced = ReduceSum<keepdims = 0>(x, y_reduced_axes)
+        y = ReduceSum<keepdims = 0>(y_reduced, y_axes)
+    }"""
+    check_rewrite("split-reductions", before, after)
+
+
+def test_axes_as_an_attribute_are_split_as_such() -> None:
+    before = "g (int64[2,3] x) => (int64[1,1] y) { y = ReduceMax(x) }"
+    after = """g (int64[2,3] x) => (int64[1,1] y) {
+        y_reduced = ReduceMax<axes = [1]>(x) y = ReduceMax<axes = [0]>(y_reduced)
+    }"""
+    check_rewrite("split-reductions", before, after)
+
+
+@pytest.mark.parametrize("graph", ["ReduceSum(x)", "ReduceMean(x)"])
+def test_reductions_that_round_are_not_split(graph: str) -> None:
+    check_unchanged("split-reductions", f"{INPUT} {{ y = {graph} }}", opset=11)
+
+
+def test_all_passes_are_all_but_those_that_undo_others() -> None:
+    names = [one.name for one in chosen_passes("all")]
+    assert "merge-reductions" in names
+    assert "split-reductions" not in names
 
 
 def test_max_and_min_become_clip() -> None:
