@@ -138,6 +138,20 @@ def test_one_symbol_is_picked_out_once() -> None:
     check_rewrite(SYMBOLS, before, after)
 
 
+def test_a_size_that_is_an_output_stands_for_all_others() -> None:
+    before = """g (float[N,3] x, float[N,3] z) => (int64[1] o, float[q] y, float[q] w)
+        <int64[1] i = {0}, float[1] one = {1}> {
+        s = Shape(x) a = Gather(s, i) y = Expand(one, a)
+        t = Shape(z) o = Gather(t, i)
+        c = Shape<start = 0, end = 1>(z) w = Expand(one, c)
+    }"""
+    after = """g (float[N,3] x, float[N,3] z) => (int64[1] o, float[q] y, float[q] w)
+        <int64[1] i = {0}, float[1] one = {1}> {
+        s = Shape(x) o = Gather(s, i) y = Expand(one, o) w = Expand(one, o)
+    }"""
+    check_rewrite(SYMBOLS, before, after)
+
+
 def test_sizes_without_a_name_are_each_their_own() -> None:
     graph = """g (float[?,3] x, float[?,3] z) => (int64 y, int64 w) <int64 i = {0}> {
         s = Shape(x) t = Shape(z) y = Gather(s, i) w = Gather(t, i)

@@ -9,6 +9,8 @@ once, of whatever shapes. Exact wherever the original runs on sizes that its sym
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy
 import onnx_graphsurgeon as gs
 
@@ -33,9 +35,10 @@ _RESHAPE_WITH_INPUT = 5
 def symbolic_shapes(graph: gs.Graph, context: Context) -> None:
     """Write down sizes that are known, and targets in terms of the input's shape."""
     sizes = Sizes(context)
-    for node in nodes_of(graph, *ON_SHAPES):
-        _fold(graph, node, sizes, context)
-    _share(graph, sizes, context)
+    computed = [one for node in nodes_of(graph, *ON_SHAPES) if (one := _computed(node, context)) is not None]
+    for one in computed:
+        _fold(graph, one, sizes, context)
+    _share(computed, sizes, context)
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return
     for node in nodes_of(graph, "Reshape", "Expand"):
@@ -54,34 +57,49 @@ def _is_known(sizes: list[Size]) -> bool:
     return None not in sizes
 
 
-def _fold(graph: gs.Graph, node: gs.Node, sizes: Sizes, context: Context) -> None:
-    output = node.outputs[0]
-    rank, dtype = rank_of(output, context), context.dtype_of(output)
-    if rank not in (0, 1) or dtype not in ("int64", "int32") or context.constant(output) is not None:
+@dataclass(frozen=True)
+class _Computed:
+    """A node that computes what may be sizes: a scalar (of rank 0) or a vector of integers."""
+
+    node: gs.Node
+    rank: int
+    dtype: str
+
+
+def _computed(node: gs.Node, context: Context) -> _Computed | None:
+    rank = rank_of(node.outputs[0], context)
+    if rank is None or rank > 1:
+        return None
+    dtype = context.dtype_of(node.outputs[0])
+    return _Computed(node, rank, dtype) if dtype in ("int64", "int32") else None
+
+
+def _fold(graph: gs.Graph, one: _Computed, sizes: Sizes, context: Context) -> None:
+    output = one.node.outputs[0]
+    if context.constant(output) is not None:
         return
     found = sizes.of(output)
     if found is None or not all(isinstance(size, int) for size in found):
         return
-    value = numpy.array(found, dtype=dtypes.numpy_dtype(dtype))
-    value = value if rank else value.reshape(())
+    value = numpy.array(found, dtype=dtypes.numpy_dtype(one.dtype))
+    value = value if one.rank else value.reshape(())
     if can_write_down(output, value, context):
-        write_down(graph, node, [value], context)
+        write_down(graph, one.node, [value], context)
 
 
-def _share(graph: gs.Graph, sizes: Sizes, context: Context) -> None:
+def _share(computed: list[_Computed], sizes: Sizes, context: Context) -> None:
     """Let what reads sizes that have been picked out before read those: the same symbol is the same size."""
-    picked: dict[tuple[tuple[Size, ...], int, str], gs.Tensor] = {}
-    for node in nodes_of(graph, *ON_SHAPES):
-        output = node.outputs[0]
-        rank, dtype = rank_of(output, context), context.dtype_of(output)
-        if rank not in (0, 1) or dtype not in ("int64", "int32"):
+    first_of: dict[tuple[tuple[Size, ...], int, str], gs.Node] = {}
+    for one in computed:
+        if not one.node.outputs:
             continue
-        found = sizes.of(output)
+        found = sizes.of(one.node.outputs[0])
         if found is None or not _is_known(found):
             continue
-        first = picked.setdefault((tuple(found), rank, dtype), output)
-        if first is not output:
-            context.replace_uses(output, first)
+        first = first_of.setdefault((tuple(found), one.rank, one.dtype), one.node)
+        if first is not one.node:
+            # Not its output as it was: where the name of another had to stay, it computes that by now.
+            context.replace_uses(one.node.outputs[0], first.outputs[0])
 
 
 def _rewrite_target(node: gs.Node, target: list[Size], shape: tuple[Size, ...], context: Context) -> None:
