@@ -20,22 +20,29 @@ _CONSTANTS_OF_ANY_DTYPE = 9
 _FIRST_CONSTANTS = (numpy.float16, numpy.float32, numpy.float64)
 
 
-def is_operator(node: gs.Node, *operators: str) -> bool:
-    """Whether the node is one of ONNX's own `operators`, with attributes that are all given in place.
+_Reference = gs.Node.AttributeRef
+
+
+def is_plain(node: gs.Node) -> bool:
+    """Whether the node is one of ONNX's own operators, with attributes that are all given in place.
 
     An attribute of a function's body may refer to one of the call; nothing is known of its value.
     """
-    return (
-        node.op in operators
-        and history.canonical_domain(node.domain or "") == history.AI_ONNX
-        and not any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values())
-    )
+    if node.domain and history.canonical_domain(node.domain) != history.AI_ONNX:
+        return False
+    return not (node.attrs and any(isinstance(value, _Reference) for value in node.attrs.values()))
+
+
+def is_operator(node: gs.Node, *operators: str) -> bool:
+    """Whether the node is one of ONNX's own `operators`, with attributes that are all given in place."""
+    return node.op in operators and is_plain(node)
 
 
 def nodes_of(graph: gs.Graph, *operators: str) -> Iterator[gs.Node]:
     """The graph's nodes of `operators` as they stand at the beginning, without those taken out on the way."""
+    wanted = frozenset(operators)
     for node in list(graph.nodes):
-        if node.op in operators and is_operator(node, *operators) and node.outputs:
+        if node.op in wanted and node.outputs and is_plain(node):
             yield node
 
 
@@ -48,10 +55,10 @@ def given(node: gs.Node, position: int) -> gs.Tensor | None:
 
 def producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.Node | None:
     """The node of `operators` in this very graph that computes `tensor`."""
-    if len(tensor.inputs) != 1 or context.is_outer(tensor):
+    if len(tensor.inputs) != 1:
         return None
     node = tensor.inputs[0]
-    return node if is_operator(node, *operators) else None
+    return node if is_operator(node, *operators) and not context.is_outer(tensor) else None
 
 
 def sole_producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.Node | None:
@@ -66,10 +73,9 @@ def producer_for(
     """`producer`, where nothing but nodes of `readers` reads `tensor`, as their first input: if each of them can do
     without it, it goes."""
     node = producer(tensor, context, *operators)
-    if node is None or context.uses(tensor) != len(tensor.outputs):
+    if node is None or any(not is_operator(one, *readers) or one.inputs[0] is not tensor for one in tensor.outputs):
         return None
-    is_needed = any(not is_operator(one, *readers) or one.inputs[0] is not tensor for one in tensor.outputs)
-    return None if is_needed else node
+    return node if context.uses(tensor) == len(tensor.outputs) else None
 
 
 def integers(tensor: gs.Tensor | None, context: Context) -> list[int] | None:
@@ -79,15 +85,17 @@ def integers(tensor: gs.Tensor | None, context: Context) -> list[int] | None:
     value = context.constant(tensor)
     if value is None or value.ndim > 1 or value.dtype.kind not in "iu" or value.size > _MOST_INTEGERS:
         return None
-    return [int(item) for item in value.reshape(-1)]
+    found: list[int] = value.reshape(-1).tolist()
+    return found
 
 
 def static_shape(tensor: gs.Tensor, context: Context) -> list[int] | None:
     """The shape, where every dimension is a known number."""
     shape = context.shape_of(tensor)
-    if shape is None or not all(isinstance(size, int) for size in shape):
+    if shape is None:
         return None
-    return [size for size in shape if isinstance(size, int)]
+    sizes = [size for size in shape if isinstance(size, int)]
+    return sizes if len(sizes) == len(shape) else None
 
 
 def rank_of(tensor: gs.Tensor, context: Context) -> int | None:

@@ -13,8 +13,9 @@ changes the inputs and outputs of a graph: names, order and types are the caller
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import onnx
@@ -80,7 +81,12 @@ class Context:
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
         """The opset of `domain` that the graph (or the function) imports; 0 where it imports none."""
-        return self._state.opsets_in(self._graph).get(history.canonical_domain(domain), 0)
+        return self._opsets.get(history.canonical_domain(domain), 0)
+
+    @cached_property
+    def _opsets(self) -> Mapping[str, int]:
+        """What the graph imports: no pass changes that."""
+        return self._state.opsets_in(self._graph)
 
     def schema(self, node: gs.Node) -> OpSchema | None:
         """The definition of a node's operator in force; None for calls of functions and unknown operators."""
@@ -116,9 +122,7 @@ class Context:
     def constant(self, tensor: gs.Tensor) -> Array | None:
         """The value of a tensor that is the same in every run: a constant, or what is computed from constants or from
         static shapes alone. None where it is not, or is too large to look for."""
-        return self._state.facts.constant(
-            tensor, self._state.opsets_in(self._graph), lambda node: not self.is_random(node)
-        )
+        return self._state.facts.constant(tensor, self._opsets, lambda node: not self.is_random(node))
 
     def evaluate(self, node: gs.Node) -> list[Array] | None:
         """The outputs of a node all of whose inputs are `gs.Constant`s (or left out), by the strict evaluator.
@@ -127,7 +131,7 @@ class Context:
         """
         if self._state.function_of(node) is not None or self.is_random(node):
             return None
-        return self._state.facts.evaluate(node, self._state.opsets_in(self._graph))
+        return self._state.facts.evaluate(node, self._opsets)
 
     # Uses
 

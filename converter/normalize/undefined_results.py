@@ -14,6 +14,11 @@ _LARGEST_EXACT = 2.0**53
 Inputs = Sequence[Array | None]
 
 
+def can_be_undefined(operator: str) -> bool:
+    """Whether the operator's text leaves anything open."""
+    return operator in _IS_UNDEFINED
+
+
 def is_undefined(operator: str, inputs: Inputs, outputs: Inputs) -> bool:
     """Whether some element of what an operator gives for `inputs` is left open by the operator's text."""
     if operator not in _IS_UNDEFINED or len(inputs) == 0:

@@ -7,6 +7,8 @@ with them: `consumed_inputs`, where the schema does not ask for it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy
@@ -18,6 +20,9 @@ from converter.normalize.rewriting import Context, Pass
 
 _LEGACY = "consumed_inputs"
 
+_WHATEVER = object()
+"""Stands for a default that every value says as little as."""
+
 
 def canonical_attributes(graph: gs.Graph, context: Context) -> None:
     """Leave out defaults and leftovers, and put the rest in order."""
@@ -27,23 +32,28 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> None:
         schema = context.schema(node)
         if schema is None:
             continue
-        declared = schema.attributes
-        kept = {
-            name: value
+        defaults = _defaults(schema)
+        kept = [
+            name
             for name, value in sorted(node.attrs.items())
-            if name not in declared or not _says_nothing(value, declared[name])
-        }
-        if list(kept) != list(node.attrs):
-            node.attrs = kept
+            if name not in defaults or not _says_nothing(value, defaults[name])
+        ]
+        if kept != list(node.attrs):
+            node.attrs = {name: node.attrs[name] for name in kept}
 
 
-def _says_nothing(value: Any, declared: OpSchema.Attribute) -> bool:
-    if declared.name == _LEGACY:
-        return not declared.required
-    default = declared.default_value
-    if declared.required or not default.name:
-        return False
-    known = onnx.helper.get_attribute_value(default)
+@cache
+def _defaults(schema: OpSchema) -> Mapping[str, Any]:
+    """What the absence of attributes says, by name; onnx makes each of them anew whenever it is asked."""
+    optional = {name: declared for name, declared in schema.attributes.items() if not declared.required}
+    defaults = {name: declared.default_value for name, declared in optional.items()}
+    known = {name: onnx.helper.get_attribute_value(default) for name, default in defaults.items() if default.name}
+    return {**known, _LEGACY: _WHATEVER} if _LEGACY in optional else known
+
+
+def _says_nothing(value: Any, known: Any) -> bool:
+    if known is _WHATEVER:
+        return True
     if isinstance(value, float):
         return isinstance(known, float) and numpy.float32(value).tobytes() == numpy.float32(known).tobytes()
     if isinstance(value, str):
@@ -51,7 +61,7 @@ def _says_nothing(value: Any, declared: OpSchema.Attribute) -> bool:
     if isinstance(value, int):
         return isinstance(known, int) and value == known
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
-        return default.type == onnx.AttributeProto.INTS and value == list(known)
+        return isinstance(known, list) and value == known and all(isinstance(item, int) for item in known)
     return False
 
 

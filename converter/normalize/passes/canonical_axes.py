@@ -56,20 +56,19 @@ def canonical_axes(graph: gs.Graph, context: Context) -> None:
             if rank is not None and axis + rank >= 0:
                 node.attrs["axis"] = axis + rank
     for node in nodes_of(graph, *_SETS):
-        rank = rank_of(node.outputs[0] if node.op == "Unsqueeze" else node.inputs[0], context)
-        if rank is not None:
-            _rewrite_set(node, rank, context)
+        axes = node.attrs.get("axes") or integers(given(node, 1), context)
+        if axes and (min(axes) < 0 or axes != sorted(axes)):
+            _rewrite_set(node, axes, context)
 
 
-def _rewrite_set(node: gs.Node, rank: int, context: Context) -> None:
-    if node.attrs.get("axes"):
-        counted = normalised_axes(node.attrs["axes"], rank)
-        if counted is not None:
-            node.attrs["axes"] = sorted(counted)
+def _rewrite_set(node: gs.Node, axes: list[int], context: Context) -> None:
+    rank = rank_of(node.outputs[0] if node.op == "Unsqueeze" else node.inputs[0], context)
+    counted = normalised_axes(axes, rank) if rank is not None else None
+    if counted is None:
         return
-    axes = integers(given(node, 1), context)
-    counted = normalised_axes(axes, rank) if axes else None
-    if counted is not None and sorted(counted) != axes:
+    if node.attrs.get("axes"):
+        node.attrs["axes"] = sorted(counted)
+    else:
         node.inputs[1] = vector(sorted(counted), f"{node.outputs[0].name}_axes", context)
 
 

@@ -18,9 +18,9 @@ import onnx_graphsurgeon as gs
 
 from converter import dtypes
 from converter.arrays import Array
-from converter.normalize.editing import can_write_down, is_held, is_operator, static_shape, write_down
+from converter.normalize.editing import can_write_down, is_held, is_plain, static_shape, write_down
 from converter.normalize.rewriting import Context, Pass
-from converter.normalize.undefined_results import is_undefined
+from converter.normalize.undefined_results import can_be_undefined, is_undefined
 
 _QUANTIZED_WEIGHTS = "DequantizeLinear"
 _SHAPE_READERS = frozenset(("Shape", "Size"))
@@ -33,18 +33,17 @@ def fold_constants(graph: gs.Graph, context: Context) -> None:
     """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
     unwritten: set[int] = set()
     for node in list(graph.nodes):
-        if node.op == _QUANTIZED_WEIGHTS or not is_operator(node, node.op):
+        if not node.outputs or not _may_be_constant(node, unwritten) or not is_plain(node):
             continue
-        if not node.outputs or not _may_be_constant(node, unwritten):
+        if node.op == _QUANTIZED_WEIGHTS:
             continue
         size = _bytes_of_outputs(node, context)
         if size > _LARGEST_COMPUTED:
             continue
-        most = max(context.size_limit, _freed(node, context))
-        values = _values(node, context) if size <= most and node.op != "Constant" else None
+        values = _values(node, context) if node.op != "Constant" and _has_room(size, node, context) else None
         if values is not None and _is_left_open(node, values, context):
             continue
-        if values is not None and _is_worth_it(node, values, most, context):
+        if values is not None and _is_worth_it(node, values, context):
             write_down(graph, node, values, context)
         else:
             unwritten.update(map(id, node.outputs))
@@ -52,9 +51,12 @@ def fold_constants(graph: gs.Graph, context: Context) -> None:
 
 def _may_be_constant(node: gs.Node, unwritten: Collection[int]) -> bool:
     """Whether the node reads nothing but constants, those that are left unwritten included; it is cheap to ask."""
-    return node.op in _SHAPE_READERS or all(
-        isinstance(tensor, gs.Constant) or id(tensor) in unwritten or tensor.is_empty() for tensor in node.inputs
-    )
+    if node.op in _SHAPE_READERS:
+        return True
+    for tensor in node.inputs:
+        if not (isinstance(tensor, gs.Constant) or id(tensor) in unwritten or tensor.is_empty()):
+            return False
+    return True
 
 
 def _bytes_of_outputs(node: gs.Node, context: Context) -> int:
@@ -65,6 +67,11 @@ def _bytes_of_outputs(node: gs.Node, context: Context) -> int:
         if shape is not None and dtype is not None:
             largest = max(largest, prod(shape) * dtypes.numpy_dtype(dtype).itemsize)
     return largest
+
+
+def _has_room(size: int, node: gs.Node, context: Context) -> bool:
+    """Whether a constant of so many bytes may be written down in place of the node."""
+    return size <= context.size_limit or size <= _freed(node, context)
 
 
 def _freed(node: gs.Node, context: Context) -> int:
@@ -85,16 +92,18 @@ def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
 
 
 def _is_left_open(node: gs.Node, values: Sequence[Array | None], context: Context) -> bool:
+    if not can_be_undefined(node.op):
+        return False
     inputs = [context.constant(tensor) for tensor in node.inputs if not tensor.is_empty()]
     return is_undefined(node.op, inputs, values)
 
 
-def _is_worth_it(node: gs.Node, values: list[Array | None], most: int, context: Context) -> bool:
+def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) -> bool:
     """Whether the model does not grow: neither by nodes, where there would be several Constants, nor by bytes."""
-    nodes = sum(
-        value is not None and not is_held(output, context) for output, value in zip(node.outputs, values, strict=True)
-    )
-    return nodes <= 1 and all(value is None or value.nbytes <= most for value in values)
+    known = [(output, value) for output, value in zip(node.outputs, values, strict=True) if value is not None]
+    if len(known) > 1 and sum(not is_held(output, context) for output, _ in known) > 1:
+        return False
+    return all(_has_room(value.nbytes, node, context) for _, value in known)
 
 
 PASS = Pass(

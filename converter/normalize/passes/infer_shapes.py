@@ -21,32 +21,40 @@ def infer_shapes(graph: gs.Graph, context: Context) -> None:
         return
     for node in graph.nodes:
         for output in node.outputs:
-            if output.is_empty() or context.is_output(output) or output.type != "tensor_type":
-                continue
-            dtype, shape = context.dtype_of(output), context.shape_of(output)
-            if dtype is None:
-                continue
-            numpy_dtype = dtypes.numpy_dtype(dtype)
-            if output.dtype != numpy_dtype:
-                output.dtype = numpy_dtype
-            if shape is not None:
-                _declare(output, shape)
+            if not output.is_empty() and output.type == "tensor_type":
+                _declare(output, context)
 
 
 _MADE_UP = "unk__"
 """How the names begin that onnx's inference gives to sizes that it does not know."""
 
 
-def _declare(output: gs.Variable, shape: tuple[int | str | None, ...]) -> None:
-    known = [None if isinstance(size, str) and size.startswith(_MADE_UP) else size for size in shape]
-    declared = output.shape
-    if declared is not None and not _contradicts(declared, known):
-        known = [
-            of if size is None or (isinstance(of, int) and not isinstance(size, int)) else size
-            for size, of in zip(known, declared, strict=True)
-        ]
-    if declared is None or list(declared) != known:
-        output.shape = known
+def _declare(output: gs.Variable, context: Context) -> None:
+    dtype = context.dtype_of(output)
+    if dtype is None:
+        return
+    numpy_dtype, shape = dtypes.numpy_dtype(dtype), _shape(output, context)
+    if (output.dtype == numpy_dtype and output.shape == shape) or context.is_output(output):
+        return
+    if output.dtype != numpy_dtype:
+        output.dtype = numpy_dtype
+    output.shape = shape
+
+
+def _shape(output: gs.Variable, context: Context) -> Sequence[int | str | None] | None:
+    """The shape to declare: the one that is known, and what the file says beyond it."""
+    declared: Sequence[int | str | None] | None = output.shape
+    found = context.shape_of(output)
+    if found is None:
+        return declared
+    known = [None if isinstance(size, str) and size.startswith(_MADE_UP) else size for size in found]
+    if declared is None or _contradicts(declared, known):
+        return known
+    both = [
+        of if size is None or (isinstance(of, int) and not isinstance(size, int)) else size
+        for size, of in zip(known, declared, strict=True)
+    ]
+    return declared if list(declared) == both else both
 
 
 def _contradicts(declared: Sequence[int | str | None], known: Sequence[int | str | None]) -> bool:

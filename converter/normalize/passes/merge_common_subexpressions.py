@@ -12,8 +12,7 @@ from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from converter import history
-from converter.normalize.editing import content, is_operator
+from converter.normalize.editing import content, is_plain
 from converter.normalize.rewriting import Context, Pass
 
 _MOST_BYTES_COMPARED = 1 << 16
@@ -21,11 +20,20 @@ _MOST_BYTES_COMPARED = 1 << 16
 
 def merge_common_subexpressions(graph: gs.Graph, context: Context) -> None:
     """Let what reads a repeated result read the first one; in the order of the graph, so that chains collapse."""
+    first_to_read: dict[Hashable, gs.Node] = {}
     first_of: dict[Hashable, gs.Node] = {}
     for node in graph.nodes:
-        key = _key(node, context)
-        if key is None:
+        if not node.outputs or not is_plain(node):
             continue
+        reads = _reads(node)
+        alike = first_to_read.setdefault(reads, node)
+        if alike is node:
+            continue  # as most are: what else there is to a node is only looked at where another reads the same
+        first_of.setdefault((reads, _attributes(alike, context)), alike)
+        attributes = _attributes(node, context)
+        if attributes is None:
+            continue
+        key = (reads, attributes)
         first = first_of.setdefault(key, node)
         if first is not node and not _replace(node, first, context) and _replace(first, node, context):
             first_of[key] = node
@@ -41,9 +49,15 @@ def _replace(node: gs.Node, first: gs.Node, context: Context) -> bool:
     return True
 
 
-def _key(node: gs.Node, context: Context) -> Hashable:
-    """What two nodes that compute the same have in common; None for those that are left alone."""
-    if not node.outputs or not is_operator(node, node.op) or context.is_random(node):
+def _reads(node: gs.Node) -> Hashable:
+    """The operator, what it reads and which outputs it gives."""
+    inputs = tuple([id(tensor) if tensor.name else 0 for tensor in node.inputs])
+    return (node.op, inputs, tuple([not output.name for output in node.outputs]))
+
+
+def _attributes(node: gs.Node, context: Context) -> Hashable:
+    """What else two nodes that compute the same have in common; None for those that are left alone."""
+    if context.is_random(node):
         return None
     attributes = []
     for name in sorted(node.attrs):
@@ -51,9 +65,7 @@ def _key(node: gs.Node, context: Context) -> Hashable:
         if value is None:
             return None
         attributes.append((name, value))
-    inputs = tuple(0 if tensor.is_empty() else id(tensor) for tensor in node.inputs)
-    outputs = tuple(output.is_empty() for output in node.outputs)
-    return (history.AI_ONNX, node.op, tuple(attributes), inputs, outputs)
+    return tuple(attributes)
 
 
 def _hashable(value: Any) -> Hashable:

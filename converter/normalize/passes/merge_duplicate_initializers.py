@@ -7,7 +7,7 @@ string, metadata or a quantization annotation, stays; and so does one that is an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 import onnx_graphsurgeon as gs
@@ -19,21 +19,45 @@ from converter.normalize.stored import stored_values
 
 def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> None:
     """Let what reads a repeated constant read the first one."""
-    alike: dict[Hashable, list[gs.Constant]] = defaultdict(list)
-    for constant in _own_constants(graph, context):
-        alike[(str(constant.dtype), tuple(constant.shape))].append(constant)
-    for group in alike.values():
-        if len(group) < 2:
-            continue
-        # Digests, as the contents of all weights of one shape may be more than memory holds twice.
-        first_of: dict[bytes, gs.Constant] = {}
-        for constant in group:
-            content = _content(constant)
-            if content is None:
-                continue
-            first = first_of.setdefault(blake2b(content).digest(), constant)
-            if first is not constant and not _says_something(constant) and _content(first) == content:
-                _replace(constant, first, context)
+    for alike in _groups(_own_constants(graph, context), _kind):
+        for candidates in _groups(alike, _start):
+            for group in _groups(candidates, _digest):
+                first = group[0]
+                for constant in group[1:]:
+                    if not _says_something(constant) and _content(first) == _content(constant):
+                        _replace(constant, first, context)
+
+
+def _groups(
+    constants: Iterable[gs.Constant], key: Callable[[gs.Constant], Hashable]
+) -> Iterator[Sequence[gs.Constant]]:
+    """Those that have the same key in common, and it is not None; in order, without those that are alone."""
+    groups: dict[Hashable, list[gs.Constant]] = defaultdict(list)
+    for constant in constants:
+        groups[key(constant)].append(constant)
+    groups.pop(None, None)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _kind(constant: gs.Constant) -> Hashable:
+    return (constant.dtype, tuple(constant.shape))
+
+
+_LENGTH_OF_START = 64
+
+
+def _start(constant: gs.Constant) -> bytes | None:
+    """The first bytes, which tell most constants apart."""
+    content = _content(constant)
+    return None if content is None else content[:_LENGTH_OF_START]
+
+
+def _digest(constant: gs.Constant) -> bytes | None:
+    """A digest, as the contents of all weights of one shape may be more than memory holds twice."""
+    content = _content(constant)
+    if content is None or len(content) <= _LENGTH_OF_START:
+        return content
+    return blake2b(content).digest()
 
 
 def _own_constants(graph: gs.Graph, context: Context) -> Iterator[gs.Constant]:

@@ -33,11 +33,8 @@ _AXES_AS_INPUT = 13
 def merge_reshapes(graph: gs.Graph, context: Context) -> None:
     """Let a view of a view that only such read be one of what that reads."""
     for node in nodes_of(graph, *_VIEWS):
-        while (
-            context.uses(node.outputs[0])
-            and (first := producer_for(node.inputs[0], context, _VIEWS, _VIEWS)) is not None
-        ):
-            if not _merge(first, node, context):
+        while (first := producer_for(node.inputs[0], context, _VIEWS, _VIEWS)) is not None:
+            if not context.uses(node.outputs[0]) or not _merge(first, node, context):
                 break
 
 

@@ -31,8 +31,10 @@ def moves_as_reshapes(graph: gs.Graph, context: Context) -> None:
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return
     for node in nodes_of(graph, *_MOVES):
+        if not _touches_view(node, context):
+            continue
         source, target = static_shape(node.inputs[0], context), static_shape(node.outputs[0], context)
-        if source is None or target is None or 0 in target or not _touches_view(node, context):
+        if source is None or target is None or 0 in target:
             continue
         if numpy.prod(source) == numpy.prod(target) and _keeps_order(node, source, context):
             shape = vector(target, f"{node.outputs[0].name}_shape", context)
@@ -43,7 +45,7 @@ def _touches_view(node: gs.Node, context: Context) -> bool:
     if sole_producer(node.inputs[0], context, *_VIEWS) is not None:
         return True
     output = node.outputs[0]
-    return context.uses(output) == 1 and len(output.outputs) == 1 and output.outputs[0].op in _VIEWS
+    return len(output.outputs) == 1 and output.outputs[0].op in _VIEWS and context.uses(output) == 1
 
 
 def _keeps_order(node: gs.Node, source: list[int], context: Context) -> bool:

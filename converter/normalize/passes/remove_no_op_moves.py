@@ -34,7 +34,7 @@ def remove_no_op_moves(graph: gs.Graph, context: Context) -> None:
 
 
 def _has_more_outputs(node: gs.Node, context: Context) -> bool:
-    return any(not output.is_empty() and context.uses(output) for output in node.outputs[1:])
+    return len(node.outputs) > 1 and any(not output.is_empty() and context.uses(output) for output in node.outputs[1:])
 
 
 def _always(node: gs.Node, context: Context) -> bool:
@@ -66,13 +66,9 @@ def _dropout(node: gs.Node, context: Context) -> bool:
     return value is not None and not value.any()
 
 
-def _same_shape(node: gs.Node, context: Context) -> bool:
-    shape = static_shape(node.inputs[0], context)
-    return shape is not None and shape == static_shape(node.outputs[0], context)
-
-
 def _reshape(node: gs.Node, context: Context) -> bool:
-    return _same_shape(node, context) or _keeps_dimensions(node, context)
+    before, after = (static_shape(tensor, context) for tensor in (node.inputs[0], node.outputs[0]))
+    return before == after if before is not None and after is not None else _keeps_dimensions(node, context)
 
 
 def _keeps_dimensions(node: gs.Node, context: Context) -> bool:
