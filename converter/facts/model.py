@@ -23,18 +23,23 @@ from converter.scopes import (
 
 
 class ModelFacts:
-    """The facts of one model; `base_dir` is where its external data lies."""
+    """The facts of one model; `base_dir` is where its external data lies.
 
-    def __init__(self, model: ModelProto, base_dir: str = "") -> None:
+    `is_undeclared` says that the model declares no types of what it computes. Those that onnx's whole-model inference
+    gives are all inferred then, and need not be inferred again node by node.
+    """
+
+    def __init__(self, model: ModelProto, base_dir: str = "", *, is_undeclared: bool = False) -> None:
         self.model = model
         self.base_dir = base_dir
+        self.is_undeclared = is_undeclared
         self.functions = {function_key(function): function for function in model.functions}
         self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imported_opsets(model.opset_import))
         self._scopes = {GRAPH_PATH: self.graph}
 
     def renewed(self) -> ModelFacts:
         """The facts for another walk of the same model: what has been worked out, not what a walk registered."""
-        other = ModelFacts(self.model, self.base_dir)
+        other = ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared)
         for name in ("hints", "possible_types"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]

@@ -15,8 +15,16 @@ from converter.facts.folding import folded
 from converter.facts.given_types import given_types
 from converter.facts.inference import inferred_ranks, inferred_types
 from converter.facts.type_strings import type_strings
-from converter.facts.value_types import has_rank, merged, type_of_tensor
-from converter.scopes import Container, function_key, omitted_inputs, referenced_names, subgraph_path, subgraphs
+from converter.facts.value_types import has_rank, is_static, merged, type_of_tensor
+from converter.scopes import (
+    GRAPH_PATH,
+    Container,
+    function_key,
+    omitted_inputs,
+    referenced_names,
+    subgraph_path,
+    subgraphs,
+)
 
 if TYPE_CHECKING:
     from converter.facts.model import ModelFacts
@@ -249,9 +257,10 @@ class ScopeFacts:
         """Types with shapes, by onnx's inference, node by node."""
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
+        certain = self._certain_types()
         for node in self.container.node:
-            if all(name in self._presumed for name in node.output if name):
-                known.update({name: self._presumed[name] for name in node.output if name})
+            if all(name in certain for name in node.output if name):
+                known.update({name: certain[name] for name in node.output if name})
                 continue
             hints = self.model.hints.get(self.path, {})
             inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
@@ -265,3 +274,10 @@ class ScopeFacts:
                 for name, ranked in inferred_ranks(self, node, self.imports).items():
                     known[name] = merged(known[name], ranked)
         return known
+
+    def _certain_types(self) -> Mapping[str, TypeProto]:
+        """Types that need not be inferred node by node."""
+        if not self.model.is_undeclared or self.path != GRAPH_PATH:
+            return self._presumed
+        inferred = {name: found for name, found in self.model.hints[self.path].items() if is_static(found)}
+        return {**inferred, **self._presumed}

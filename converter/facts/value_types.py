@@ -43,6 +43,15 @@ def has_rank(known: TypeProto) -> bool:
     return not known.HasField("tensor_type") or known.tensor_type.HasField("shape")
 
 
+def is_static(known: TypeProto) -> bool:
+    """Whether a type is that of a tensor, and nothing more can become known of it: all sizes are numbers."""
+    if not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
+        return False
+    return known.tensor_type.elem_type != TensorProto.UNDEFINED and all(
+        dim.HasField("dim_value") for dim in known.tensor_type.shape.dim
+    )
+
+
 def elements_of(known: TypeProto | None) -> int:
     """How many elements a tensor of the type has; 0 where that is not known."""
     if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):

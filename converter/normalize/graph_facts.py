@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
-from onnx import TypeProto
+from onnx import ModelProto, NodeProto, TypeProto
 
 from converter import dtypes
 from converter.arrays import Array
 from converter.evaluator import EvaluationError, run_node
 from converter.facts import ModelFacts, ScopeFacts
-from converter.facts.value_types import elements_of
+from converter.facts.inference import inferred_types
+from converter.facts.value_types import elements_of, is_static
 from converter.normalize.declarations import forget_declarations
+from converter.normalize.dependence import Dependence
 from converter.normalize.exporting import to_model, write_node
 from converter.normalize.infos import element_type_of
-from converter.normalize.places import Place
+from converter.normalize.places import Place, key_of, opsets_of
 from converter.normalize.traversal import subgraphs_of, tensors_in
+from converter.scopes import called_function_key
 
 _LARGEST_READ = 1 << 23
 """Bytes. Constants up to this are read when a pass asks; larger ones are weights, read where a node is evaluated."""
@@ -34,6 +37,19 @@ Standing = tuple[int, int]
 """The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
 
 
+class _Known:
+    """What is known of a tensor, which is kept alive."""
+
+    __slots__ = ("is_static", "shape", "tensor", "type")
+
+    def __init__(self, tensor: gs.Tensor, found: TypeProto) -> None:
+        self.tensor = tensor
+        self.type = found
+        shape = dtypes.shape_of_type(found)
+        self.shape = None if shape is None else tuple(shape)
+        self.is_static = is_static(found)
+
+
 class GraphFacts:
     """Types, shapes and constants by tensor.
 
@@ -46,17 +62,19 @@ class GraphFacts:
         self._graph = graph
         self._places = places
         self._base_dir = base_dir
+        self._known: dict[int, _Known] = {}
         self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
-        self._static: dict[int, tuple[gs.Tensor, TypeProto]] = {}
-        """Types of which nothing more can become known."""
+        self._has_looked_around = True
+        """Whether what followed from the types known before has been worked out, without a copy of the model."""
+        self._dependence: Dependence | None = None
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
-        self._state_of_snapshot = 0
+        self._state_of_facts: int | None = None
 
     @property
     def standing(self) -> Standing:
         """Where it is the same as before, the same question about the same tensor has the same answer."""
-        return self._state, self._state if self._snapshot is None else self._state_of_snapshot
+        return self._state, self._state if self._state_of_facts is None else self._state_of_facts
 
     def graph_has_changed(self) -> None:
         """More than names and declared types are others than before."""
@@ -64,63 +82,114 @@ class GraphFacts:
 
     def renew(self) -> None:
         """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
-        if self._state == self._state_of_snapshot:
+        if self._state_of_facts in (None, self._state):
             return
-        for tensor, name, scope in (self._snapshot or {}).values():
-            found = scope.type_of(name) if id(tensor) not in self._static else None
-            if found is not None and _is_static(found):
-                self._static[id(tensor)] = (tensor, found)
-        self._snapshot = None
+        self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
 
     def distrust(self) -> None:
         """Work everything out anew: tensors may stand for other values than before."""
+        self._forget_all_but({})
+
+    def _forget_all_but(self, known: dict[int, _Known]) -> None:
+        self._known = known
         self._snapshot = None
-        self._static.clear()
+        self._has_looked_around = not known
+        self._dependence = None
+        self._state_of_facts = None
 
     def forget_nodes(self) -> None:
         """Nodes have changed."""
         self._evaluated.clear()
 
-    def _found(self, tensor: gs.Tensor) -> tuple[str, ScopeFacts] | None:
+    def _known_of(self, tensor: gs.Tensor) -> _Known | None:
+        known = self._known.get(id(tensor))
+        if known is None and not self._has_looked_around:
+            self._has_looked_around = True
+            self._begin()
+            self._look_around()
+            known = self._known.get(id(tensor))
+        if known is None and self._snapshot is None:
+            self._taken_snapshot()
+            known = self._known.get(id(tensor))
+        return known
+
+    def _begin(self) -> None:
+        if self._state_of_facts is None:
+            self._state_of_facts = self._state
+
+    def _look_around(self) -> None:
+        """Infer the types of what nodes compute from tensors of which all is known: most of what is new since then."""
+        model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
+        functions = {key_of(function) for function in self._graph.functions}
+        for place in reversed(list(self._places())):  # what holds a subgraph comes before it
+            imports = opsets_of(place.graph)
+            for node in place.graph.nodes:
+                if all(id(tensor) in self._known for tensor in node.outputs) or subgraphs_of(node):
+                    continue
+                if all(isinstance(one, gs.Constant) or id(one) in self._known or not one.name for one in node.inputs):
+                    proto = write_node(node)
+                    if called_function_key(proto) not in functions:
+                        self._infer(node, proto, model, imports)
+
+    def _infer(self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]) -> None:
+        inputs = {tensor.name: tensor for tensor in node.inputs}
+        types = {name: self.type_of(tensor) for name, tensor in inputs.items() if name}
+
+        def constant(name: str) -> Array | None:
+            tensor = inputs[name]
+            return tensor.values if isinstance(tensor, gs.Constant) else None
+
+        inferred = inferred_types(model, proto, imports, types.get, constant)
+        for tensor in node.outputs:
+            found = inferred.get(tensor.name) if tensor.name else None
+            if found is not None and is_static(found):
+                self._known.setdefault(id(tensor), _Known(tensor, found))
+
+    def _taken_snapshot(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
         if self._snapshot is None:
             self._snapshot = {}
-            self._state_of_snapshot = self._state
+            self._begin()
             model = to_model(self._graph, largest=_LARGEST_COPIED)
             forget_declarations(model)
-            facts = ModelFacts(model, self._base_dir)
-            for place in self._places():
-                scope = facts.scope(place.path)
-                tensors = list(tensors_in(place.graph))
+            facts = ModelFacts(model, self._base_dir, is_undeclared=True)
+            by_scope = [(facts.scope(place.path), tensors_in(place.graph)) for place in self._places()]
+            for scope, tensors in by_scope:
                 self._snapshot.update({id(one): (one, one.name, scope) for one in tensors})
-                scope.presume({one.name: self._static[id(one)][1] for one in tensors if id(one) in self._static})
-        found = self._snapshot.get(id(tensor))
-        return found and (found[1], found[2])
+                scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
+            for scope, tensors in by_scope:
+                for one in tensors:
+                    if id(one) not in self._known and (found := scope.type_of(one.name)) is not None:
+                        self._known[id(one)] = _Known(one, found)
+        return self._snapshot
 
     def type_of(self, tensor: gs.Tensor) -> TypeProto | None:
         """The type with as much of the shape as is known."""
         if not isinstance(tensor, gs.Constant):
-            found = self._found(tensor)
-            if found is not None:
-                return found[1].type_of(found[0])
+            known = self._known_of(tensor)
+            if known is not None:
+                return known.type
             if tensor.dtype is None or getattr(tensor, "type", "tensor_type") != "tensor_type":
                 return None
         return onnx.helper.make_tensor_type_proto(element_type_of(tensor.dtype), tensor.shape)
 
     def dtype_of(self, tensor: gs.Tensor) -> str | None:
         """The dtype of a tensor; None for what is none, or is not known."""
+        if isinstance(tensor, gs.Constant):
+            return dtypes.dtype_name(element_type_of(tensor.dtype))
         found = self.type_of(tensor)
         spelt = found and dtypes.type_string(found)
         return dtypes.dtype_of_type(spelt) if spelt else None
 
     def shape_of(self, tensor: gs.Tensor) -> tuple[int | str | None, ...] | None:
         """The shape of a tensor, as far as it is known."""
+        if isinstance(tensor, gs.Constant):
+            return tuple(tensor.shape)
+        known = self._known_of(tensor)
+        if known is not None:
+            return known.shape
         found = self.type_of(tensor)
-        if found is None or not found.HasField("tensor_type") or not found.tensor_type.HasField("shape"):
-            return None
-        return tuple(
-            dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
-            for dim in found.tensor_type.shape.dim
-        )
+        shape = None if found is None else dtypes.shape_of_type(found)
+        return None if shape is None else tuple(shape)
 
     def constant(
         self, tensor: gs.Tensor, opsets: Mapping[str, int], may_evaluate: Callable[[gs.Node], bool]
@@ -128,15 +197,24 @@ class GraphFacts:
         """The value of a tensor, where it is the same in every run."""
         if isinstance(tensor, gs.Constant):
             return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
-        found = self._found(tensor)
-        value = found[1].constant(found[0]) if found is not None else None
-        if value is not None or len(tensor.inputs) != 1:
-            return value
+        if not self._depends_on_run(tensor):
+            found = self._taken_snapshot().get(id(tensor))
+            value = found[2].constant(found[1]) if found is not None else None
+            if value is not None:
+                return value
+        if len(tensor.inputs) != 1:
+            return None
         node = tensor.inputs[0]
         if not _reads_constants_only(node) or not may_evaluate(node):
             return None
         values = self.evaluate(node, opsets) or ()
         return next((one for output, one in zip(node.outputs, values, strict=False) if output is tensor), None)
+
+    def _depends_on_run(self, tensor: gs.Tensor) -> bool:
+        if self._dependence is None:
+            self._begin()
+            self._dependence = Dependence(self._places())
+        return self._dependence.holds(tensor)
 
     def evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
         """The outputs of a deterministic operator whose inputs are constants; None where it cannot be run."""
@@ -163,9 +241,3 @@ class GraphFacts:
 
 def _reads_constants_only(node: gs.Node) -> bool:
     return all(isinstance(tensor, gs.Constant) or not tensor.name for tensor in node.inputs)
-
-
-def _is_static(kind: TypeProto) -> bool:
-    if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
-        return False
-    return all(dim.HasField("dim_value") for dim in kind.tensor_type.shape.dim)

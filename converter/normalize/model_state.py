@@ -12,12 +12,12 @@ from onnx import NodeProto
 from converter import history
 from converter.normalize.carried import CarriedNode, CarriedTensor, carried_graph, carried_node, carried_tensor, carry
 from converter.normalize.graph_facts import GraphFacts
-from converter.normalize.places import Place, key_of, places_in
+from converter.normalize.places import Place, key_of, opsets_of, places_in
 from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
 from converter.normalize.shadowing import rename_shadowing
 from converter.normalize.sweeping import relink, sweep_and_sort
 from converter.normalize.traversal import nodes_in, subgraphs_of, tensors_in
-from converter.scopes import FunctionKey, called_function_key, imported_opsets, referenced_names
+from converter.scopes import FunctionKey, called_function_key, referenced_names
 from converter.targets import Target
 
 SIZE_LIMIT = 1 << 20
@@ -99,9 +99,7 @@ class ModelState:
 
     def opsets_in(self, graph: gs.Graph) -> Mapping[str, int]:
         """The opsets that a graph imports."""
-        if graph.import_domains is None:
-            return {history.AI_ONNX: graph.opset}
-        return imported_opsets(graph.import_domains)
+        return opsets_of(graph)
 
     def function_of(self, node: gs.Node) -> gs.Function | None:
         """The model's function that a node calls."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import onnx_graphsurgeon as gs
 from onnx import FunctionProto, NodeProto
 
+from converter.history import AI_ONNX
 from converter.normalize.carried import carried_graph
 from converter.normalize.traversal import constants_in, subgraphs_of
-from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, subgraph_path
+from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraph_path
 
 Scope = Literal["graph", "subgraph", "function"]
 
@@ -39,6 +40,13 @@ def _places(graph: gs.Graph, scope: Scope, path: str, first: int = 0) -> Iterato
             inner = subgraph_path(path, index, NodeProto(name=node.name or "", op_type=node.op), name)
             yield from _places(subgraph, "subgraph", inner)
     yield Place(graph, scope, path)
+
+
+def opsets_of(graph: gs.Graph) -> Mapping[str, int]:
+    """The opsets that a graph imports."""
+    if graph.import_domains is None:
+        return {AI_ONNX: graph.opset}
+    return imported_opsets(graph.import_domains)
 
 
 def key_of(function: gs.Function) -> FunctionKey:

@@ -102,6 +102,17 @@ def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
     return KernelKey(domain, operator, since_version) in _shape_readers
 
 
+def may_read_only_shapes(domain: str, operator: str) -> bool:
+    """The same of any version of an operator."""
+    return (domain, operator) in _all_shape_readers()
+
+
+@cache
+def _all_shape_readers() -> frozenset[tuple[str, str]]:
+    _import_all()
+    return frozenset((key.domain, key.operator) for key in _shape_readers)
+
+
 BodyInputs = Callable[[onnx.NodeProto, Sequence[onnx.TypeProto]], Sequence[onnx.TypeProto]]
 _body_inputs: dict[KernelKey, BodyInputs] = {}
 
