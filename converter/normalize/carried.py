@@ -20,7 +20,7 @@ Declared = tuple[Any, tuple[int | str | None, ...] | None, str]
 """Dtype, shape and kind of a tensor, as graphsurgeon holds them."""
 
 
-@dataclass
+@dataclass(slots=True)
 class CarriedNode:
     """A node's protobuf, and its attributes as they were imported: a value that is still the same is written as it was.
 
@@ -30,9 +30,12 @@ class CarriedNode:
     proto: NodeProto
     attributes: dict[str, tuple[Any, AttributeProto]] = field(default_factory=dict)
     notes_of: list[NodeProto] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    """Those of the protobuf, as its outputs, at hand."""
+    outputs: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class CarriedTensor:
     """What a tensor was declared as, where its values are stored, and the value of an input that may be left out."""
 
@@ -69,7 +72,7 @@ class CarriedGraph:
 
 def carry(carrier: gs.Node | gs.Tensor | gs.Graph, carried: CarriedNode | CarriedTensor | CarriedGraph) -> None:
     """Hang something on one of graphsurgeon's objects."""
-    setattr(carrier, _ATTRIBUTE, carried)
+    vars(carrier)[_ATTRIBUTE] = carried
 
 
 def carried_node(node: gs.Node) -> CarriedNode | None:

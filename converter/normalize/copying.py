@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from converter.normalize.carried import CarriedGraph, CarriedNode, carried_graph, carried_node, carry
+from converter.normalize.carried import CarriedGraph, carried_graph, carried_node, carry
 from converter.normalize.rewriting import Context
 
 
@@ -46,7 +47,7 @@ class Copier:
         )
         carried = carried_node(original)
         if carried is not None:
-            carry(copy, CarriedNode(carried.proto, dict(carried.attributes), list(carried.notes_of)))
+            carry(copy, replace(carried, attributes=dict(carried.attributes), notes_of=list(carried.notes_of)))
         return copy
 
     def _value(self, value: Any) -> Any:

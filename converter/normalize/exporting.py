@@ -6,6 +6,7 @@ included.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -23,7 +24,7 @@ from converter.normalize.carried import (
 )
 from converter.normalize.infos import Infos, element_type_of
 from converter.normalize.stored import StoredSparseTensor, stored_values
-from converter.normalize.traversal import constants_in, nodes_in, tensors_in
+from converter.normalize.traversal import tensors_in
 from converter.normalize.values import copy_tensor, is_same, set_text, write_attribute, write_sparse, write_tensor
 from converter.scopes import imported_opsets
 
@@ -32,8 +33,8 @@ _LISTED_BY_GRAPHS = frozenset(
 )
 _LISTED_BY_FUNCTIONS = frozenset(("node", "input", "output", "value_info", "attribute", "attribute_proto"))
 _LISTED_BY_MODELS = frozenset(("graph", "functions"))
-_NODE_FIELDS = frozenset(("input", "output", "attribute"))
-_NOTES = ("doc_string", "metadata_props")
+_NOTHING = CarriedNode(NodeProto())
+"""What rides along with a node that was not imported."""
 
 
 def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
@@ -47,10 +48,11 @@ def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
         copy_shell(carried.model, model, except_for=_LISTED_BY_MODELS)
     set_text(model, "producer_name", graph.producer_name)
     set_text(model, "producer_version", graph.producer_version)
-    _Writer(largest).graph(graph, model.graph)
+    writer = _Writer(largest)
+    writer.graph(graph, model.graph)
     for function in graph.functions:
         _write_function(function, model.functions.add(), largest)
-    _write_imports(graph, model)
+    _write_imports(graph, writer.new_domains, model)
     model.ir_version = graph.ir_version if graph.ir_version is not None else natural_ir_version(model)
     return model
 
@@ -62,7 +64,7 @@ def write_node(node: gs.Node) -> NodeProto:
     return target
 
 
-def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
+def _write_imports(graph: gs.Graph, new_domains: Collection[str], target: ModelProto | FunctionProto) -> None:
     """The opsets that the graph imports, and version 1 of other domains that new nodes name, as graphsurgeon does."""
     imports = graph.import_domains
     if imports is None:
@@ -73,14 +75,9 @@ def _write_imports(graph: gs.Graph, target: ModelProto | FunctionProto) -> None:
     known = imported_opsets(target.opset_import)
     if isinstance(target, ModelProto):
         known.update((canonical_domain(function.domain), 0) for function in graph.functions if function.domain)
-    for domain in sorted({node.domain or "" for node in nodes_in(graph) if _is_of_another_domain(node)}):
+    for domain in sorted(new_domains):
         if canonical_domain(domain) not in known:
             target.opset_import.add(domain=domain, version=1)
-
-
-def _is_of_another_domain(node: gs.Node) -> bool:
-    carried = carried_node(node)
-    return carried is None or carried.proto.domain != (node.domain or "")
 
 
 def _write_function(function: gs.Function, target: FunctionProto, largest: int | None) -> None:
@@ -93,7 +90,8 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
     target.input.extend(tensor.name for tensor in function.inputs)
     target.output.extend(tensor.name for tensor in function.outputs)
     writer = _Writer(largest)
-    for constant in constants_in(function):
+    tensors = tensors_in(function)
+    for constant in _constants(tensors):
         # A function's body has no initializers.
         node = target.node.add(op_type="Constant", output=[constant.name])
         value = node.attribute.add(name="value", type=AttributeProto.TENSOR)
@@ -106,17 +104,18 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
             target.attribute.append(name)
         else:
             writer.attribute(name, value, imported.get(name), target.attribute_proto.add())
-    _write_imports(function, target)
-    infos = Infos(carried.value_info if carried else [])
-    infos.write_values(function, target.value_info, listed=[*function.inputs, *function.outputs])
+    _write_imports(function, writer.new_domains, target)
+    Infos(carried.value_info if carried else []).write_values(function, tensors, target.value_info)
 
 
 class _Writer:
     """Writes graphs; knows the tensors of the scopes around them, whose constants are written there."""
 
-    def __init__(self, largest: int | None, outer: frozenset[int] = frozenset()) -> None:
+    def __init__(self, largest: int | None) -> None:
         self._largest = largest
-        self._outer = outer
+        self._outer: frozenset[int] = frozenset()
+        self.new_domains: set[str] = set()
+        """The domains of nodes that have not been imported with them."""
 
     def graph(self, graph: gs.Graph, target: GraphProto) -> None:
         """Write a graph and its subgraphs."""
@@ -124,20 +123,24 @@ class _Writer:
         copy_shell(carried.proto, target, except_for=_LISTED_BY_GRAPHS)
         set_text(target, "name", graph.name)
         set_text(target, "doc_string", graph.doc_string)
-        own = {id(tensor) for tensor in (*tensors_in(graph), *carried.initializers)}
-        inner = _Writer(self._largest, self._outer | own)
+        tensors = tensors_in(graph)
+        outer = self._outer
+        self._outer = outer.union(map(id, tensors), map(id, carried.initializers))
         for node in graph.nodes:
-            inner.node(node, target.node.add())
+            self.node(node, target.node.add())
+        self._outer = outer
         Infos(carried.inputs).write(graph.inputs, target.input)
         Infos(carried.outputs).write(graph.outputs, target.output)
-        self._write_initializers(graph, carried, target)
-        Infos(carried.value_info).write_values(graph, target.value_info, listed=[*graph.inputs, *graph.outputs])
+        self._write_initializers(graph, carried, _constants(tensors), target)
+        Infos(carried.value_info).write_values(graph, tensors, target.value_info)
         self._write_annotations(graph, carried, target)
 
-    def _write_initializers(self, graph: gs.Graph, carried: CarriedGraph, target: GraphProto) -> None:
+    def _write_initializers(
+        self, graph: gs.Graph, carried: CarriedGraph, constants: Iterable[gs.Constant], target: GraphProto
+    ) -> None:
         inputs = {id(tensor) for tensor in graph.inputs}
         written = set(self._outer)
-        for tensor in (*carried.initializers, *constants_in(graph)):
+        for tensor in (*carried.initializers, *constants):
             if id(tensor) in written:
                 continue
             rider = carried_tensor(tensor)
@@ -165,42 +168,44 @@ class _Writer:
 
     def node(self, node: gs.Node, target: NodeProto) -> None:
         """Write a node; one that rides along is written as it was, but for what has changed."""
-        carried = carried_node(node)
-        if carried is not None and self._is_as_imported(node, carried):
-            target.CopyFrom(carried.proto)
-            return
-        if carried is None:
-            target.op_type = node.op
-            if node.name:
-                target.name = node.name
-        else:
-            copy_shell(carried.proto, target, except_for=_NODE_FIELDS)
-            _add_notes(carried, target)
-            if (target.op_type, target.domain) != (node.op, node.domain or ""):
-                target.op_type = node.op
-                target.ClearField("overload")
-            set_text(target, "name", node.name)
-        if (node.domain or "") != target.domain:
-            target.domain = node.domain or ""
-        target.input.extend(tensor.name for tensor in node.inputs)
-        target.output.extend(tensor.name for tensor in node.outputs)
-        imported = carried.attributes if carried is not None else {}
-        for name, value in node.attrs.items():
-            self.attribute(name, value, imported.get(name), target.attribute.add())
-
-    def _is_as_imported(self, node: gs.Node, carried: CarriedNode) -> bool:
-        """Whether the node is, all of it, what its protobuf says."""
+        carried = carried_node(node) or _NOTHING
         proto = carried.proto
-        return (
-            not carried.notes_of
+        inputs = [tensor.name for tensor in node.inputs]
+        outputs = [tensor.name for tensor in node.outputs]
+        has_kept_head = (
+            inputs == carried.inputs
+            and outputs == carried.outputs
             and node.op == proto.op_type
             and (node.name or "") == proto.name
             and (node.domain or "") == proto.domain
-            and [tensor.name for tensor in node.inputs] == list(proto.input)
-            and [tensor.name for tensor in node.outputs] == list(proto.output)
-            and node.attrs.keys() == carried.attributes.keys()
-            and all(self._is_kept(value, carried.attributes[name][0]) for name, value in node.attrs.items())
-            and len(node.attrs) == len(proto.attribute)
+            and not carried.notes_of
+        )
+        # An order of attributes is no reason to write a node anew.
+        if self._keeps_attributes(node, carried) and (has_kept_head or [*node.attrs] == [*carried.attributes]):
+            target.CopyFrom(proto)
+        else:
+            copy_shell(proto, target, except_for=("attribute",))
+            for name, value in node.attrs.items():
+                self.attribute(name, value, carried.attributes.get(name), target.attribute.add())
+        if not has_kept_head:
+            _add_notes(carried, target)
+            if (node.op, node.domain or "") != (proto.op_type, proto.domain):
+                target.op_type = node.op
+                target.ClearField("overload")
+            set_text(target, "name", node.name)
+            set_text(target, "domain", node.domain)
+            target.input[:] = inputs
+            target.output[:] = outputs
+        if carried is _NOTHING or (node.domain or "") != proto.domain:
+            self.new_domains.add(node.domain or "")
+
+    def _keeps_attributes(self, node: gs.Node, carried: CarriedNode) -> bool:
+        """Whether the attributes are, all of them, what the protobuf says."""
+        imported = carried.attributes
+        return (
+            node.attrs.keys() == imported.keys()
+            and all(self._is_kept(value, imported[name][0]) for name, value in node.attrs.items())
+            and len(imported) == len(carried.proto.attribute)
         )
 
     def _is_kept(self, value: Any, imported: Any) -> bool:
@@ -245,8 +250,13 @@ class _Writer:
 
 
 def _holds_graphs(value: Any) -> bool:
-    graphs = value if isinstance(value, list) else [value]
-    return bool(graphs) and all(isinstance(graph, gs.Graph) for graph in graphs)
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], gs.Graph)
+    return isinstance(value, gs.Graph)
+
+
+def _constants(tensors: Iterable[gs.Tensor]) -> list[gs.Constant]:
+    return [tensor for tensor in tensors if isinstance(tensor, gs.Constant)]
 
 
 def _add_notes(carried: CarriedNode, target: NodeProto) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -31,10 +32,17 @@ from converter.normalize.carried import (
     carry,
     declared,
 )
+from converter.normalize.making import new_constant, new_node, new_variable
 from converter.normalize.stored import Stored, StoredSparseTensor, StoredTensor
 from converter.scopes import imported_opsets
 
 Tensors = ChainMap[str, gs.Tensor]
+
+_KINDS_WITHOUT_GRAPHS = frozenset(AttributeProto.AttributeType.values()) - {
+    AttributeProto.UNDEFINED,
+    AttributeProto.GRAPH,
+    AttributeProto.GRAPHS,
+}
 
 
 def to_graph(model: ModelProto, base_dir: str = "") -> gs.Graph:
@@ -45,9 +53,11 @@ def to_graph(model: ModelProto, base_dir: str = "") -> gs.Graph:
     imports = _imports(model.opset_import)
     opset = imported_opsets(imports).get(AI_ONNX)
     functions = [_function(function, base_dir) for function in model.functions]
-    graph = _Scope(model.graph, ChainMap(), imports, base_dir).graph()
+    scope = _Scope(model.graph, ChainMap(), imports, base_dir)
+    graph = scope.graph()
     graph.functions = functions
-    graph._merge_subgraph_functions()
+    if functions or scope.has_subgraphs:
+        graph._merge_subgraph_functions()
     graph.opset = misc.default_value(opset, gs.Graph.DEFAULT_OPSET)
     graph.producer_name = model.producer_name
     graph.producer_version = model.producer_version
@@ -97,20 +107,21 @@ class _Scope:
         self._imports = imports
         self._base_dir = base_dir
         self.tensors: dict[str, gs.Tensor] = {}
+        self.has_subgraphs = False
         self._initializers: list[gs.Tensor] = []
         if isinstance(container, FunctionProto):
-            self.tensors.update({name: _variable(name) for name in container.input})
+            self.tensors.update({name: new_variable(name) for name in container.input})
         else:
-            self.tensors.update({info.name: _variable(info.name) for info in container.input})
+            self.tensors.update({info.name: new_variable(info.name) for info in container.input})
             for tensor in container.initializer:
                 self._add_initializer(tensor.name, StoredTensor(tensor, base_dir))
             for sparse in container.sparse_initializer:
                 self._add_initializer(sparse.values.name, StoredSparseTensor(sparse, base_dir))
         # Before any node is imported, as a subgraph may read what a later node computes, where nodes are not in order.
-        for node in container.node:
-            for name in node.output:
-                if name and name not in self.tensors:
-                    self.tensors[name] = _variable(name)
+        self._computed = [node.output[:] for node in container.node]
+        for name in chain.from_iterable(self._computed):
+            if name and name not in self.tensors:
+                self.tensors[name] = new_variable(name)
         infos = container.value_info
         if isinstance(container, GraphProto):
             infos = (*container.input, *container.output, *container.value_info)
@@ -122,7 +133,7 @@ class _Scope:
     def _add_initializer(self, name: str, stored: Stored) -> None:
         tensor = self.tensors.get(name)
         if tensor is None:
-            tensor = gs.Constant(name, stored)
+            tensor = new_constant(name, stored)
             carry(tensor, CarriedTensor(stored=stored))
             self.tensors[name] = tensor
         elif isinstance(tensor, gs.Variable):
@@ -136,7 +147,7 @@ class _Scope:
             return self.tensors[name]
         if name in self._outer:
             return self._outer[name]
-        self.tensors[name] = _variable(name)
+        self.tensors[name] = new_variable(name)
         return self.tensors[name]
 
     def graph(self) -> gs.Graph:
@@ -147,7 +158,6 @@ class _Scope:
         outputs = [(self.resolve(info.name), info) for info in container.output]
         value_info = [(self.resolve(info.name), info) for info in container.value_info]
         result = gs.Graph(
-            nodes=self.nodes(),
             inputs=[tensor for tensor, _ in inputs],
             outputs=[tensor for tensor, _ in outputs],
             name=container.name,
@@ -155,6 +165,8 @@ class _Scope:
             opset=imported_opsets(self._imports).get(AI_ONNX),
             import_domains=self._imports,
         )
+        # Not given to the constructor, which would look for subgraphs in each of them.
+        result.nodes = self.nodes()
         annotations = [
             CarriedAnnotation(
                 entry,
@@ -168,38 +180,33 @@ class _Scope:
 
     def nodes(self) -> list[gs.Node]:
         """The nodes, and the subgraphs in them."""
-        return [self._node(node) for node in self._container.node]
+        return list(map(self._node, self._container.node, self._computed))
 
-    def _node(self, node: NodeProto) -> gs.Node:
-        attributes: dict[str, tuple[Any, AttributeProto]] = {}
-        for attribute in node.attribute:
-            if attribute.HasField("g") or attribute.graphs:
-                value = self._subgraphs(attribute)
-            else:
-                value = attribute_value(attribute, self._base_dir)
-            attributes[attribute.name] = (value, attribute)
-        result = gs.Node(
-            op=node.op_type,
-            name=node.name,
-            attrs={name: list(value) if isinstance(value, list) else value for name, (value, _) in attributes.items()},
-            inputs=[self.resolve(name) if name else gs.Variable.empty() for name in node.input],
-            outputs=[self.tensors[name] if name else gs.Variable.empty() for name in node.output],
-            domain=node.domain if node.HasField("domain") else None,
+    def _node(self, node: NodeProto, outputs: list[str]) -> gs.Node:
+        inputs = node.input[:]
+        imported = {attribute.name: (self._attribute(attribute), attribute) for attribute in node.attribute[:]}
+        result = new_node(
+            node.op_type,
+            node.name,
+            {name: list(value) if type(value) is list else value for name, (value, _) in imported.items()},
+            [self.resolve(name) if name else new_variable("") for name in inputs],
+            [self.tensors[name] if name else new_variable("") for name in outputs],
+            node.domain if node.HasField("domain") else None,
         )
-        carry(result, CarriedNode(node, attributes))
+        carry(result, CarriedNode(node, imported, inputs=inputs, outputs=outputs))
         return result
+
+    def _attribute(self, attribute: AttributeProto) -> Any:
+        if attribute.type not in _KINDS_WITHOUT_GRAPHS and (attribute.HasField("g") or attribute.graphs):
+            self.has_subgraphs = True
+            return self._subgraphs(attribute)
+        return attribute_value(attribute, self._base_dir)
 
     def _subgraphs(self, attribute: AttributeProto) -> gs.Graph | list[gs.Graph]:
         visible = ChainMap(self.tensors, *self._outer.maps)
         if attribute_type(attribute) == AttributeProto.GRAPHS:
             return [_Scope(graph, visible, self._imports, self._base_dir).graph() for graph in attribute.graphs]
         return _Scope(attribute.g, visible, self._imports, self._base_dir).graph()
-
-
-def _variable(name: str) -> gs.Variable:
-    tensor = gs.Variable(name)
-    carry(tensor, CarriedTensor())
-    return tensor
 
 
 def _declare(tensor: gs.Tensor, kind: TypeProto) -> None:
@@ -222,11 +229,12 @@ def _declare(tensor: gs.Tensor, kind: TypeProto) -> None:
                 dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in inner.shape.dim
             ]
     carried = carried_tensor(tensor)
-    if carried is not None:
+    if carried is None:
+        carry(tensor, CarriedTensor(declared=declared(tensor)))
+    else:
         carried.declared = declared(tensor)
 
 
-_KINDS_OF_TENSORS = ("tensor_type", "sequence_type", "sparse_tensor_type")
 _KNOWN_DTYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 
 
@@ -243,11 +251,11 @@ def attribute_value(attribute: AttributeProto, base_dir: str) -> Any:
         case AttributeProto.STRING:
             return _text(attribute.s)
         case AttributeProto.TENSOR:
-            return gs.Constant(attribute.t.name, StoredTensor(attribute.t, base_dir))
+            return new_constant(attribute.t.name, StoredTensor(attribute.t, base_dir))
         case AttributeProto.FLOATS:
-            return list(attribute.floats)
+            return attribute.floats[:]
         case AttributeProto.INTS:
-            return list(attribute.ints)
+            return attribute.ints[:]
         case AttributeProto.STRINGS:
             return [_text(text) for text in attribute.strings]
         case AttributeProto.SPARSE_TENSOR:

@@ -12,7 +12,6 @@ from onnx import TensorProto, TypeProto, ValueInfoProto
 
 from converter import dtypes
 from converter.normalize.carried import carried_tensor, declared
-from converter.normalize.traversal import tensors_in
 
 
 def element_type_of(dtype: Any) -> int:
@@ -34,18 +33,22 @@ class Infos:
         for tensor in tensors:
             self._write(tensor, self._by_tensor.get(id(tensor)), target.add())
 
-    def write_values(self, graph: gs.Graph, target: Any, *, listed: Sequence[gs.Tensor]) -> None:
-        """The declarations of inner values: those that were there and those that have become known."""
+    def write_values(self, graph: gs.Graph, tensors: Iterable[gs.Tensor], target: Any) -> None:
+        """The declarations of inner values: those that were there and those that have become known.
+
+        `tensors` are those that the graph names.
+        """
         for tensor, info in self._imported:
             carried = carried_tensor(tensor)
             if not isinstance(tensor, gs.Constant) or (carried is not None and carried.stored is not None):
                 self._write(tensor, info, target.add())
-        known = {*map(id, listed), *self._by_tensor}
-        computed = {id(tensor) for node in graph.nodes for tensor in node.outputs}
-        for tensor in tensors_in(graph):
-            if id(tensor) in computed and id(tensor) not in known and isinstance(tensor, gs.Variable):
-                has_type = tensor.dtype is not None and getattr(tensor, "type", "tensor_type") == "tensor_type"
-                if has_type:
+        typed = [tensor for tensor in tensors if isinstance(tensor, gs.Variable) and _is_typed_tensor(tensor)]
+        known = {*map(id, graph.inputs), *map(id, graph.outputs), *self._by_tensor}
+        unknown = [tensor for tensor in typed if id(tensor) not in known]
+        if unknown:
+            computed = {id(tensor) for node in graph.nodes for tensor in node.outputs}
+            for tensor in unknown:
+                if id(tensor) in computed:
                     self._write(tensor, None, target.add())
 
     @staticmethod
@@ -61,6 +64,10 @@ class Infos:
         carried = carried_tensor(tensor)
         if imported is None or carried is None or carried.declared != declared(tensor):
             _write_type(tensor, target.type)
+
+
+def _is_typed_tensor(variable: gs.Variable) -> bool:
+    return variable.dtype is not None and getattr(variable, "type", "tensor_type") == "tensor_type"
 
 
 def _write_type(tensor: gs.Variable, target: TypeProto) -> None:

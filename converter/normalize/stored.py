@@ -22,7 +22,7 @@ class _Stored(LazyValues):  # type: ignore[misc]
     def __init__(self, tensor: TensorProto | SparseTensorProto, data_type: int, base_dir: str) -> None:
         self.tensor = tensor
         self.base_dir = base_dir
-        self.shape = tuple(tensor.dims)
+        self.shape = tuple(tensor.dims[:])
         self.dtype = dtypes.numpy_dtype(dtypes.dtype_name(data_type))
         self.nbytes = prod(self.shape) * self.dtype.itemsize
         self.loaded: NDArray[Any] | None = None

@@ -12,6 +12,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
 from converter.normalize.bridge import to_graph, to_model
+from converter.normalize.making import new_constant, new_node, new_variable
 from tests.conversion import model
 from tests.evaluator.cases import Case, folder_cases, node_cases
 from tests.small_models import externalise, weighted_model
@@ -242,6 +243,28 @@ def test_a_renamed_tensor_is_renamed_wherever_it_is_named() -> None:
     assert (result.node[0].input[1], result.initializer[0].name) == ("weight", "weight")
     assert result.quantization_annotation[0].tensor_name == "least"
     assert result.quantization_annotation[0].quant_parameter_tensor_names[0].value == "weight"
+
+
+def test_imported_nodes_and_tensors_are_as_graphsurgeon_makes_them() -> None:
+    values = numpy.ones(3)
+    made: list[tuple[gs.Node | gs.Tensor, gs.Node | gs.Tensor]] = [
+        (new_variable("x"), gs.Variable("x")),
+        (new_constant("w", values), gs.Constant("w", values)),
+        (new_node("Relu", "n", {"a": 1}, [], [], "d"), gs.Node("Relu", "n", {"a": 1}, domain="d")),
+    ]
+    for ours, theirs in made:
+        assert type(ours) is type(theirs)
+        assert vars(ours) == vars(theirs)
+        for name in ("inputs", "outputs"):
+            assert type(getattr(ours, name)) is type(getattr(theirs, name))
+            assert getattr(ours, name).parent_obj is ours
+            assert getattr(ours, name).field_name == getattr(theirs, name).field_name
+    assert new_variable("x").inputs is not new_variable("x").inputs
+    x, y = new_variable("x"), new_variable("y")
+    node = new_node("Add", "", {}, [x, x], [y], None)
+    assert (list(node.inputs), list(node.outputs)) == ([x, x], [y])
+    assert [*x.outputs, *y.inputs] == [node, node, node]
+    assert not [*x.inputs, *y.outputs]
 
 
 def test_a_graph_made_by_graphsurgeon_is_written_too() -> None:
