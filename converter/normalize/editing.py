@@ -30,7 +30,7 @@ def is_plain(node: gs.Node) -> bool:
     """
     if node.domain and history.canonical_domain(node.domain) != history.AI_ONNX:
         return False
-    return not (node.attrs and any(isinstance(value, _Reference) for value in node.attrs.values()))
+    return _Reference not in map(type, node.attrs.values())
 
 
 def is_operator(node: gs.Node, *operators: str) -> bool:
@@ -41,8 +41,8 @@ def is_operator(node: gs.Node, *operators: str) -> bool:
 def nodes_of(graph: gs.Graph, *operators: str) -> Iterator[gs.Node]:
     """The graph's nodes of `operators` as they stand at the beginning, without those taken out on the way."""
     wanted = frozenset(operators)
-    for node in list(graph.nodes):
-        if node.op in wanted and node.outputs and is_plain(node):
+    for node in [node for node in graph.nodes if node.op in wanted]:
+        if node.outputs and is_plain(node) and node.op in wanted:
             yield node
 
 

@@ -176,7 +176,8 @@ class Context:
 
     def remove_unused_functions(self) -> None:
         """Remove the model's functions that nothing calls."""
-        self._state.remove_unused_functions()
+        if self._state.graph.functions:
+            self._state.remove_unused_functions()
 
     def fix_defaults(self) -> None:
         """Make constants of the inputs of this graph that callers may leave out; the IR version becomes 4 at least."""

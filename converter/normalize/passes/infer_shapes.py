@@ -45,7 +45,7 @@ def _shape(output: gs.Variable, context: Context) -> Sequence[int | str | None] 
     """The shape to declare: the one that is known, and what the file says beyond it."""
     declared: Sequence[int | str | None] | None = output.shape
     found = context.shape_of(output)
-    if found is None:
+    if found is None or (declared is not None and tuple(declared) == found):
         return declared
     known = [None if isinstance(size, str) and size.startswith(_MADE_UP) else size for size in found]
     if declared is None or _contradicts(declared, known):

@@ -7,11 +7,12 @@ of the others, either. All shapes are known, and no size is 0. Exact: the same e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import onnx_graphsurgeon as gs
 
-from converter.normalize.editing import become, is_operator, nodes_of, static_shape, takes_vectors, vector
+from converter.normalize.editing import become, is_operator, is_plain, nodes_of, static_shape, takes_vectors, vector
 from converter.normalize.rewriting import Context, Pass
 
 _ELEMENTWISE = frozenset(
@@ -24,6 +25,7 @@ _ELEMENTWISE = frozenset(
         *("And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
     )
 )
+_WALKED = _ELEMENTWISE | {"Split", "Reshape"}
 _FIRST_BROADCASTING = 8
 """From here on every one of them broadcasts, as numpy does."""
 
@@ -41,14 +43,23 @@ def lift_reshapes(graph: gs.Graph, context: Context) -> None:
     """Compute in the shape that the first Reshape is given."""
     if context.opset() < _FIRST_BROADCASTING or not takes_vectors(context):
         return
-    position = {id(node): index for index, node in enumerate(graph.nodes)}
+    position: dict[int, int] = {}
     for node in nodes_of(graph, "Reshape"):
+        if not _leads_on(node.outputs[0].outputs):
+            continue
         before, after = static_shape(node.inputs[0], context), static_shape(node.outputs[0], context)
         if before is None or after is None or 0 in before or before == after or not before or not after:
             continue
+        position = position or {id(one): index for index, one in enumerate(graph.nodes)}
         region = _region(node, before, after, position, context)
         if region is not None and region.nodes:
             _rewrite(node, region, context)
+
+
+def _leads_on(consumers: Sequence[gs.Node]) -> bool:
+    """Whether what reads a value may be computed in another shape, and is not reshaped at once."""
+    operators = {node.op for node in consumers}
+    return _WALKED.issuperset(operators) and operators != {"Reshape"}
 
 
 def _region(
@@ -98,7 +109,7 @@ def _shapes_of_outputs(
         if node.attrs.get("axis", 0) not in (-1, rank - 1) or None in sizes:
             return None
         return [[*shapes[0][:-1], size[-1]] for size in sizes if size]
-    if not is_operator(node, *_ELEMENTWISE) or any(shape != shapes[0] for shape in shapes):
+    if node.op not in _ELEMENTWISE or not is_plain(node) or any(shape != shapes[0] for shape in shapes):
         return None
     most = min(rank, len(shapes[0]))
     others = [tensor for tensor in node.inputs if not tensor.is_empty() and id(tensor) not in region.shapes]

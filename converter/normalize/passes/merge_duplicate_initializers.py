@@ -20,11 +20,11 @@ from converter.normalize.stored import stored_values
 def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> None:
     """Let what reads a repeated constant read the first one."""
     for alike in _groups(_own_constants(graph, context), _kind):
-        for candidates in _groups(alike, _start):
-            for group in _groups(candidates, _digest):
-                first = group[0]
-                for constant in group[1:]:
-                    if not _says_something(constant) and _content(first) == _content(constant):
+        for group in _groups(alike, _start):
+            is_short = group[0]._values.nbytes <= _LENGTH_OF_START
+            for first, *others in [group] if is_short else _groups(group, _digest):
+                for constant in others:
+                    if not _says_something(constant) and (is_short or _content(first) == _content(constant)):
                         _replace(constant, first, context)
 
 
@@ -55,9 +55,7 @@ def _start(constant: gs.Constant) -> bytes | None:
 def _digest(constant: gs.Constant) -> bytes | None:
     """A digest, as the contents of all weights of one shape may be more than memory holds twice."""
     content = _content(constant)
-    if content is None or len(content) <= _LENGTH_OF_START:
-        return content
-    return blake2b(content).digest()
+    return None if content is None else blake2b(content).digest()
 
 
 def _own_constants(graph: gs.Graph, context: Context) -> Iterator[gs.Constant]:

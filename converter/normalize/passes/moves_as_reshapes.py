@@ -7,6 +7,8 @@ shape. Alone they stay what they are.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy
 import onnx_graphsurgeon as gs
 
@@ -36,7 +38,7 @@ def moves_as_reshapes(graph: gs.Graph, context: Context) -> None:
         source, target = static_shape(node.inputs[0], context), static_shape(node.outputs[0], context)
         if source is None or target is None or 0 in target:
             continue
-        if numpy.prod(source) == numpy.prod(target) and _keeps_order(node, source, context):
+        if prod(source) == prod(target) and _keeps_order(node, source, context):
             shape = vector(target, f"{node.outputs[0].name}_shape", context)
             become(node, "Reshape", [node.inputs[0], shape])
 

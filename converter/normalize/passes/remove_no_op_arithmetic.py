@@ -58,12 +58,19 @@ def _fits_into(shape: tuple[int, ...], operand: gs.Tensor, node: gs.Node, contex
     return all(size in (1, of) for size, of in zip(shape, known[len(known) - len(shape) :], strict=True))
 
 
+def _is_number(value: Array, number: int) -> bool:
+    """Whether every element is that number; most constants say no with their first one."""
+    if value.dtype.kind in "OSUb" or value.item(0) != number:
+        return False
+    return bool((value == numpy.asarray(number, value.dtype)).all())
+
+
 def _is_one(value: Array) -> bool:
-    return value.dtype.kind not in "OSUb" and bool((value == numpy.ones((), value.dtype)).all())
+    return _is_number(value, 1)
 
 
 def _is_zero(value: Array, sign: bool) -> bool:
-    if value.dtype.kind in "OSUb" or bool((value != numpy.zeros((), value.dtype)).any()):
+    if not _is_number(value, 0):
         return False
     return value.dtype.kind in "iu" or bool((numpy.signbit(value) == sign).all())
 
