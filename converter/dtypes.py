@@ -63,11 +63,13 @@ def tensor_type_proto(name: str, shape: Sequence[int | str | None] | None = None
 
 def shape_of_type(type_proto: TypeProto) -> list[int | str | None] | None:
     """A number, a symbol or None per dimension; None where the rank is not given."""
-    if not type_proto.HasField("tensor_type") or not type_proto.tensor_type.HasField("shape"):
+    tensor = type_proto.tensor_type
+    if not tensor.HasField("shape"):
         return None
     return [
-        dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None)
-        for dim in type_proto.tensor_type.shape.dim
+        # What is not 0 has been given; asking whether it was takes as long as everything else here.
+        dim.dim_value or (0 if dim.HasField("dim_value") else dim.dim_param or None)
+        for dim in tensor.shape.dim
     ]
 
 

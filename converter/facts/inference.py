@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -20,7 +21,7 @@ from onnx import (
 
 from converter import history
 from converter.arrays import Array, array_of, tensor_of
-from converter.dtypes import element_type
+from converter.dtypes import element_type, shape_of_type
 from converter.facts.value_types import has_rank
 from converter.scopes import (
     GRAPH_PATH,
@@ -154,7 +155,7 @@ def inferred_types(
                 value = constant(name) if name and _is_small(types_by_name[name]) else None
                 if value is not None and name not in data:
                     data[name] = tensor_of(value, name)
-        opsets = [OperatorSetIdProto(domain=name, version=version) for name, version in imports.items()]
+        opsets = _written(tuple(imports.items()))
 
         def asked(one: NodeProto) -> Mapping[str, TypeProto]:
             return shape_inference.infer_node_outputs(
@@ -176,6 +177,11 @@ def inferred_types(
     except Exception:
         # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
         return {}
+
+
+@lru_cache
+def _written(imports: Sequence[tuple[str, int]]) -> list[OperatorSetIdProto]:
+    return [OperatorSetIdProto(domain=name, version=version) for name, version in imports]
 
 
 def _spelt_dtype(node: NodeProto) -> str:
@@ -231,9 +237,8 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
 
 
 def _is_small(type_proto: TypeProto) -> bool:
-    if not type_proto.HasField("tensor_type") or not type_proto.tensor_type.HasField("shape"):
-        return False
-    size = 1
-    for dim in type_proto.tensor_type.shape.dim:
-        size *= dim.dim_value if dim.HasField("dim_value") else _MOST_ELEMENTS + 1
-    return size <= _MOST_ELEMENTS
+    shape = shape_of_type(type_proto)
+    return (
+        shape is not None
+        and math.prod(size if type(size) is int else _MOST_ELEMENTS + 1 for size in shape) <= _MOST_ELEMENTS
+    )

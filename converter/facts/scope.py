@@ -258,19 +258,20 @@ class ScopeFacts:
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
         certain = self._certain_types()
+        hints = self.model.hints.get(self.path, {})
         for node in self.container.node:
-            if all(name in certain for name in node.output if name):
-                known.update({name: certain[name] for name in node.output if name})
+            outputs = [name for name in node.output if name]
+            if all(map(certain.__contains__, outputs)):
+                known.update((name, certain[name]) for name in outputs)
                 continue
-            hints = self.model.hints.get(self.path, {})
             inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
-            for output in node.output:
+            for output in outputs:
                 found = inferred.get(output)
                 if found is not None and type_string(found) is not None:
                     known[output] = merged(found, hints.get(output))
                 elif output in hints:
                     known[output] = hints[output]
-            if any(name in known and not has_rank(known[name]) for name in node.output):
+            if any(name in known and not has_rank(known[name]) for name in outputs):
                 for name, ranked in inferred_ranks(self, node, self.imports).items():
                     known[name] = merged(known[name], ranked)
         return known

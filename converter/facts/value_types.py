@@ -7,7 +7,7 @@ from math import prod
 
 from onnx import TensorProto, TypeProto
 
-from converter.dtypes import type_string
+from converter.dtypes import shape_of_type, type_string
 
 
 def type_of_tensor(element_type: int, dims: Iterable[int]) -> TypeProto:
@@ -45,11 +45,10 @@ def has_rank(known: TypeProto) -> bool:
 
 def is_static(known: TypeProto) -> bool:
     """Whether a type is that of a tensor, and nothing more can become known of it: all sizes are numbers."""
-    if not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
+    shape = shape_of_type(known)
+    if shape is None or known.tensor_type.elem_type == TensorProto.UNDEFINED:
         return False
-    return known.tensor_type.elem_type != TensorProto.UNDEFINED and all(
-        dim.HasField("dim_value") for dim in known.tensor_type.shape.dim
-    )
+    return all(type(size) is int for size in shape)
 
 
 def elements_of(known: TypeProto | None) -> int:

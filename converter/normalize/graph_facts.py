@@ -47,7 +47,9 @@ class _Known:
         self.type = found
         shape = dtypes.shape_of_type(found)
         self.shape = None if shape is None else tuple(shape)
-        self.is_static = is_static(found)
+        """A number, a symbol or None per dimension; None where not even the rank is known."""
+        self.is_static = shape is not None and all(type(size) is int for size in shape)
+        """Whether nothing more can become known."""
 
 
 class GraphFacts:
@@ -158,7 +160,9 @@ class GraphFacts:
                 scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
             for scope, tensors in by_scope:
                 for one in tensors:
-                    if id(one) not in self._known and (found := scope.type_of(one.name)) is not None:
+                    if id(one) in self._known or isinstance(one, gs.Constant):
+                        continue
+                    if (found := scope.type_of(one.name)) is not None:
                         self._known[id(one)] = _Known(one, found)
         return self._snapshot
 
