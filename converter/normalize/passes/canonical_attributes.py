@@ -35,8 +35,8 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> None:
         defaults = _defaults(schema)
         kept = [
             name
-            for name, value in sorted(node.attrs.items())
-            if name not in defaults or not _says_nothing(value, defaults[name])
+            for name in sorted(node.attrs)
+            if name not in defaults or not _says_nothing(node.attrs[name], defaults[name])
         ]
         if kept != list(node.attrs):
             node.attrs = {name: node.attrs[name] for name in kept}

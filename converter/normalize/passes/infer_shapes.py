@@ -21,7 +21,7 @@ def infer_shapes(graph: gs.Graph, context: Context) -> None:
         return
     for node in graph.nodes:
         for output in node.outputs:
-            if not output.is_empty() and output.type == "tensor_type":
+            if not output.is_empty() and output.type == "tensor_type" and not context.is_output(output):
                 _declare(output, context)
 
 
@@ -34,11 +34,10 @@ def _declare(output: gs.Variable, context: Context) -> None:
     if dtype is None:
         return
     numpy_dtype, shape = dtypes.numpy_dtype(dtype), _shape(output, context)
-    if (output.dtype == numpy_dtype and output.shape == shape) or context.is_output(output):
-        return
     if output.dtype != numpy_dtype:
         output.dtype = numpy_dtype
-    output.shape = shape
+    if output.shape is not shape:
+        output.shape = shape
 
 
 def _shape(output: gs.Variable, context: Context) -> Sequence[int | str | None] | None:
