@@ -92,6 +92,15 @@ def test_an_overridable_input_is_no_duplicate() -> None:
     check_unchanged(CONSTANTS, graph)
 
 
+def test_a_constant_with_words_of_its_own_stays_when_its_values_have_been_read() -> None:
+    source = text_model(
+        "g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {1, 2}> { d = Add(x, a) y = Mul(d, b) }"
+    )
+    source.graph.initializer[1].doc_string = "the factor"
+    result = rewritten(("remove-no-op-arithmetic", CONSTANTS), source).model
+    assert [(one.name, one.doc_string) for one in result.graph.initializer] == [("a", ""), ("b", "the factor")]
+
+
 def test_stored_and_computed_constants_are_compared_by_their_values() -> None:
     graph = (
         "g (float[2] x) => (float[2] y) { a = Constant<value = float[2] {1, 2}>() b = Neg(a) c = "

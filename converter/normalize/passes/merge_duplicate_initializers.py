@@ -13,6 +13,7 @@ from hashlib import blake2b
 import onnx_graphsurgeon as gs
 from onnx import TensorProto
 
+from converter.normalize.carried import carried_tensor
 from converter.normalize.rewriting import Context, Pass
 from converter.normalize.stored import stored_values
 
@@ -88,7 +89,12 @@ def _content(constant: gs.Constant) -> bytes | None:
 
 
 def _says_something(constant: gs.Constant) -> bool:
-    tensor = getattr(stored_values(constant), "tensor", None)
+    carried = carried_tensor(constant)
+    # A pass may have read the values since; what was said of them stands where they are stored.
+    stored = stored_values(constant)
+    if stored is None and carried is not None:
+        stored = carried.stored
+    tensor = getattr(stored, "tensor", None)
     return tensor is not None and bool(getattr(tensor, "doc_string", "") or list(getattr(tensor, "metadata_props", ())))
 
 
