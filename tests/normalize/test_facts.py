@@ -1,0 +1,126 @@
+"""What is known of tensors while passes edit: what has been worked out stays, and the model is copied once."""
+
+from __future__ import annotations
+
+import numpy
+import onnx_graphsurgeon as gs
+import pytest
+
+from converter.normalize import graph_facts
+from converter.normalize.bridge import to_graph
+from converter.normalize.model_state import ModelState
+from tests.normalize.rewriting import text_model
+
+OPSETS = {"": 17}
+
+
+def _state(text: str, *, functions: str = "") -> ModelState:
+    return ModelState(to_graph(text_model(text, functions=functions)))
+
+
+def _tensor(state: ModelState, name: str) -> gs.Tensor:
+    return state.graph.tensors()[name]
+
+
+def _add(state: ModelState, operator: str, inputs: list[gs.Tensor], **attributes: object) -> gs.Variable:
+    """A new node, as after a pass; gives its output."""
+    output = gs.Variable(f"new_{operator}")
+    state.graph.nodes.append(gs.Node(operator, attrs=attributes, inputs=inputs, outputs=[output]))
+    state.facts.graph_has_changed()
+    return output
+
+
+@pytest.fixture
+def no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make copies of the model fail."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the model is copied")
+
+    monkeypatch.setattr(graph_facts, "to_model", fail)
+
+
+def test_what_depends_on_the_inputs_is_no_constant_and_no_copy_is_needed_to_tell(no_copy: None) -> None:
+    state = _state("g (float[2, 3] x) => (float[2, 3] y) <float one = {1}> { a = Add(x, one) y = Relu(a) }")
+    assert state.facts.constant(_tensor(state, "y"), OPSETS, lambda node: True) is None
+
+
+def test_a_static_shape_is_a_constant_though_the_tensor_depends_on_the_inputs() -> None:
+    state = _state("g (float[2, 3] x) => (int64[2] y) { a = Relu(x) y = Shape(a) }")
+    found = state.facts.constant(_tensor(state, "y"), OPSETS, lambda node: True)
+    assert found is not None
+    assert found.tolist() == [2, 3]
+
+
+def test_what_comes_to_read_constants_only_is_one() -> None:
+    state = _state("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    y = _tensor(state, "y")
+    assert state.facts.constant(y, OPSETS, lambda node: True) is None
+    y.inputs[0].inputs[0] = gs.Constant("one", numpy.ones(2, numpy.float32))
+    state.facts.forget_nodes()
+    found = state.facts.constant(y, OPSETS, lambda node: True)
+    assert found is not None
+    assert found.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "shape"),
+    [("Relu", {}, (2, 3)), ("Transpose", {"perm": [1, 0]}, (3, 2)), ("Flatten", {"axis": 0}, (1, 6))],
+)
+def test_types_of_new_nodes_follow_from_those_known_before_without_another_copy(
+    monkeypatch: pytest.MonkeyPatch, operator: str, attributes: dict[str, object], shape: tuple[int, ...]
+) -> None:
+    state = _state("g (float[2, 3] x) => (float y) { a = Neg(x) y = ReduceSum<keepdims = 0>(a) }")
+    assert state.facts.shape_of(_tensor(state, "a")) == (2, 3)
+    new = _add(state, operator, [_tensor(state, "a")], **attributes)
+    state.facts.renew()
+    monkeypatch.setattr(graph_facts, "to_model", None)
+    assert state.facts.shape_of(new) == shape
+    assert state.facts.dtype_of(new) == "float"
+
+
+def test_a_new_reshape_is_inferred_from_the_value_of_its_target() -> None:
+    state = _state("g (float[2, 3] x) => (float[2, 3] y) { y = Neg(x) }")
+    assert state.facts.shape_of(_tensor(state, "y")) == (2, 3)
+    new = _add(state, "Reshape", [_tensor(state, "y"), gs.Constant("target", numpy.array([3, -1]))])
+    state.facts.renew()
+    assert state.facts.shape_of(new) == (3, 2)
+
+
+def test_types_that_leave_something_open_are_worked_out_anew() -> None:
+    state = _state("g (float[n, 3] x, float[2, 3] z) => (float[n, 3] y) { y = Neg(x) }")
+    y = _tensor(state, "y")
+    assert state.facts.shape_of(y) == ("n", 3)
+    y.inputs[0].inputs[0] = state.graph.inputs[1]
+    state.facts.graph_has_changed()
+    state.facts.renew()
+    assert state.facts.shape_of(y) == (2, 3)
+
+
+def test_nothing_stays_known_after_passes_that_keep_to_no_rules() -> None:
+    state = _state("g (float[2, 3] x, float[5] z) => (float[2, 3] y) { y = Neg(x) }")
+    y = _tensor(state, "y")
+    assert state.facts.shape_of(y) == (2, 3)
+    y.inputs[0].inputs[0] = state.graph.inputs[1]
+    state.facts.distrust()
+    assert state.facts.shape_of(y) == (5,)
+
+
+def test_a_wrong_declaration_is_no_fact() -> None:
+    state = _state("g (float[2, 3] x) => (float[7] y) <float[9] a> { a = Neg(x) y = Relu(a) }")
+    assert state.facts.shape_of(_tensor(state, "a")) == (2, 3)
+    assert state.facts.shape_of(_tensor(state, "y")) == (2, 3)
+
+
+def test_new_calls_of_functions_are_what_the_function_makes_of_them() -> None:
+    state = _state(
+        "g (float[2, 3] x) => (float[4, 3] y) { y = local.Double(x) }",
+        functions='<opset_import: ["" : 17], domain: "local"> Double (a) => (b) { b = Concat<axis = 0>(a, a) }',
+    )
+    y = _tensor(state, "y")
+    assert state.facts.shape_of(y) == (4, 3)
+    output = gs.Variable("new")
+    state.graph.nodes.append(gs.Node("Double", domain="local", inputs=[y], outputs=[output]))
+    state.facts.graph_has_changed()
+    state.facts.renew()
+    assert state.facts.shape_of(output) == (8, 3)
