@@ -163,7 +163,7 @@ class Definition:
         """Whether onnx's shape inference says anything about the outputs."""
         return bool(self._untyped_schema.has_type_and_shape_inference_function)
 
-    @property
+    @cached_property
     def infers_through_body(self) -> bool:
         """Whether onnx infers the outputs' types from the function body."""
         return bool(self._untyped_schema.has_function) and not self.infers_types

@@ -135,8 +135,7 @@ def _needs_of_function(function: FunctionProto, *, is_deep: bool) -> Iterator[Ne
     if function.overload:
         yield Need(10, f"the overload of function {function.name!r}", path)
     if is_deep:
-        for value in function.value_info:
-            yield from _needs_of_value(value, path)
+        yield from _needs_of_values(function.value_info, path)
         yield from _needs_of_nodes(function.node, path)
 
 
@@ -147,11 +146,9 @@ def _needs_of_graph(graph: GraphProto, path: str, *, is_deep: bool = True) -> It
         yield from _needs_of_dtype(sparse.values.data_type, path, f"initializer {name!r}")
     if graph.quantization_annotation:
         yield Need(5, "quantization annotations", path)
-    for value in (*graph.input, *graph.output):
-        yield from _needs_of_value(value, path)
+    yield from _needs_of_values((*graph.input, *graph.output), path)
     if is_deep:
-        for value in graph.value_info:
-            yield from _needs_of_value(value, path)
+        yield from _needs_of_values(graph.value_info, path)
         yield from _needs_of_initializers(graph, path)
         yield from _needs_of_nodes(graph.node, path)
 
@@ -165,8 +162,11 @@ def _needs_of_initializers(graph: GraphProto, path: str) -> Iterator[Need]:
             yield from _needs_of_dtype(tensor.data_type, path, f"initializer {tensor.name!r}")
 
 
-def _needs_of_value(value: onnx.ValueInfoProto, path: str) -> Iterator[Need]:
-    yield from _needs_of_type(value.type, path, value.name)
+def _needs_of_values(values: Iterable[onnx.ValueInfoProto], path: str) -> Iterator[Need]:
+    for value in values:
+        dtype = value.type.tensor_type.elem_type
+        if not dtype or dtype in _IR_VERSION_OF_DTYPE:
+            yield from _needs_of_type(value.type, path, value.name)
 
 
 def _needs_of_type(type_proto: TypeProto, path: str, name: str) -> Iterator[Need]:
@@ -194,7 +194,7 @@ def _needs_of_dtype(element_type: int, path: str, of: str) -> Iterator[Need]:
 
 def _needs_of_nodes(nodes: Iterable[NodeProto], path: str) -> Iterator[Need]:
     for index, node in enumerate(nodes):
-        is_plain = all(attribute.type in _PLAIN_KINDS for attribute in node.attribute)
+        is_plain = _PLAIN_KINDS.issuperset([attribute.type for attribute in node.attribute[:]])
         if node.overload or node.device_configurations or not is_plain:
             about = Need(0, "", path, node.op_type, node.name or next(iter(node.output), ""))
             if node.overload:

@@ -16,6 +16,8 @@ FunctionKey = tuple[str, str, str]
 
 GRAPH_PATH = "graph"
 
+_GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
+
 
 def function_path(function: FunctionProto) -> str:
     """The path of a function body's scope: "function:domain:name" (and ":overload")."""
@@ -27,14 +29,24 @@ def subgraph_path(path: str, index: int, node: NodeProto, attribute: str) -> str
     return f"{path}/{index}:{node.name or node.op_type}.{attribute}"
 
 
-def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+def subgraphs(node: NodeProto) -> list[tuple[str, GraphProto]]:
     """The subgraphs of a node by attribute name; those of a GRAPHS attribute are numbered ("name[0]")."""
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.name, attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
-            for number, graph in enumerate(attribute.graphs):
-                yield f"{attribute.name}[{number}]", graph
+    found: list[tuple[str, GraphProto]] = []
+    for attribute in node.attribute[:]:
+        kind = attribute.type
+        if kind == _GRAPH:
+            found.append((attribute.name, attribute.g))
+        elif kind == _GRAPHS:
+            found += ((f"{attribute.name}[{number}]", graph) for number, graph in enumerate(attribute.graphs))
+    return found
+
+
+def subgraphs_within(container: Container) -> Iterator[GraphProto]:
+    """The subgraphs of the nodes of a graph or function, and those in them."""
+    for node in container.node:
+        for _, subgraph in subgraphs(node):
+            yield subgraph
+            yield from subgraphs_within(subgraph)
 
 
 def referenced_names(graph: GraphProto) -> Iterator[str]:

@@ -101,20 +101,19 @@ def without_weights(model: ModelProto, base_dir: str | os.PathLike[str] = "") ->
     external_data = ExternalData(Path(base_dir)) if base_dir else None
 
     def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
-        size = stored_bytes(tensor)
-        if size is None or size <= LARGEST_KEPT_TENSOR:
-            if not is_external(tensor):
-                target.CopyFrom(tensor)
-                return
-            if external_data is not None:
-                copy_head(tensor, target)
-                target.raw_data = external_data.read(tensor)
-                return
         copy_head(tensor, target)
+        if external_data is not None and is_external(tensor) and _is_small(tensor):
+            target.raw_data = external_data.read(tensor)
+            return
         target.data_location = TensorProto.EXTERNAL
         target.external_data.add(key="location", value=_NOWHERE)
 
-    return copy_with_tensors(model, copy_tensor)
+    return copy_with_tensors(model, lambda tensor: _is_small(tensor) and not is_external(tensor), copy_tensor)
+
+
+def _is_small(tensor: TensorProto) -> bool:
+    size = stored_bytes(tensor)
+    return size is None or size <= LARGEST_KEPT_TENSOR
 
 
 def _complete_interface(model: ModelProto) -> bool:
@@ -133,7 +132,7 @@ def _complete_interface(model: ModelProto) -> bool:
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
     """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
     for node in container.node:
-        for _, graph in subgraphs(node):
+        for _, graph in subgraphs(node) if node.attribute else ():
             _spell_out_defaults(graph, opsets)
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, opsets.get(domain, 0))

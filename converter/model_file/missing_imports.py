@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto
 
 from converter.history import CONVERTED_DOMAINS, canonical_domain, display_domain, history
-from converter.scopes import imported_opsets, subgraphs
+from converter.scopes import imported_opsets
 
 
-def with_missing_imports(model: ModelProto) -> tuple[ModelProto, list[str]]:
+def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tuple[ModelProto, list[str]]:
     """The model, or a copy that imports what its graph uses, and a sentence for each import that was added.
+
+    `graphs` are the main graph and its subgraphs.
 
     skl2onnx has written such models. onnxruntime takes the newest opset that it knows; where each operator of the
     domain that the model uses has one definition only, every opset since the last of their births says the same. Other
@@ -21,7 +23,7 @@ def with_missing_imports(model: ModelProto) -> tuple[ModelProto, list[str]]:
     found: dict[str, int] = {}
     if imported:
         for domain in CONVERTED_DOMAINS:
-            opset = 0 if domain in imported else _only_opset(model.graph, domain)
+            opset = 0 if domain in imported else _only_opset(graphs, domain)
             if opset:
                 found[domain] = opset
     if not found:
@@ -37,20 +39,14 @@ def with_missing_imports(model: ModelProto) -> tuple[ModelProto, list[str]]:
     ]
 
 
-def _only_opset(graph: GraphProto, domain: str) -> int:
-    """The first opset with all operators of `domain` in the graph; 0 where there are none, or several definitions."""
+def _only_opset(graphs: Sequence[GraphProto], domain: str) -> int:
+    """The first opset with all operators of `domain` in the graphs; 0 where there are none, or several definitions."""
     births = []
-    for node in _nodes(graph):
-        if canonical_domain(node.domain) == domain:
-            known = history(domain, node.op_type)
-            if known is None or known.steps():
-                return 0
-            births.append(known.birth)
+    for graph in graphs:
+        for node in graph.node:
+            if canonical_domain(node.domain) == domain:
+                known = history(domain, node.op_type)
+                if known is None or known.steps():
+                    return 0
+                births.append(known.birth)
     return max(births, default=0)
-
-
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    for node in graph.node:
-        yield node
-        for _, subgraph in subgraphs(node):
-            yield from _nodes(subgraph)

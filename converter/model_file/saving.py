@@ -115,20 +115,20 @@ def _split_off_weights(model: ModelProto, path: Path, replacement: Replacement) 
     """A copy of the model whose weights are written to `path`."""
     with replacement.stage(path).open("wb") as file:
 
-        def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
+        def is_kept(tensor: TensorProto) -> bool:
             size = stored_bytes(tensor)
-            if is_external(tensor) or size is None or size < SMALLEST_EXTERNAL_TENSOR:
-                target.CopyFrom(tensor)
-                return
+            return is_external(tensor) or size is None or size < SMALLEST_EXTERNAL_TENSOR
+
+        def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
             file.write(b"\0" * (-file.tell() % _PAGE))
             copy_head(tensor, target)
             target.data_location = TensorProto.EXTERNAL
-            entries = {"location": path.name, "offset": str(file.tell()), "length": str(size)}
+            entries = {"location": path.name, "offset": str(file.tell()), "length": str(stored_bytes(tensor))}
             for key, value in entries.items():
                 target.external_data.add(key=key, value=value)
             file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
 
-        return copy_with_tensors(model, copy_tensor)
+        return copy_with_tensors(model, is_kept, copy_tensor)
 
 
 def _raw_data(tensor: TensorProto) -> bytes:

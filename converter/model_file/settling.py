@@ -6,10 +6,12 @@ from onnx import ModelProto
 
 from converter.model_file.missing_imports import with_missing_imports
 from converter.model_file.subgraph_initializers import without_initializer_inputs
+from converter.scopes import subgraphs_within
 
 
 def settled(model: ModelProto) -> tuple[ModelProto, list[str]]:
     """The model, or a copy that says what every runtime reads in it, and a sentence for each thing that was changed."""
-    imported, notes = with_missing_imports(model)
-    found, more = without_initializer_inputs(imported)
+    inner = list(subgraphs_within(model.graph))
+    imported, notes = with_missing_imports(model, [model.graph, *inner])
+    found, more = without_initializer_inputs(imported, inner)
     return found, notes + more

@@ -61,8 +61,9 @@ def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
     for node in nodes:
-        if node.attribute:
-            yield from _tensors_of_attributes(node.attribute)
+        attributes = node.attribute[:]
+        if attributes:
+            yield from _tensors_of_attributes(attributes)
 
 
 def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
@@ -93,9 +94,10 @@ def _bits(data_type: int) -> int | None:
 
 def element_count(tensor: TensorProto) -> int:
     """The number of elements. Raises ModelFileError for dimensions that no tensor can have."""
-    count: int = prod(tensor.dims)
+    dims = tensor.dims[:]
+    count: int = prod(dims)
     # A zero dimension makes any product 0, and a pair of negative ones hides in it.
-    if count < 0 or min(tensor.dims, default=0) < 0:
+    if count < 0 or min(dims, default=0) < 0:
         raise ModelFileError(f"tensor {tensor.name!r} has a negative dimension: {list(tensor.dims)}")
     if count > _LARGEST_SIZE:
         raise ModelFileError(f"tensor {tensor.name!r} has more elements than can exist: {list(tensor.dims)}")

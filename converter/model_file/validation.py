@@ -225,12 +225,13 @@ class _Scope:
                 raise ModelFileError(
                     f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
                 )
-            for name in node.input:
+            for name in node.input[:]:
                 if name not in names and name and not any(name in scope.names for scope in outer):
                     raise self._missing_value(node, name)
-            if node.attribute:
-                self._validate_attributes(index, node)
-            for name in node.output:
+            attributes = node.attribute[:]
+            if attributes:
+                self._validate_attributes(index, node, attributes)
+            for name in node.output[:]:
                 if name:
                     if name in names or any(name in scope.names for scope in outer):
                         raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which exists already")
@@ -249,32 +250,35 @@ class _Scope:
         scopes = [(scope.path, scope.nodes) for scope in (self, *reversed(self.outer))]
         return ModelFileError(explain_missing_value(f"{describe(node)} in {self.path}", name, scopes))
 
-    def _validate_attributes(self, index: int, node: onnx.NodeProto) -> None:
+    def _validate_attributes(self, index: int, node: onnx.NodeProto, attributes: Iterable[AttributeProto]) -> None:
         seen: set[str] = set()
-        for attribute in node.attribute:
+        for attribute in attributes:
             name, kind = attribute.name, attribute.type
-            where = f"attribute {name!r} of {describe(node)} in {self.path}"
             if not name:
                 raise ModelFileError(f"{describe(node)} in {self.path} has an attribute without a name")
-            if name in seen:
-                raise ModelFileError(f"{where} is there twice")
-            if kind == AttributeProto.UNDEFINED:
-                raise ModelFileError(f"{where} has no type")
+            fault = "is there twice" if name in seen else self._fault_of(attribute)
+            if fault:
+                raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")
             seen.add(name)
-            if (field := _MESSAGE_OF_KIND.get(kind)) and not attribute.ref_attr_name and not attribute.HasField(field):
-                raise ModelFileError(f"{where} has no value")
-            if reference := attribute.ref_attr_name:
-                self._check_reference(where, reference)
+            if attribute.ref_attr_name:
+                continue
+            if kind == AttributeProto.TENSOR:
+                stored_bytes(attribute.t)
             elif kind in _GRAPH_KINDS:
                 self._validate_subgraphs(index, node, attribute)
-            elif kind == AttributeProto.TENSOR:
-                stored_bytes(attribute.t)
 
-    def _check_reference(self, where: str, reference: str) -> None:
+    def _fault_of(self, attribute: AttributeProto) -> str:
+        """What is wrong with an attribute alone; "" where nothing is."""
+        kind = attribute.type
+        if kind == AttributeProto.UNDEFINED:
+            return "has no type"
+        reference = attribute.ref_attr_name
+        if not reference:
+            field = _MESSAGE_OF_KIND.get(kind)
+            return "" if field is None or attribute.HasField(field) else "has no value"
         if self.parameters is None:
-            raise ModelFileError(f"{where} refers to an attribute {reference!r}, and there is no function around it")
-        if reference not in self.parameters:
-            raise ModelFileError(f"{where} refers to {reference!r}, which the function does not have")
+            return f"refers to an attribute {reference!r}, and there is no function around it"
+        return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
 
     def _validate_subgraphs(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> None:
         graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs

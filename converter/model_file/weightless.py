@@ -8,25 +8,30 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from converter.model_file.shells import copy_shell
 
+IsKept = Callable[[TensorProto], bool]
+"""Whether a tensor is copied as it is."""
+
 CopyTensor = Callable[[TensorProto, TensorProto], None]
 """Fills the second tensor, an empty one, with what shall stand for the first."""
 
-_GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-_TENSOR_KINDS = (AttributeProto.TENSOR, AttributeProto.TENSORS)
+_KINDS_WITH_TENSORS = frozenset(
+    (AttributeProto.TENSOR, AttributeProto.TENSORS, AttributeProto.GRAPH, AttributeProto.GRAPHS)
+)
 
 
-def copy_with_tensors(model: ModelProto, copy_tensor: CopyTensor) -> ModelProto:
-    """A copy of a model, `copy_tensor` having been asked for each tensor. Sparse ones are copied as they are.
+def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTensor) -> ModelProto:
+    """A copy of a model, `copy_tensor` being asked for each tensor that is not kept. Sparse ones are kept.
 
     What it leaves behind is never copied, not even for a while; training graphs are copied whole.
     """
     copied = ModelProto()
     copy_shell(model, copied, except_for=("graph", "functions"))
-    _copy_graph(model.graph, copied.graph, copy_tensor)
+    copier = _Copier(is_kept, copy_tensor)
+    copier.copy_graph(model.graph, copied.graph)
     for function in model.functions:
         target = copied.functions.add()
         copy_shell(function, target, except_for=("node",))
-        _copy_nodes(function.node, target.node.add, copy_tensor)
+        copier.copy_nodes(function.node, target.node.add)
     return copied
 
 
@@ -36,31 +41,46 @@ def copy_head(tensor: TensorProto, target: TensorProto) -> None:
     copy_shell(tensor, target, except_for=(*data, "external_data", "data_location"))
 
 
-def _copy_graph(graph: GraphProto, target: GraphProto, copy_tensor: CopyTensor) -> None:
-    copy_shell(graph, target, except_for=("node", "initializer"))
-    for tensor in graph.initializer:
-        copy_tensor(tensor, target.initializer.add())
-    _copy_nodes(graph.node, target.node.add, copy_tensor)
+class _Copier:
+    def __init__(self, is_kept: IsKept, copy_tensor: CopyTensor) -> None:
+        self._is_kept = is_kept
+        self._copy_new = copy_tensor
 
+    def copy_graph(self, graph: GraphProto, target: GraphProto) -> None:
+        copy_shell(graph, target, except_for=("node", "initializer"))
+        for tensor in graph.initializer:
+            self._copy_tensor(tensor, target.initializer.add())
+        self.copy_nodes(graph.node, target.node.add)
 
-def _copy_nodes(nodes: Iterable[NodeProto], add: Callable[[], NodeProto], copy_tensor: CopyTensor) -> None:
-    for node in nodes:
-        if any(attribute.type in _GRAPH_KINDS or attribute.type in _TENSOR_KINDS for attribute in node.attribute):
-            _copy_node(node, add(), copy_tensor)
+    def copy_nodes(self, nodes: Iterable[NodeProto], add: Callable[[], NodeProto]) -> None:
+        for node in nodes:
+            if all(map(self._is_copied_whole, node.attribute[:])):
+                add().CopyFrom(node)
+            else:
+                self._copy_node(node, add())
+
+    def _is_copied_whole(self, attribute: AttributeProto) -> bool:
+        kind = attribute.type
+        if kind == AttributeProto.TENSOR and attribute.HasField("t"):
+            return self._is_kept(attribute.t)
+        return kind not in _KINDS_WITH_TENSORS
+
+    def _copy_tensor(self, tensor: TensorProto, target: TensorProto) -> None:
+        if self._is_kept(tensor):
+            target.CopyFrom(tensor)
         else:
-            add().CopyFrom(node)
+            self._copy_new(tensor, target)
 
-
-def _copy_node(node: NodeProto, target: NodeProto, copy_tensor: CopyTensor) -> None:
-    copy_shell(node, target, except_for=("attribute",))
-    for attribute in node.attribute:
-        copied = target.attribute.add()
-        copy_shell(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
-        if attribute.HasField("t"):
-            copy_tensor(attribute.t, copied.t)
-        for tensor in attribute.tensors:
-            copy_tensor(tensor, copied.tensors.add())
-        if attribute.HasField("g"):
-            _copy_graph(attribute.g, copied.g, copy_tensor)
-        for graph in attribute.graphs:
-            _copy_graph(graph, copied.graphs.add(), copy_tensor)
+    def _copy_node(self, node: NodeProto, target: NodeProto) -> None:
+        copy_shell(node, target, except_for=("attribute",))
+        for attribute in node.attribute:
+            copied = target.attribute.add()
+            copy_shell(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
+            if attribute.HasField("t"):
+                self._copy_tensor(attribute.t, copied.t)
+            for tensor in attribute.tensors:
+                self._copy_tensor(tensor, copied.tensors.add())
+            if attribute.HasField("g"):
+                self.copy_graph(attribute.g, copied.g)
+            for graph in attribute.graphs:
+                self.copy_graph(graph, copied.graphs.add())

@@ -202,14 +202,12 @@ class _Writer:
     def _keeps_attributes(self, node: gs.Node, carried: CarriedNode) -> bool:
         """Whether the attributes are, all of them, what the protobuf says."""
         imported = carried.attributes
-        return (
-            node.attrs.keys() == imported.keys()
-            and all(self._is_kept(value, imported[name][0]) for name, value in node.attrs.items())
-            and len(imported) == len(carried.proto.attribute)
-        )
-
-    def _is_kept(self, value: Any, imported: Any) -> bool:
-        return is_same(value, imported) and not self._is_too_large(value) and not _holds_graphs(value)
+        if node.attrs.keys() != imported.keys() or len(imported) != len(carried.proto.attribute):
+            return False
+        for name, value in node.attrs.items():
+            if not is_same(value, imported[name][0]) or self._is_too_large(value) or _holds_graphs(value):
+                return False
+        return True
 
     def attribute(
         self, name: str, value: Any, imported: tuple[Any, AttributeProto] | None, target: AttributeProto
@@ -250,9 +248,7 @@ class _Writer:
 
 
 def _holds_graphs(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and isinstance(value[0], gs.Graph)
-    return isinstance(value, gs.Graph)
+    return isinstance(value[0] if type(value) is list and value else value, gs.Graph)
 
 
 def _constants(tensors: Iterable[gs.Tensor]) -> list[gs.Constant]:

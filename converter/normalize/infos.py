@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -44,12 +45,11 @@ class Infos:
                 self._write(tensor, info, target.add())
         typed = [tensor for tensor in tensors if isinstance(tensor, gs.Variable) and _is_typed_tensor(tensor)]
         known = {*map(id, graph.inputs), *map(id, graph.outputs), *self._by_tensor}
-        unknown = [tensor for tensor in typed if id(tensor) not in known]
-        if unknown:
-            computed = {id(tensor) for node in graph.nodes for tensor in node.outputs}
-            for tensor in unknown:
-                if id(tensor) in computed:
-                    self._write(tensor, None, target.add())
+        computed = {id(tensor) for node in graph.nodes for tensor in node.outputs} if typed else set()
+        for tensor in typed:
+            if id(tensor) in computed and id(tensor) not in known:
+                shape = None if tensor.shape is None else tuple(tensor.shape)
+                target.add(name=tensor.name, type=_tensor_type(element_type_of(tensor.dtype), shape))
 
     @staticmethod
     def _write(tensor: gs.Tensor, imported: ValueInfoProto | None, target: ValueInfoProto) -> None:
@@ -88,6 +88,14 @@ def _write_type(tensor: gs.Variable, target: TypeProto) -> None:
             _write_tensor_type(elem_type, tensor.shape, target.sequence_type.elem_type)
         case "sparse_tensor_type":
             target.CopyFrom(onnx.helper.make_sparse_tensor_type_proto(elem_type, tensor.shape))
+
+
+@lru_cache(1024)
+def _tensor_type(elem_type: int, shape: tuple[int | str | None, ...] | None) -> TypeProto:
+    """The type of a tensor, to be copied: many have the same."""
+    target = TypeProto()
+    _write_tensor_type(elem_type, shape, target)
+    return target
 
 
 def _write_tensor_type(elem_type: int, shape: Sequence[int | str | None] | None, target: TypeProto) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from onnx import ModelProto
@@ -11,7 +12,7 @@ from onnx import ModelProto
 from converter.model_file.tensors import all_tensors, stored_bytes
 from converter.normalize.pipeline import Account
 from converter.normalize.proving import Proof
-from converter.scopes import Container, subgraphs
+from converter.scopes import subgraphs_within
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,8 @@ def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassRep
 
 def node_count(model: ModelProto) -> int:
     """The nodes of a model, those of subgraphs and functions included."""
-    return sum(map(_nodes_in, (model.graph, *model.functions)))
-
-
-def _nodes_in(container: Container) -> int:
-    return sum(1 + sum(_nodes_in(graph) for _, graph in subgraphs(node)) for node in container.node)
+    bodies = (model.graph, *model.functions)
+    return sum(len(one.node) for one in chain(bodies, *map(subgraphs_within, bodies)))
 
 
 def constant_bytes(model: ModelProto) -> int:

@@ -24,11 +24,11 @@ def set_text(message: Any, field: str, text: str | None) -> None:
 
 def is_same(value: Any, imported: Any) -> bool:
     """Whether an attribute is still what was imported."""
-    if value is imported:
-        return not isinstance(value, gs.Constant) or isinstance(stored_values(value), StoredTensor)
+    if isinstance(value, gs.Constant):
+        return value is imported and isinstance(stored_values(value), StoredTensor)
     if isinstance(value, (gs.Tensor, numpy.ndarray)) or type(value) is not type(imported):
-        return False
-    return bool(value == imported)
+        return value is imported
+    return value is imported or bool(value == imported)
 
 
 def write_attribute(name: str, value: Any, target: AttributeProto) -> None:
@@ -76,6 +76,8 @@ def _holds(stored: StoredTensor, values: numpy.ndarray[Any, Any]) -> bool:
     """Whether values that somebody has looked at are still the stored ones."""
     if stored.dtype != values.dtype or stored.shape != values.shape:
         return False
+    if stored.tensor.raw_data == values.tobytes():
+        return True
     before = stored.read()
     if before.dtype == object:
         return bool(numpy.array_equal(before, values))
