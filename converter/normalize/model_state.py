@@ -16,7 +16,7 @@ from converter.normalize.places import Place, key_of, opsets_of, places_in
 from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
 from converter.normalize.shadowing import rename_shadowing
 from converter.normalize.sweeping import relink, sweep_and_sort
-from converter.normalize.traversal import nodes_in, subgraphs_of, tensors_in
+from converter.normalize.traversal import distinct, nodes_in, subgraphs_of, tensors_in
 from converter.scopes import FunctionKey, called_function_key, referenced_names
 from converter.targets import Target
 
@@ -66,11 +66,15 @@ class ModelState:
         self._places = None
         for place in self.places():
             sweep_and_sort(place.graph, self.pinned if place.scope == "graph" else ())
-        self._places = None
         for graph in (self.graph, *self.graph.functions):
             relink(graph)
-        self._forget_links()
+        self.nodes_have_changed()
         self._settle_names()
+
+    def nodes_have_changed(self) -> None:
+        """Forget what is remembered of nodes: they, or where they are, may be others than before."""
+        self._places = None
+        self._forget_links()
         self.facts.forget_nodes()
 
     def _forget_links(self) -> None:
@@ -81,9 +85,9 @@ class ModelState:
     def _settle_names(self) -> None:
         """Give new tensors other names where they have those of others: `gs.Graph.layer` looks at one graph only."""
         tensors = list(self._all_tensors())
-        new = {id(tensor): tensor for tensor in tensors if carried_tensor(tensor) is None}
-        names = {tensor.name for tensor in tensors if id(tensor) not in new} if new else set()
-        for tensor in new.values():
+        new = [tensor for tensor in tensors if carried_tensor(tensor) is None]
+        names = {tensor.name for tensor in tensors if carried_tensor(tensor) is not None} if new else set()
+        for tensor in distinct(new):
             if tensor.name in names:
                 tensor.name = self.fresh_name(tensor.name)
             names.add(tensor.name)

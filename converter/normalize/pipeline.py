@@ -12,6 +12,7 @@ from converter.normalize.graph_facts import Standing
 from converter.normalize.model_state import ModelState
 from converter.normalize.picture import Picture
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.structure import Structure
 from converter.normalize.sweeping import CyclicGraph
 
 MOST_ROUNDS = 24
@@ -73,7 +74,7 @@ class Pipeline:
                 if not changes:
                     self._quiet[index] = facts.standing
                     continue
-                if now.interface != before.interface:
+                if now.structure.interface != before.structure.interface:
                     raise PassFailed(f"pass {one.name}: it changes the inputs or the outputs of the model")
                 if not now.differs_in_names_only(before):
                     facts.graph_has_changed()
@@ -97,8 +98,9 @@ class Pipeline:
         try:
             for place in self._state.places():
                 one.rewrite(place.graph, Context(self._state, place))
-            if self._is_tidy and before.still_holds(self._state.places(), self._state.graph.functions):
-                return before
+            now = self._renewed(before) if self._is_tidy else None
+            if now is not None and (now is before or (_is_own(one) and self._has_same_graphs(now))):
+                return now
             self._state.tidy()
             self._is_tidy = True
             if not _is_own(one):
@@ -111,10 +113,20 @@ class Pipeline:
         except Exception as error:
             reason = " ".join(str(error).split())
             raise PassFailed(f"pass {one.name} failed with {type(error).__name__}: {reason}") from error
-        return self._picture()
+        return self._renewed(before) or self._picture()
+
+    def _renewed(self, before: Picture) -> Picture | None:
+        """The model as it is now; None where its structure is another than before."""
+        is_same = before.structure.still_holds(self._state.places(), self._state.graph.functions)
+        return before.renewed() if is_same else None
+
+    def _has_same_graphs(self, now: Picture) -> bool:
+        """Whether nodes that are others than before hold the subgraphs that they held."""
+        self._state.nodes_have_changed()
+        return now.structure.has_graphs_of(self._state.places())
 
     def _picture(self) -> Picture:
-        return Picture(self._state.places(), self._state.graph.functions)
+        return Picture(Structure(self._state.places(), self._state.graph.functions))
 
 
 def _is_own(one: Pass) -> bool:

@@ -11,7 +11,7 @@ from onnx import FunctionProto, NodeProto
 
 from converter.history import AI_ONNX
 from converter.normalize.carried import carried_graph
-from converter.normalize.traversal import constants_in, subgraphs_of
+from converter.normalize.traversal import constants_in, holders_in, subgraphs_of
 from converter.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraph_path
 
 Scope = Literal["graph", "subgraph", "function"]
@@ -35,9 +35,9 @@ def places_in(graph: gs.Graph) -> Iterator[Place]:
 
 
 def _places(graph: gs.Graph, scope: Scope, path: str, first: int = 0) -> Iterator[Place]:
-    for index, node in enumerate(graph.nodes, first):
+    for index, node in holders_in(graph):
         for name, subgraph in subgraphs_of(node):
-            inner = subgraph_path(path, index, NodeProto(name=node.name or "", op_type=node.op), name)
+            inner = subgraph_path(path, first + index, NodeProto(name=node.name or "", op_type=node.op), name)
             yield from _places(subgraph, "subgraph", inner)
     yield Place(graph, scope, path)
 

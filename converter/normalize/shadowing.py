@@ -12,18 +12,18 @@ from collections.abc import Callable
 import onnx_graphsurgeon as gs
 
 from converter.normalize.carried import carried_graph
-from converter.normalize.traversal import subgraphs_of, tensors_in
+from converter.normalize.traversal import holders_in, subgraphs_of, tensors_in
 
 
 def rename_shadowing(graph: gs.Graph, fresh_name: Callable[[str], str]) -> None:
     """Rename what a graph's subgraphs call like something around them; `graph` is a main graph or a function."""
-    if any(subgraphs_of(node) for node in graph.nodes):
+    if holders_in(graph):
         own = _tensors(graph)
         _rename(graph, set(map(id, own)), {tensor.name for tensor in own}, fresh_name)
 
 
 def _rename(graph: gs.Graph, visible: set[int], names: set[str], fresh_name: Callable[[str], str]) -> None:
-    for node in graph.nodes:
+    for _, node in holders_in(graph):
         for _, subgraph in subgraphs_of(node):
             own = [tensor for tensor in _tensors(subgraph) if id(tensor) not in visible]
             for tensor in own:

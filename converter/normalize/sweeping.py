@@ -7,14 +7,19 @@ may be. These do not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import chain
+from itertools import chain, count, repeat
+from operator import attrgetter, lt
 
 import onnx_graphsurgeon as gs
 
 from converter.normalize.carried import carried_graph, carried_node
-from converter.normalize.traversal import nodes_in, read_by, subgraphs_of, tensors_in
+from converter.normalize.traversal import distinct, holders_in, nodes_in, read_by, subgraphs_of, tensors_in
+
+_inputs_of = attrgetter("inputs")
+_outputs_of = attrgetter("outputs")
 
 
 class CyclicGraph(Exception):
@@ -26,7 +31,7 @@ def sweep(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
 
     Inputs stay. So do nodes that never had an output: what they are for cannot be told. `pinned` names are in use.
     """
-    _sweep(graph, pinned, _reads_in(graph))
+    _sweep(graph, pinned, _Reading(graph))
 
 
 def sweep_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
@@ -34,64 +39,99 @@ def sweep_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
 
     Raises CyclicGraph where there is none.
     """
-    reads = _reads_in(graph)
-    _sweep(graph, pinned, reads)
-    _sort(graph, reads)
+    reading = _Reading(graph)
+    _sweep(graph, pinned, reading)
+    if not reading.is_in_order:
+        graph.nodes = _Reading(graph).ordered()
 
 
-Reads = Mapping[int, Sequence[gs.Tensor]]
-"""What each node reads, by the node's identity."""
+class _Reading:
+    """What each node of a graph reads, its subgraphs included, and which node computes what, by position."""
+
+    def __init__(self, graph: gs.Graph) -> None:
+        self._nodes = graph.nodes
+        self.reads: list[Sequence[gs.Tensor]] = list(map(_inputs_of, graph.nodes))
+        for index, node in holders_in(graph):
+            self.reads[index] = read_by(node)
+        self._producers = {
+            id(tensor): index for index, node in enumerate(graph.nodes) for tensor in node.outputs if tensor.name
+        }
+
+    @cached_property
+    def is_in_order(self) -> bool:
+        """Whether each node comes after what it reads."""
+        readers = chain.from_iterable(map(repeat, count(), map(len, self.reads)))
+        producers = map(self._producers.get, map(id, chain.from_iterable(self.reads)), repeat(-1))
+        return all(map(lt, producers, readers))
+
+    def live(self, wanted: Iterable[gs.Tensor], pinned: Collection[str]) -> Collection[int]:
+        """The nodes that what is wanted is computed by, directly or through others."""
+        left = list(wanted)
+        if self.is_in_order and self._computes_what_is_read(left):
+            return range(len(self._nodes))
+        live: set[int] = set()
+        for index, node in enumerate(self._nodes):
+            if not node.outputs and _never_had_outputs(node):
+                live.add(index)
+                left.extend(self.reads[index])
+        if pinned:
+            left.extend(tensor for node in self._nodes for tensor in node.outputs if tensor.name in pinned)
+        while left:
+            index = self._producers.get(id(left.pop()), -1)
+            if index >= 0 and index not in live:
+                live.add(index)
+                left.extend(self.reads[index])
+        return live
+
+    def _computes_what_is_read(self, wanted: Iterable[gs.Tensor]) -> bool:
+        """Whether every node computes what is wanted, or what another reads."""
+        read = set(map(id, chain(wanted, chain.from_iterable(self.reads))))
+        return len(set(map(self._producers.__getitem__, self._producers.keys() & read))) == len(self._nodes)
+
+    def ordered(self) -> list[gs.Node]:
+        """The nodes, each after what it reads, and otherwise as they are. Raises CyclicGraph."""
+        needs = [{self._producers[one] for one in map(id, read) if one in self._producers} for read in self.reads]
+        readers: dict[int, list[int]] = {}
+        for index, needed in enumerate(needs):
+            for one in needed:
+                readers.setdefault(one, []).append(index)
+        waiting = [len(needed) for needed in needs]
+        ready = [index for index, missing in enumerate(waiting) if not missing]
+        heapify(ready)
+        order: list[int] = []
+        while ready:
+            order.append(heappop(ready))
+            for reader in readers.get(order[-1], ()):
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    heappush(ready, reader)
+        if len(order) < len(needs):
+            stuck = next(node for index, node in enumerate(self._nodes) if waiting[index])
+            raise CyclicGraph(f"{stuck.op} {stuck.name!r} reads what is computed from its own output")
+        return [self._nodes[index] for index in order]
 
 
-def _reads_in(graph: gs.Graph) -> Reads:
-    return {id(node): read_by(node) for node in graph.nodes}
-
-
-def _sweep(graph: gs.Graph, pinned: Collection[str], reads: Reads) -> None:
+def _sweep(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
     carried = carried_graph(graph)
     if carried is not None and carried.annotations:
         own = {id(tensor) for tensor in tensors_in(graph)}
         carried.annotations = [one for one in carried.annotations if id(one.tensor) in own]
-    live = _live(graph, pinned, reads)
+    annotations = carried.annotations if carried is not None else ()
+    wanted = [*graph.outputs, *chain.from_iterable(one.parameters.values() for one in annotations)]
+    live = reading.live(wanted, pinned)
     if len(live) < len(graph.nodes):
-        for node in graph.nodes:
-            if id(node) not in live:
+        for index, node in enumerate(graph.nodes):
+            if index not in live:
                 unlink(node)
-        graph.nodes = [node for node in graph.nodes if id(node) in live]
+        graph.nodes = [node for index, node in enumerate(graph.nodes) if index in live]
     if carried is None:
         return
-    used = set(map(id, chain(graph.outputs, chain.from_iterable(reads[id(node)] for node in graph.nodes))))
-    used.update(id(tensor) for one in carried.annotations for tensor in one.parameters.values())
-    used.update(map(id, graph.inputs))
+    used = set(map(id, chain(graph.inputs, wanted, chain.from_iterable(reading.reads[index] for index in live))))
     carried.initializers = [one for one in carried.initializers if id(one) in used or one.name in pinned]
-    if not carried.value_info:
-        return
-    known = set(map(id, tensors_in(graph)))
-    carried.value_info = [(tensor, info) for tensor, info in carried.value_info if id(tensor) in known]
-
-
-def _live(graph: gs.Graph, pinned: Collection[str], reads: Reads) -> set[int]:
-    producers: dict[int, gs.Node] = {}
-    wanted: list[gs.Tensor] = list(graph.outputs)
-    live: set[int] = set()
-    for node in graph.nodes:
-        for tensor in node.outputs:
-            if tensor.name:
-                producers[id(tensor)] = node
-                if tensor.name in pinned:
-                    wanted.append(tensor)
-        if not node.outputs and _never_had_outputs(node):
-            live.add(id(node))
-            wanted.extend(reads[id(node)])
-    carried = carried_graph(graph)
-    for annotation in carried.annotations if carried is not None else ():
-        wanted.extend(annotation.parameters.values())
-    while wanted:
-        found = producers.get(id(wanted.pop()))
-        if found is not None and id(found) not in live:
-            live.add(id(found))
-            wanted.extend(reads[id(found)])
-    return live
+    if carried.value_info:
+        linked = chain.from_iterable(map(chain, map(_inputs_of, graph.nodes), map(_outputs_of, graph.nodes)))
+        named = set(map(id, chain(graph.inputs, linked, graph.outputs)))
+        carried.value_info = [(tensor, info) for tensor, info in carried.value_info if id(tensor) in named]
 
 
 def _never_had_outputs(node: gs.Node) -> bool:
@@ -124,37 +164,12 @@ def relink(graph: gs.Graph) -> None:
     carried = carried_graph(graph)
     linked = chain.from_iterable(tensors for node in nodes for tensors in (node.inputs, node.outputs))
     listed = chain(graph.inputs, graph.outputs, carried.initializers if carried is not None else ())
-    for tensor in {id(tensor): tensor for tensor in chain(linked, listed)}.values():
-        list.clear(tensor.outputs)
-        list.clear(tensor.inputs)
-    append = list.append
+    clear, append = list.clear, list.append
+    for tensor in distinct(chain(linked, listed)):
+        clear(tensor.outputs)
+        clear(tensor.inputs)
     for node in nodes:
         for tensor in node.inputs:
             append(tensor.outputs, node)
         for tensor in node.outputs:
             append(tensor.inputs, node)
-
-
-def _sort(graph: gs.Graph, reads: Reads) -> None:
-    position = {id(tensor): index for index, node in enumerate(graph.nodes) for tensor in node.outputs if tensor.name}
-    needs = [{position[one] for one in map(id, reads[id(node)]) if one in position} for node in graph.nodes]
-    if all(max(needed, default=-1) < index for index, needed in enumerate(needs)):
-        return
-    readers: dict[int, list[int]] = {}
-    for index, needed in enumerate(needs):
-        for one in needed:
-            readers.setdefault(one, []).append(index)
-    waiting = [len(needed) for needed in needs]
-    ready = [index for index, count in enumerate(waiting) if not count]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        order.append(heappop(ready))
-        for reader in readers.get(order[-1], ()):
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heappush(ready, reader)
-    if len(order) < len(needs):
-        stuck = next(node for index, node in enumerate(graph.nodes) if waiting[index])
-        raise CyclicGraph(f"{stuck.op} {stuck.name!r} reads what is computed from its own output")
-    graph.nodes = [graph.nodes[index] for index in order]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from operator import attrgetter
 
 import onnx_graphsurgeon as gs
+
+_attributes_of = attrgetter("attrs")
 
 
 def subgraphs_of(node: gs.Node) -> list[tuple[str, gs.Graph]]:
@@ -20,11 +23,28 @@ def subgraphs_of(node: gs.Node) -> list[tuple[str, gs.Graph]]:
     return found
 
 
+def holders_in(graph: gs.Graph) -> list[tuple[int, gs.Node]]:
+    """The nodes of a graph itself that hold subgraphs, with their positions: none, in most graphs.
+
+    So it first looks at what all attributes hold, and at a node only where there is a graph among it.
+    """
+    values = list(chain.from_iterable(map(dict.values, map(_attributes_of, graph.nodes))))
+    first_ones = [value[0] for value in values if type(value) is list and value]
+    if not any(issubclass(kind, gs.Graph) for kind in {*map(type, values), *map(type, first_ones)}):
+        return []
+    return [(index, node) for index, node in enumerate(graph.nodes) if subgraphs_of(node)]
+
+
 def tensors_in(graph: gs.Graph) -> list[gs.Tensor]:
     """Every tensor that a graph itself names, each once, in the order of the graph; not those of its subgraphs."""
     links = (tensors for node in graph.nodes for tensors in (node.inputs, node.outputs))
-    named = list(chain(graph.inputs, chain.from_iterable(links), graph.outputs))
-    return [tensor for tensor in dict(zip(map(id, named), named, strict=True)).values() if tensor.name]
+    return [tensor for tensor in distinct((*graph.inputs, *chain.from_iterable(links), *graph.outputs)) if tensor.name]
+
+
+def distinct(tensors: Iterable[gs.Tensor]) -> list[gs.Tensor]:
+    """Each tensor once, in order: graphsurgeon's are equal where their names are."""
+    given = list(tensors)
+    return list(dict(zip(map(id, given), given, strict=True)).values())
 
 
 def constants_in(graph: gs.Graph) -> list[gs.Constant]:
@@ -43,7 +63,7 @@ def nodes_in(graph: gs.Graph) -> Iterator[gs.Node]:
 
 def read_by(node: gs.Node) -> list[gs.Tensor]:
     """What a node reads, its subgraphs included (which also name tensors of their own)."""
-    read = [tensor for tensor in node.inputs if tensor.name]
+    read = list(node.inputs)
     if node.attrs:
         for _, subgraph in subgraphs_of(node):
             for inner in subgraph.nodes:

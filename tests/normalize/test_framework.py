@@ -207,6 +207,28 @@ class TestOwnRewrites:
 
         assert operators(normalize(text_model(GRAPH), [untidy]).model) == ["Add", "Neg"]
 
+    @pytest.mark.parametrize("module", [__name__, "converter.normalize.passes.test"])
+    def test_what_a_pass_puts_into_an_attribute_is_tidied(self, module: str) -> None:
+        def other_branch(graph: gs.Graph, context: Context) -> None:
+            for node in graph.nodes:
+                if node.op == "If" and len(node.attrs["then_branch"].nodes) == 1:
+                    negated, dead, out = (gs.Variable(name, numpy.float32, [3]) for name in ("negated", "dead", "out"))
+                    nodes = [
+                        gs.Node("Abs", inputs=[negated], outputs=[out]),
+                        gs.Node("Exp", inputs=[graph.inputs[0]], outputs=[dead]),
+                        gs.Node("Neg", inputs=[graph.inputs[0]], outputs=[negated]),
+                    ]
+                    node.attrs["then_branch"] = gs.Graph(nodes, outputs=[out], opset=graph.opset)
+
+        other_branch.__module__ = module
+        branches = (
+            "then_branch = t () => (float[3] p) { p = Neg(x) }, else_branch = e () => (float[3] q) { q = Exp(x) }"
+        )
+        model = text_model(f"g (float[3] x, bool c) => (float[3] y) {{ y = If <{branches}> (c) }}")
+        result = normalize(model, [Pass("other-branch", other_branch, "Another branch.")], prove=False).model
+        branch = next(one.g for one in result.graph.node[0].attribute if one.name == "then_branch")
+        assert [node.op_type for node in branch.node] == ["Neg", "Abs"]
+
     def test_a_cycle_is_said(self) -> None:
         def knot(graph: gs.Graph) -> None:
             graph.nodes[0].inputs[0] = graph.nodes[1].outputs[0]
