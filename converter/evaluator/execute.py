@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, NoReturn
 
@@ -29,9 +30,13 @@ class Step(ABC):
         self.bodies = bodies
         self.inputs = tuple(node.input)
         self.outputs = tuple(node.output)
-        captured = {name for body in bodies.values() for name in body.captured}
-        self.uses = tuple({*filter(None, self.inputs), *captured})
         self.foldable: bool = foldable and all(body.foldable for body in bodies.values())
+
+    @cached_property
+    def uses(self) -> tuple[str, ...]:
+        """The names that it reads, those that its subgraphs take from around the node included."""
+        captured = {name for body in self.bodies.values() for name in body.captured}
+        return tuple({*filter(None, self.inputs), *captured})
 
     def execute(self, environment: Environment) -> Sequence[Value]:
         """The values of the outputs, one per name; EvaluationError where the node cannot be computed."""

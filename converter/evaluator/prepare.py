@@ -212,7 +212,7 @@ def _with_bound_attributes(node: NodeProto, scope: Scope) -> NodeProto:
 def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
     domain, opset = place.domain, scope.opsets[place.domain]
     definition = _definition(domain, node.op_type, opset, place, strict=scope.library.strict)
-    place = replace(place, since_version=definition.since_version)
+    place = Place(place.path, place.node, domain, node.op_type, definition.since_version)
     try:
         gate = gate_of(definition)
         gate.check_node(node, strict=scope.library.strict)
@@ -368,7 +368,7 @@ def prepare_node(node: NodeProto, opsets: Mapping[str, int], *, strict: bool, it
     library = Library(strict=strict, iteration_limit=iteration_limit)
     scope = Scope(library, {canonical_domain(domain): opset for domain, opset in opsets.items()})
     step = _prepare_step(node, 0, scope)
-    captured = {name for body in step.bodies.values() for name in body.captured}
-    if captured:
-        raise NotExecutable(f"its subgraph uses {min(captured)!r} of the graph around it", step.place)
+    for body in step.bodies.values():
+        if body.captured:
+            raise NotExecutable(f"its subgraph uses {min(body.captured)!r} of the graph around it", step.place)
     return step
