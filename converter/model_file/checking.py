@@ -132,10 +132,10 @@ def _complete_interface(model: ModelProto) -> bool:
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
     """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
     for node in container.node:
-        for _, graph in subgraphs(node) if node.attribute else ():
-            _spell_out_defaults(graph, opsets)
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, opsets.get(domain, 0))
+        for _, graph in subgraphs(node) if found is None or found.takes_subgraphs else ():
+            _spell_out_defaults(graph, opsets)
         if found is not None and found.infers_through_body:
             given = {attribute.name for attribute in node.attribute}
             defaults = (one.default_value for one in found.schema.attributes.values())

@@ -32,6 +32,16 @@ _TYPED_FIELDS: dict[int, str] = {
     TensorProto.STRING: "string_data",
 }
 _VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
+_KINDS_WITH_TENSORS = frozenset(
+    (
+        AttributeProto.TENSOR,
+        AttributeProto.TENSORS,
+        AttributeProto.GRAPH,
+        AttributeProto.GRAPHS,
+        AttributeProto.SPARSE_TENSOR,
+        AttributeProto.SPARSE_TENSORS,
+    )
+)
 _LARGEST_SIZE = 2**63 - 1
 
 
@@ -61,7 +71,7 @@ def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
     for node in nodes:
-        attributes = node.attribute[:]
+        attributes = [one for one in node.attribute[:] if one.type in _KINDS_WITH_TENSORS]
         if attributes:
             yield from _tensors_of_attributes(attributes)
 

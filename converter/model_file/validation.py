@@ -226,14 +226,14 @@ class _Scope:
                     f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
                 )
             for name in node.input[:]:
-                if name not in names and name and not any(name in scope.names for scope in outer):
+                if name not in names and name and not (outer and any(name in scope.names for scope in outer)):
                     raise self._missing_value(node, name)
             attributes = node.attribute[:]
             if attributes:
                 self._validate_attributes(index, node, attributes)
             for name in node.output[:]:
                 if name:
-                    if name in names or any(name in scope.names for scope in outer):
+                    if name in names or (outer and any(name in scope.names for scope in outer)):
                         raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which exists already")
                     names.add(name)
             if isinstance(node.name, bytes):

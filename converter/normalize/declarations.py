@@ -32,10 +32,10 @@ def _forget(
         if node.op_type == "Squeeze":
             _sort_axes(node)
         domain = history.canonical_domain(node.domain)
-        is_known = history.definition(domain, node.op_type, imports.get(domain, 0)) is not None
-        if not is_known and called_function_key(node) not in functions:
+        found = history.definition(domain, node.op_type, imports.get(domain, 0))
+        if found is None and called_function_key(node) not in functions:
             unknown.update(node.output)
-        for _, subgraph in subgraphs(node) if node.attribute else ():
+        for _, subgraph in subgraphs(node) if found is None or found.takes_subgraphs else ():
             _forget(subgraph, imports, functions)
             for info in subgraph.input:
                 _forget_shape(info.type)

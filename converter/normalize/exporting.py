@@ -188,7 +188,8 @@ class _Writer:
             for name, value in node.attrs.items():
                 self.attribute(name, value, carried.attributes.get(name), target.attribute.add())
         if not has_kept_head:
-            _add_notes(carried, target)
+            if carried.notes_of:
+                _add_notes(carried, target)
             if (node.op, node.domain or "") != (proto.op_type, proto.domain):
                 target.op_type = node.op
                 target.ClearField("overload")
@@ -257,7 +258,7 @@ def _constants(tensors: Iterable[gs.Tensor]) -> list[gs.Constant]:
 
 def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
     texts = list(filter(None, [target.doc_string, *(one.doc_string for one in carried.notes_of)]))
-    if carried.notes_of and texts:
+    if texts:
         target.doc_string = "\n".join(dict.fromkeys(texts))
     known = {entry.key for entry in target.metadata_props}
     for one in carried.notes_of:

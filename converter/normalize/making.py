@@ -60,5 +60,16 @@ def new_node(
 def _link(
     made: gs.Node | gs.Tensor, held: dict[str, Any], inputs: Sequence[Any] = (), outputs: Sequence[Any] = ()
 ) -> None:
-    held["inputs"] = SynchronizedList(made, "outputs", inputs)
-    held["outputs"] = SynchronizedList(made, "inputs", outputs)
+    held["inputs"] = _links(made, "outputs", inputs)
+    held["outputs"] = _links(made, "inputs", outputs)
+
+
+def _links(owner: gs.Node | gs.Tensor, back: str, others: Sequence[Any]) -> SynchronizedList:
+    """What `SynchronizedList(owner, back, others)` is."""
+    links = SynchronizedList.__new__(SynchronizedList)
+    links.parent_obj = owner
+    links.field_name = back
+    list.extend(links, others)
+    for other in others:
+        list.append(getattr(other, back), owner)
+    return links
