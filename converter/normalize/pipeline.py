@@ -96,8 +96,9 @@ class Pipeline:
     def _apply(self, one: Pass, before: Picture) -> Picture:
         """The model after a pass; the very picture of before where the pass found nothing to do."""
         try:
-            for place in self._state.places():
-                one.rewrite(place.graph, Context(self._state, place))
+            done = [one.rewrite(place.graph, Context(self._state, place)) for place in self._state.places()]
+            if self._is_tidy and _is_own(one) and all(said is False for said in done):
+                return before
             now = self._renewed(before) if self._is_tidy else None
             if now is not None and (now is before or (_is_own(one) and self._has_same_graphs(now))):
                 return now
@@ -130,5 +131,6 @@ class Pipeline:
 
 
 def _is_own(one: Pass) -> bool:
-    """Whether a pass keeps to what `rewriting` says of them: a tensor stands for one value, names mean nothing."""
+    """Whether a pass keeps to what `rewriting` says of them: a tensor stands for one value, names mean nothing, and it
+    has done nothing where it says so."""
     return one.rewrite.__module__.startswith(_OWN_PASSES)

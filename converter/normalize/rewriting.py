@@ -41,7 +41,9 @@ class Pass:
 
     name: str
     """As users type it: "fold-constants"."""
-    rewrite: Callable[[gs.Graph, Context], None]
+    rewrite: Callable[[gs.Graph, Context], bool | None]
+    """Gives False where it has certainly left the graph as it was: the passes beside this module are believed, with
+    others, and where None is given, the graph itself is looked at."""
     summary: str
     """One sentence in the present tense, shown by `opsetlift normalize --list`."""
     is_default: bool = True

@@ -24,8 +24,9 @@ _WHATEVER = object()
 """Stands for a default that every value says as little as."""
 
 
-def canonical_attributes(graph: gs.Graph, context: Context) -> None:
+def canonical_attributes(graph: gs.Graph, context: Context) -> bool:
     """Leave out defaults and leftovers, and put the rest in order."""
+    is_done = False
     for node in graph.nodes:
         if not node.attrs:
             continue
@@ -40,6 +41,8 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> None:
         ]
         if kept != list(node.attrs):
             node.attrs = {name: node.attrs[name] for name in kept}
+            is_done = True
+    return is_done
 
 
 @cache

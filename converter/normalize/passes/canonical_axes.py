@@ -47,29 +47,33 @@ _SETS = (
 )
 
 
-def canonical_axes(graph: gs.Graph, context: Context) -> None:
+def canonical_axes(graph: gs.Graph, context: Context) -> bool:
     """Rewrite negative axes, in attributes and in constant inputs."""
+    is_done = False
     for node in nodes_of(graph, *_OF_FIRST_INPUT, *_OF_OUTPUT):
         axis = node.attrs.get("axis")
         if axis is not None and axis < 0:
             rank = rank_of(node.outputs[0] if node.op in _OF_OUTPUT else node.inputs[0], context)
             if rank is not None and axis + rank >= 0:
                 node.attrs["axis"] = axis + rank
+                is_done = True
     for node in nodes_of(graph, *_SETS):
         axes = node.attrs.get("axes") or integers(given(node, 1), context)
         if axes and (min(axes) < 0 or axes != sorted(axes)):
-            _rewrite_set(node, axes, context)
+            is_done |= _rewrite_set(node, axes, context)
+    return is_done
 
 
-def _rewrite_set(node: gs.Node, axes: list[int], context: Context) -> None:
+def _rewrite_set(node: gs.Node, axes: list[int], context: Context) -> bool:
     rank = rank_of(node.outputs[0] if node.op == "Unsqueeze" else node.inputs[0], context)
     counted = normalised_axes(axes, rank) if rank is not None else None
     if counted is None:
-        return
+        return False
     if node.attrs.get("axes"):
         node.attrs["axes"] = sorted(counted)
     else:
         node.inputs[1] = vector(sorted(counted), f"{node.outputs[0].name}_axes", context)
+    return True
 
 
 PASS = Pass(

@@ -29,8 +29,9 @@ _LARGEST_COMPUTED = 1 << 28
 """Bytes. What is larger is not even computed, and so is nothing that follows from it."""
 
 
-def fold_constants(graph: gs.Graph, context: Context) -> None:
+def fold_constants(graph: gs.Graph, context: Context) -> bool:
     """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
+    is_done = False
     unwritten: set[int] = set()
     for node in list(graph.nodes):
         if not node.outputs or not _may_be_constant(node, unwritten) or not is_plain(node):
@@ -45,8 +46,10 @@ def fold_constants(graph: gs.Graph, context: Context) -> None:
             continue
         if values is not None and _is_worth_it(node, values, context):
             write_down(graph, node, values, context)
+            is_done = True
         else:
             unwritten.update(map(id, node.outputs))
+    return is_done
 
 
 def _may_be_constant(node: gs.Node, unwritten: Collection[int]) -> bool:

@@ -15,29 +15,33 @@ from converter import dtypes
 from converter.normalize.rewriting import Context, Pass
 
 
-def infer_shapes(graph: gs.Graph, context: Context) -> None:
+def infer_shapes(graph: gs.Graph, context: Context) -> bool:
     """Declare the values that the graph's nodes compute."""
+    is_done = False
     if context.scope == "function":
-        return
+        return is_done
     for node in graph.nodes:
         for output in node.outputs:
             if not output.is_empty() and output.type == "tensor_type" and not context.is_output(output):
-                _declare(output, context)
+                is_done |= _declare(output, context)
+    return is_done
 
 
 _MADE_UP = "unk__"
 """How the names begin that onnx's inference gives to sizes that it does not know."""
 
 
-def _declare(output: gs.Variable, context: Context) -> None:
+def _declare(output: gs.Variable, context: Context) -> bool:
     dtype = context.dtype_of(output)
     if dtype is None:
-        return
+        return False
     numpy_dtype, shape = dtypes.numpy_dtype(dtype), _shape(output, context)
+    if output.dtype == numpy_dtype and output.shape is shape:
+        return False
     if output.dtype != numpy_dtype:
         output.dtype = numpy_dtype
-    if output.shape is not shape:
-        output.shape = shape
+    output.shape = shape
+    return True
 
 
 def _shape(output: gs.Variable, context: Context) -> Sequence[int | str | None] | None:

@@ -15,10 +15,11 @@ from converter.normalize.traversal import constants_in
 _CONSTANTS_OF_ANY_DTYPE = 9
 
 
-def initializers_as_constants(graph: gs.Graph, context: Context) -> None:
+def initializers_as_constants(graph: gs.Graph, context: Context) -> bool:
     """Compute the constants of a graph that cannot hold them by nodes."""
     if context.has_initializers:
-        return
+        return False
+    is_done = False
     for constant in constants_in(graph):
         is_float = constant.dtype in (numpy.float16, numpy.float32, numpy.float64)
         if context.is_outer(constant) or not (is_float or context.opset() >= _CONSTANTS_OF_ANY_DTYPE):
@@ -27,6 +28,8 @@ def initializers_as_constants(graph: gs.Graph, context: Context) -> None:
         constant.to_variable(dtype, shape)
         constant.type = "tensor_type"
         graph.nodes.insert(0, gs.Node("Constant", attrs={"value": gs.Constant("", values)}, outputs=[constant]))
+        is_done = True
+    return is_done
 
 
 PASS = Pass(

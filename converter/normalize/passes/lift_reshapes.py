@@ -39,10 +39,11 @@ class _Region:
     exits: list[gs.Node] = field(default_factory=list)
 
 
-def lift_reshapes(graph: gs.Graph, context: Context) -> None:
+def lift_reshapes(graph: gs.Graph, context: Context) -> bool:
     """Compute in the shape that the first Reshape is given."""
     if context.opset() < _FIRST_BROADCASTING or not takes_vectors(context):
-        return
+        return False
+    is_done = False
     position: dict[int, int] = {}
     for node in nodes_of(graph, "Reshape"):
         if not _leads_on(node.outputs[0].outputs):
@@ -54,6 +55,8 @@ def lift_reshapes(graph: gs.Graph, context: Context) -> None:
         region = _region(node, before, after, position, context)
         if region is not None and region.nodes:
             _rewrite(node, region, context)
+            is_done = True
+    return is_done
 
 
 def _leads_on(consumers: Sequence[gs.Node]) -> bool:

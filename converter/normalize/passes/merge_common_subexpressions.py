@@ -18,8 +18,9 @@ from converter.normalize.rewriting import Context, Pass
 _MOST_BYTES_COMPARED = 1 << 16
 
 
-def merge_common_subexpressions(graph: gs.Graph, context: Context) -> None:
+def merge_common_subexpressions(graph: gs.Graph, context: Context) -> bool:
     """Let what reads a repeated result read the first one; in the order of the graph, so that chains collapse."""
+    is_done = False
     first_to_read: dict[Hashable, gs.Node] = {}
     first_of: dict[Hashable, gs.Node] = {}
     for node in graph.nodes:
@@ -35,8 +36,12 @@ def merge_common_subexpressions(graph: gs.Graph, context: Context) -> None:
             continue
         key = (reads, attributes)
         first = first_of.setdefault(key, node)
-        if first is not node and not _replace(node, first, context) and _replace(first, node, context):
+        if first is node:
+            continue
+        is_done = True
+        if not _replace(node, first, context) and _replace(first, node, context):
             first_of[key] = node
+    return is_done
 
 
 def _replace(node: gs.Node, first: gs.Node, context: Context) -> bool:

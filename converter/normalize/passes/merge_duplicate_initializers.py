@@ -18,15 +18,17 @@ from converter.normalize.rewriting import Context, Pass
 from converter.normalize.stored import stored_values
 
 
-def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> None:
+def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
     """Let what reads a repeated constant read the first one."""
+    is_done = False
     for alike in _groups(_own_constants(graph, context), _kind):
         for group in _groups(alike, _start):
             is_short = group[0]._values.nbytes <= _LENGTH_OF_START
             for first, *others in [group] if is_short else _groups(group, _digest):
                 for constant in others:
                     if not _says_something(constant) and (is_short or _content(first) == _content(constant)):
-                        _replace(constant, first, context)
+                        is_done |= _replace(constant, first, context)
+    return is_done
 
 
 def _groups(
@@ -68,11 +70,10 @@ def _own_constants(graph: gs.Graph, context: Context) -> Iterator[gs.Constant]:
                 yield tensor
 
 
-def _replace(constant: gs.Constant, first: gs.Constant, context: Context) -> None:
+def _replace(constant: gs.Constant, first: gs.Constant, context: Context) -> bool:
     consumers = {id(node): node for node in constant.outputs}
     by_nodes = sum(tensor is constant for node in consumers.values() for tensor in node.inputs)
-    if by_nodes == context.uses(constant):
-        context.replace_uses(constant, first)
+    return by_nodes == context.uses(constant) and context.replace_uses(constant, first)
 
 
 def _content(constant: gs.Constant) -> bytes | None:

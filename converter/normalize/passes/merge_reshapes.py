@@ -30,12 +30,15 @@ _RESHAPE_WITH_INPUT = 5
 _AXES_AS_INPUT = 13
 
 
-def merge_reshapes(graph: gs.Graph, context: Context) -> None:
+def merge_reshapes(graph: gs.Graph, context: Context) -> bool:
     """Let a view of a view that only such read be one of what that reads."""
+    is_done = False
     for node in nodes_of(graph, *_VIEWS):
         while (first := producer_for(node.inputs[0], context, _VIEWS, _VIEWS)) is not None:
             if not context.uses(node.outputs[0]) or not _merge(first, node, context):
                 break
+            is_done = True
+    return is_done
 
 
 def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:

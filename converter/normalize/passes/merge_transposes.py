@@ -8,8 +8,9 @@ from converter.normalize.editing import nodes_of, producer_for, rank_of
 from converter.normalize.rewriting import Context, Pass
 
 
-def merge_transposes(graph: gs.Graph, context: Context) -> None:
+def merge_transposes(graph: gs.Graph, context: Context) -> bool:
     """Let a transpose of a transpose that only such read permute what that read."""
+    is_done = False
     for node in nodes_of(graph, "Transpose"):
         while (first := producer_for(node.inputs[0], context, ("Transpose",), ("Transpose",))) is not None:
             before, after = _permutation(first, context), _permutation(node, context)
@@ -18,6 +19,8 @@ def merge_transposes(graph: gs.Graph, context: Context) -> None:
             node.attrs["perm"] = [before[axis] for axis in after]
             node.inputs[0] = first.inputs[0]
             context.inherit(node, first)
+            is_done = True
+    return is_done
 
 
 def _permutation(node: gs.Node, context: Context) -> list[int] | None:

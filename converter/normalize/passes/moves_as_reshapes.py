@@ -28,10 +28,11 @@ _MOVES = ("Expand", "Gather", "Tile", "Transpose")
 _RESHAPE_WITH_INPUT = 5
 
 
-def moves_as_reshapes(graph: gs.Graph, context: Context) -> None:
+def moves_as_reshapes(graph: gs.Graph, context: Context) -> bool:
     """Write such moves as Reshape, where the node before or after is a view."""
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
-        return
+        return False
+    is_done = False
     for node in nodes_of(graph, *_MOVES):
         if not _touches_view(node, context):
             continue
@@ -41,6 +42,8 @@ def moves_as_reshapes(graph: gs.Graph, context: Context) -> None:
         if prod(source) == prod(target) and _keeps_order(node, source, context):
             shape = vector(target, f"{node.outputs[0].name}_shape", context)
             become(node, "Reshape", [node.inputs[0], shape])
+            is_done = True
+    return is_done
 
 
 def _touches_view(node: gs.Node, context: Context) -> bool:

@@ -20,12 +20,14 @@ from converter.normalize.rewriting import Context, Pass
 _FIRST_BROADCASTING = 7
 
 
-def remove_no_op_arithmetic(graph: gs.Graph, context: Context) -> None:
+def remove_no_op_arithmetic(graph: gs.Graph, context: Context) -> bool:
     """Let what reads such a node's output read the operand that it gives back."""
+    is_done = False
     for node in nodes_of(graph, *_OPERAND):
         operand = _OPERAND[node.op](node, context)
         if operand is not None:
-            context.replace_uses(node.outputs[0], operand)
+            is_done |= context.replace_uses(node.outputs[0], operand)
+    return is_done
 
 
 def _neutral(is_neutral: Callable[[Array], bool], *positions: int) -> Callable[[gs.Node, Context], gs.Tensor | None]:

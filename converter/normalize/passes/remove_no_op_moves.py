@@ -26,11 +26,13 @@ from converter.normalize.rewriting import Context, Pass
 from converter.normalize.slices import slice_of
 
 
-def remove_no_op_moves(graph: gs.Graph, context: Context) -> None:
+def remove_no_op_moves(graph: gs.Graph, context: Context) -> bool:
     """Let what reads such a node's output read its input."""
+    is_done = False
     for node in nodes_of(graph, *_PASSES_ON):
         if given(node, 0) is not None and not _has_more_outputs(node, context) and _PASSES_ON[node.op](node, context):
-            context.replace_uses(node.outputs[0], node.inputs[0])
+            is_done |= context.replace_uses(node.outputs[0], node.inputs[0])
+    return is_done
 
 
 def _has_more_outputs(node: gs.Node, context: Context) -> bool:

@@ -32,15 +32,16 @@ from converter.normalize.sizes import ON_SHAPES, Size, Sizes
 _RESHAPE_WITH_INPUT = 5
 
 
-def symbolic_shapes(graph: gs.Graph, context: Context) -> None:
+def symbolic_shapes(graph: gs.Graph, context: Context) -> bool:
     """Write down sizes that are known, and targets in terms of the input's shape."""
+    is_done = False
     sizes = Sizes(context)
     computed = [one for node in nodes_of(graph, *ON_SHAPES) if (one := _computed(node, context)) is not None]
     for one in computed:
-        _fold(graph, one, sizes, context)
-    _share(computed, sizes, context)
+        is_done |= _fold(graph, one, sizes, context)
+    is_done |= _share(computed, sizes, context)
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
-        return
+        return is_done
     for node in nodes_of(graph, "Reshape", "Expand"):
         if integers(given(node, 1), context) is not None:
             continue
@@ -48,9 +49,10 @@ def symbolic_shapes(graph: gs.Graph, context: Context) -> None:
         if target is None or shape is None:
             continue
         if _is_known(target) and tuple(target) == shape and context.replace_uses(node.outputs[0], node.inputs[0]):
-            continue
-        if node.op == "Reshape" and not node.attrs.get("allowzero", 0):
-            _rewrite_target(node, target, shape, context)
+            is_done = True
+        elif node.op == "Reshape" and not node.attrs.get("allowzero", 0):
+            is_done |= _rewrite_target(node, target, shape, context)
+    return is_done
 
 
 def _is_known(sizes: list[Size]) -> bool:
@@ -74,21 +76,24 @@ def _computed(node: gs.Node, context: Context) -> _Computed | None:
     return _Computed(node, rank, dtype) if dtype in ("int64", "int32") else None
 
 
-def _fold(graph: gs.Graph, one: _Computed, sizes: Sizes, context: Context) -> None:
+def _fold(graph: gs.Graph, one: _Computed, sizes: Sizes, context: Context) -> bool:
     output = one.node.outputs[0]
     if context.constant(output) is not None:
-        return
+        return False
     found = sizes.of(output)
     if found is None or not all(isinstance(size, int) for size in found):
-        return
+        return False
     value = numpy.array(found, dtype=dtypes.numpy_dtype(one.dtype))
     value = value if one.rank else value.reshape(())
-    if can_write_down(output, value, context):
-        write_down(graph, one.node, [value], context)
+    if not can_write_down(output, value, context):
+        return False
+    write_down(graph, one.node, [value], context)
+    return True
 
 
-def _share(computed: list[_Computed], sizes: Sizes, context: Context) -> None:
+def _share(computed: list[_Computed], sizes: Sizes, context: Context) -> bool:
     """Let what reads sizes that have been picked out before read those: the same symbol is the same size."""
+    is_done = False
     first_of: dict[tuple[tuple[Size, ...], int, str], gs.Node] = {}
     for one in computed:
         if not one.node.outputs:
@@ -99,24 +104,26 @@ def _share(computed: list[_Computed], sizes: Sizes, context: Context) -> None:
         first = first_of.setdefault((tuple(found), one.rank, one.dtype), one.node)
         if first is not one.node:
             # Not its output as it was: where the name of another had to stay, it computes that by now.
-            context.replace_uses(one.node.outputs[0], first.outputs[0])
+            is_done |= context.replace_uses(one.node.outputs[0], first.outputs[0])
+    return is_done
 
 
-def _rewrite_target(node: gs.Node, target: list[Size], shape: tuple[Size, ...], context: Context) -> None:
+def _rewrite_target(node: gs.Node, target: list[Size], shape: tuple[Size, ...], context: Context) -> bool:
     written = [
         0 if isinstance(size, str) and index < len(shape) and shape[index] == size else size
         for index, size in enumerate(target)
     ]
     unknown = [index for index, size in enumerate(written) if not isinstance(size, int)]
     if len(unknown) > 1:
-        return
+        return False
     if unknown:
         others = [size for size in written if isinstance(size, int)]
         if any(size <= 0 for size in others):
-            return
+            return False
         written[unknown[0]] = -1
     sizes = [size for size in written if isinstance(size, int)]
     become(node, "Reshape", [node.inputs[0], vector(sizes, f"{node.outputs[0].name}_shape", context)])
+    return True
 
 
 PASS = Pass(
