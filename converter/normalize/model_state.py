@@ -63,12 +63,13 @@ class ModelState:
 
         Raises CyclicGraph.
         """
-        self._places = None
+        self.nodes_have_changed()
         for place in self.places():
             sweep_and_sort(place.graph, self.pinned if place.scope == "graph" else ())
         for graph in (self.graph, *self.graph.functions):
             relink(graph)
-        self.nodes_have_changed()
+        if any(place.scope == "subgraph" for place in self.places()):
+            self._places = None  # the nodes that hold them may be gone, or elsewhere
         self._settle_names()
 
     def nodes_have_changed(self) -> None:
@@ -84,10 +85,10 @@ class ModelState:
 
     def _settle_names(self) -> None:
         """Give new tensors other names where they have those of others: `gs.Graph.layer` looks at one graph only."""
-        tensors = list(self._all_tensors())
+        tensors = distinct(self._all_tensors())
         new = [tensor for tensor in tensors if carried_tensor(tensor) is None]
         names = {tensor.name for tensor in tensors if carried_tensor(tensor) is not None} if new else set()
-        for tensor in distinct(new):
+        for tensor in new:
             if tensor.name in names:
                 tensor.name = self.fresh_name(tensor.name)
             names.add(tensor.name)

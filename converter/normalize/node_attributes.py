@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from itertools import compress, count, repeat
+from operator import attrgetter, ne
 from typing import Any
 
 import numpy
@@ -19,21 +20,40 @@ Shown = dict[str, Any]
 
 
 class NodeAttributes:
-    """The attributes of nodes."""
+    """The attributes of nodes. What is the same as in `before` is shared with it."""
 
-    def __init__(self, nodes: Sequence[gs.Node]) -> None:
+    def __init__(self, nodes: Sequence[gs.Node], before: NodeAttributes | None = None) -> None:
         self._nodes = nodes
-        self.shown: list[Shown] = [_shown(given) if given else {} for given in map(_attributes_of, nodes)]
+        attributes = list(map(_attributes_of, nodes))
+        known = before._plain_ones() if before is not None else {}
+        self.shown: list[Shown] = list(map(known.get, map(id, nodes), repeat({})))
         """By node, in order."""
-        self._others = [index for index, shown in enumerate(self.shown) if shown and not _compares_as_it_is(shown)]
+        others = _others(attributes, self.shown)
+        for index in others:
+            self.shown[index] = _shown(attributes[index])
+        self._special = [index for index in others if not _compares_as_it_is(self.shown[index])]
         """The nodes that hold more than plain values, and lists of such."""
 
     def renewed(self) -> NodeAttributes:
         """The attributes as they are now; this very object where they are as they were."""
         attributes = list(map(_attributes_of, self._nodes))
-        for index in self._others:
+        for index in self._special:
             attributes[index] = _shown(attributes[index])
-        return self if attributes == self.shown else NodeAttributes(self._nodes)
+        return NodeAttributes(self._nodes, self) if _others(attributes, self.shown) else self
+
+    def _plain_ones(self) -> dict[int, Shown]:
+        shown = dict(zip(map(id, self._nodes), self.shown, strict=True))
+        for index in self._special:
+            shown.pop(id(self._nodes[index]), None)
+        return shown
+
+
+def _others(attributes: Sequence[Mapping[str, Any]], shown: Sequence[Shown]) -> Sequence[int]:
+    """Where attributes are others than shown."""
+    try:
+        return list(compress(count(), map(ne, attributes, shown)))
+    except (AttributeError, TypeError, ValueError):  # tensors and arrays are not to be compared with plain values
+        return range(len(attributes))
 
 
 class _Identity:

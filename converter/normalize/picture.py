@@ -17,8 +17,7 @@ from converter.normalize.carried import carried_tensor
 from converter.normalize.node_attributes import NodeAttributes
 from converter.normalize.structure import Structure, are
 
-_operator_of = attrgetter("op", "domain")
-_name_of = attrgetter("name")
+_head_of = attrgetter("op", "domain", "name")
 _declaration_of = attrgetter("dtype", "shape")
 _values_of = attrgetter("_values")
 
@@ -26,21 +25,25 @@ _values_of = attrgetter("_values")
 class Picture:
     """The structure of a model, and what the nodes and the tensors in it are.
 
-    `before` is an earlier picture of the same structure, which has held since.
+    `before` is an earlier picture: what still holds of it is shared.
     """
 
     def __init__(self, structure: Structure, before: Picture | None = None) -> None:
         self.structure = structure
-        if before is None:
-            self._heads = _Heads(structure.nodes)
-            self._attributes = NodeAttributes(structure.nodes)
-            self._declarations = _Declarations(structure.variables)
-            self._values = _Values(structure.constants)
-        else:
+        self._heads: _Heads
+        self._attributes: NodeAttributes
+        self._declarations: _Declarations
+        self._values: _Values
+        if before is not None and before.structure is structure:
             self._heads = before._heads.renewed()
             self._attributes = before._attributes.renewed()
             self._declarations = before._declarations.renewed()
             self._values = before._values.renewed()
+        else:
+            self._heads = _Heads(structure.nodes)
+            self._attributes = NodeAttributes(structure.nodes, before._attributes if before is not None else None)
+            self._declarations = _Declarations(structure.variables)
+            self._values = _Values(structure.constants)
 
     def renewed(self) -> Picture:
         """What is now to be seen of a structure that still holds; this very picture where nothing has changed."""
@@ -66,13 +69,13 @@ class Picture:
     @property
     def operators(self) -> set[str]:
         """The names of the operators."""
-        return self._heads.names_of_operators
+        return self._heads.operators
 
     def differs_in_names_only(self, before: Picture) -> bool:
         """Whether nothing but names and declared types are others than before."""
         return (
             self.structure.is_same_but_for_names(before.structure)
-            and self._heads.operators == before._heads.operators
+            and self._heads.without_names == before._heads.without_names
             and self._attributes.shown == before._attributes.shown
             and are(self._values.stored, before._values.stored)
         )
@@ -87,7 +90,7 @@ class Picture:
         return int(not is_same_structure and not self.structure.has_same_lists(before.structure))
 
     def _nodes(self, with_links: bool) -> _Rows:
-        columns: list[Sequence[Any]] = [self._heads.operators, self._heads.names, self._attributes.shown]
+        columns: list[Sequence[Any]] = [self._heads.heads, self._attributes.shown]
         if with_links:
             columns.append(self.structure.links)
         return self.structure.nodes, list(zip(*columns, strict=True))
@@ -108,18 +111,21 @@ class _Heads:
 
     def __init__(self, nodes: Sequence[gs.Node]) -> None:
         self._of = nodes
-        self.operators = list(map(_operator_of, nodes))
-        self.names = list(map(_name_of, nodes))
+        self.heads = list(map(_head_of, nodes))
 
     def renewed(self) -> _Heads:
         """These as they are now; this very object where they are as they were."""
-        is_same = list(map(_operator_of, self._of)) == self.operators and list(map(_name_of, self._of)) == self.names
-        return self if is_same else _Heads(self._of)
+        return self if list(map(_head_of, self._of)) == self.heads else _Heads(self._of)
 
     @cached_property
-    def names_of_operators(self) -> set[str]:
-        """Each name once."""
-        return {operator for operator, _ in self.operators}
+    def operators(self) -> set[str]:
+        """The names of the operators."""
+        return {operator for operator, _, _ in self.heads}
+
+    @property
+    def without_names(self) -> Sequence[tuple[str, str]]:
+        """The operator and the domain of each node."""
+        return [(operator, domain) for operator, domain, _ in self.heads]
 
 
 class _Declarations:

@@ -114,7 +114,7 @@ class Pipeline:
         except Exception as error:
             reason = " ".join(str(error).split())
             raise PassFailed(f"pass {one.name} failed with {type(error).__name__}: {reason}") from error
-        return self._renewed(before) or self._picture()
+        return self._renewed(before) or self._picture(before)
 
     def _renewed(self, before: Picture) -> Picture | None:
         """The model as it is now; None where its structure is another than before."""
@@ -126,8 +126,8 @@ class Pipeline:
         self._state.nodes_have_changed()
         return now.structure.has_graphs_of(self._state.places())
 
-    def _picture(self) -> Picture:
-        return Picture(Structure(self._state.places(), self._state.graph.functions))
+    def _picture(self, before: Picture | None = None) -> Picture:
+        return Picture(Structure(self._state.places(), self._state.graph.functions), before)
 
 
 def _is_own(one: Pass) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain, compress, islice, repeat
 from operator import attrgetter, is_, not_
@@ -14,8 +14,7 @@ from converter.normalize.carried import carried_graph, carried_tensor
 from converter.normalize.places import Place
 from converter.normalize.traversal import distinct
 
-_inputs_of = attrgetter("inputs")
-_outputs_of = attrgetter("outputs")
+_links_of = attrgetter("inputs", "outputs")
 _name_of = attrgetter("name")
 
 
@@ -29,9 +28,12 @@ class Structure:
         self._graphs = [place.graph for place in places]
         self._lists = list(map(list, _lists(self._graphs, functions)))
         self.nodes: list[gs.Node] = list(chain.from_iterable(graph.nodes for graph in self._graphs))
-        self._inputs, self._outputs = _Links(self.nodes, _inputs_of), _Links(self.nodes, _outputs_of)
+        links = list(chain.from_iterable(map(_links_of, self.nodes)))
+        self._counts = list(map(len, links))
+        """Of what each node reads, and what it computes."""
+        self._linked: list[gs.Tensor] = list(chain.from_iterable(links))
         self._listed = distinct(chain.from_iterable(chain.from_iterable(map(_lists_of_tensors, self._graphs))))
-        self._tensors = distinct(chain(self._inputs.tensors, self._outputs.tensors, self._listed))
+        self._tensors = distinct((*self._linked, *self._listed))
         self._names = list(map(_name_of, self._tensors))
         self._kinds = list(map(type, self._tensors))
         is_constant = list(map(isinstance, self._tensors, repeat(gs.Constant)))
@@ -50,11 +52,14 @@ class Structure:
         return (
             len(lists) == len(self._lists)
             and all(map(are, self._lists, lists))
-            and self._inputs.still_hold()
-            and self._outputs.still_hold()
+            and self._still_has_links()
             and list(map(type, self._tensors)) == self._kinds
             and list(map(_name_of, self._tensors)) == self._names
         )
+
+    def _still_has_links(self) -> bool:
+        links = list(chain.from_iterable(map(_links_of, self.nodes)))
+        return list(map(len, links)) == self._counts and all(map(is_, chain.from_iterable(links), self._linked))
 
     def has_graphs_of(self, places: Iterable[Place]) -> bool:
         """Whether it has the graphs of these places, in this order."""
@@ -68,8 +73,8 @@ class Structure:
         """Whether nothing but names is other than before."""
         return self is before or (
             self.has_same_lists(before)
-            and self._inputs.are(before._inputs)
-            and self._outputs.are(before._outputs)
+            and self._counts == before._counts
+            and are(self._linked, before._linked)
             and are(self.constants, before.constants)
         )
 
@@ -80,31 +85,9 @@ class Structure:
 
     @cached_property
     def links(self) -> Sequence[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The identities of what each node reads and computes."""
-        return list(zip(self._inputs.identities(), self._outputs.identities(), strict=True))
-
-
-class _Links:
-    """The tensors that nodes read, or compute."""
-
-    def __init__(self, nodes: Sequence[gs.Node], links_of: Callable[[gs.Node], Sequence[gs.Tensor]]) -> None:
-        self._nodes = nodes
-        self._links_of = links_of
-        self._counts = list(map(len, map(links_of, nodes)))
-        self.tensors = list(chain.from_iterable(map(links_of, nodes)))
-
-    def still_hold(self) -> bool:
-        """Whether the nodes have the same tensors as they had."""
-        links = list(map(self._links_of, self._nodes))
-        return list(map(len, links)) == self._counts and all(map(is_, chain.from_iterable(links), self.tensors))
-
-    def are(self, others: _Links) -> bool:
-        """Whether these are the very tensors of others."""
-        return self._counts == others._counts and are(self.tensors, others.tensors)
-
-    def identities(self) -> Iterable[tuple[int, ...]]:
-        """For each node those of its tensors, as they stood."""
-        return map(tuple, map(islice, repeat(map(id, self.tensors)), self._counts))
+        """The identities of what each node reads, and of what it computes."""
+        identities = map(tuple, map(islice, repeat(map(id, self._linked)), self._counts))
+        return list(zip(identities, identities, strict=True))
 
 
 def are(some: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -16,10 +16,9 @@ from operator import attrgetter, lt
 import onnx_graphsurgeon as gs
 
 from converter.normalize.carried import carried_graph, carried_node
-from converter.normalize.traversal import distinct, holders_in, nodes_in, read_by, subgraphs_of, tensors_in
+from converter.normalize.traversal import distinct, holders_in, linked_to, nodes_in, read_by, subgraphs_of, tensors_in
 
 _inputs_of = attrgetter("inputs")
-_outputs_of = attrgetter("outputs")
 
 
 class CyclicGraph(Exception):
@@ -61,8 +60,11 @@ class _Reading:
     def is_in_order(self) -> bool:
         """Whether each node comes after what it reads."""
         readers = chain.from_iterable(map(repeat, count(), map(len, self.reads)))
-        producers = map(self._producers.get, map(id, chain.from_iterable(self.reads)), repeat(-1))
-        return all(map(lt, producers, readers))
+        return all(map(lt, map(self._producers.get, self._read, repeat(-1)), readers))
+
+    @cached_property
+    def _read(self) -> Sequence[int]:
+        return list(map(id, chain.from_iterable(self.reads)))
 
     def live(self, wanted: Iterable[gs.Tensor], pinned: Collection[str]) -> Collection[int]:
         """The nodes that what is wanted is computed by, directly or through others."""
@@ -85,8 +87,8 @@ class _Reading:
 
     def _computes_what_is_read(self, wanted: Iterable[gs.Tensor]) -> bool:
         """Whether every node computes what is wanted, or what another reads."""
-        read = set(map(id, chain(wanted, chain.from_iterable(self.reads))))
-        return len(set(map(self._producers.__getitem__, self._producers.keys() & read))) == len(self._nodes)
+        read = self._producers.keys() & chain(map(id, wanted), self._read)
+        return len(set(map(self._producers.get, read))) == len(self._nodes)
 
     def ordered(self) -> list[gs.Node]:
         """The nodes, each after what it reads, and otherwise as they are. Raises CyclicGraph."""
@@ -129,8 +131,7 @@ def _sweep(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
     used = set(map(id, chain(graph.inputs, wanted, chain.from_iterable(reading.reads[index] for index in live))))
     carried.initializers = [one for one in carried.initializers if id(one) in used or one.name in pinned]
     if carried.value_info:
-        linked = chain.from_iterable(map(chain, map(_inputs_of, graph.nodes), map(_outputs_of, graph.nodes)))
-        named = set(map(id, chain(graph.inputs, linked, graph.outputs)))
+        named = set(map(id, chain(graph.inputs, linked_to(graph.nodes), graph.outputs)))
         carried.value_info = [(tensor, info) for tensor, info in carried.value_info if id(tensor) in named]
 
 
@@ -162,10 +163,9 @@ def relink(graph: gs.Graph) -> None:
     """Make each tensor's lists of nodes what the nodes say: in their order, without those that are gone."""
     nodes = list(nodes_in(graph))
     carried = carried_graph(graph)
-    linked = chain.from_iterable(tensors for node in nodes for tensors in (node.inputs, node.outputs))
     listed = chain(graph.inputs, graph.outputs, carried.initializers if carried is not None else ())
     clear, append = list.clear, list.append
-    for tensor in distinct(chain(linked, listed)):
+    for tensor in distinct((*linked_to(nodes), *listed)):
         clear(tensor.outputs)
         clear(tensor.inputs)
     for node in nodes:

@@ -9,6 +9,7 @@ from operator import attrgetter
 import onnx_graphsurgeon as gs
 
 _attributes_of = attrgetter("attrs")
+_links_of = attrgetter("inputs", "outputs")
 
 
 def subgraphs_of(node: gs.Node) -> list[tuple[str, gs.Graph]]:
@@ -37,8 +38,13 @@ def holders_in(graph: gs.Graph) -> list[tuple[int, gs.Node]]:
 
 def tensors_in(graph: gs.Graph) -> list[gs.Tensor]:
     """Every tensor that a graph itself names, each once, in the order of the graph; not those of its subgraphs."""
-    links = (tensors for node in graph.nodes for tensors in (node.inputs, node.outputs))
-    return [tensor for tensor in distinct((*graph.inputs, *chain.from_iterable(links), *graph.outputs)) if tensor.name]
+    named = distinct((*graph.inputs, *linked_to(graph.nodes), *graph.outputs))
+    return [tensor for tensor in named if tensor.name]
+
+
+def linked_to(nodes: Iterable[gs.Node]) -> list[gs.Tensor]:
+    """What nodes read and compute themselves, in order and as often as they name it."""
+    return list(chain.from_iterable(chain.from_iterable(map(_links_of, nodes))))
 
 
 def distinct(tensors: Iterable[gs.Tensor]) -> list[gs.Tensor]:

@@ -79,6 +79,10 @@ _EDITS: dict[str, Callable[[gs.Graph], object]] = {
     "values of a tensor in an attribute": lambda graph: setattr(
         _node(graph, "Constant").attrs["value"], "values", numpy.ones((), numpy.float32)
     ),
+    "tensor in the place of a plain value": lambda graph: _node(graph, "LeakyRelu").attrs.update(
+        alpha=gs.Constant("alpha", numpy.ones(1, numpy.float32))
+    ),
+    "array in the place of a list": lambda graph: _node(graph, "Transpose").attrs.update(perm=numpy.array([0, 1])),
     "node of a subgraph": lambda graph: setattr(_node(graph, "If").attrs["else_branch"].nodes[0], "op", "Abs"),
     "order of inputs": lambda graph: _node(graph, "Add").inputs.reverse(),
     "input of equal name": lambda graph: setattr(
