@@ -130,7 +130,7 @@ def tensor_value(tensor: TensorProto, base_dir: str | None = None) -> Array:
     """The array that a TensorProto holds; never writable. Raises ValueError where it cannot be read."""
     if tensor.data_location == TensorProto.EXTERNAL and base_dir is None:
         raise ValueError("the data is external; base_dir says where")
-    if tensor.data_type not in TensorProto.DataType.values() or tensor.data_type == TensorProto.UNDEFINED:
+    if tensor.data_type not in _ELEMENT_TYPES:
         raise ValueError(f"{tensor.data_type} is no element type")
     array: Array = numpy.asarray(numpy_helper.to_array(tensor, base_dir or ""))
     array.flags.writeable = False
@@ -167,6 +167,8 @@ def _text(value: bytes) -> str | bytes:
     except UnicodeDecodeError:
         return value
 
+
+_ELEMENT_TYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 
 _FIELD_OF_TYPE: dict[int, str] = {
     AttributeProto.FLOAT: "f",
