@@ -24,10 +24,11 @@ _OTHER_DTYPES = 12
 """The text of opset 11 allows other floats, too, but onnxruntime's Clip-11 takes float32 alone."""
 
 
-def merge_bounds(graph: gs.Graph, context: Context) -> None:
+def merge_bounds(graph: gs.Graph, context: Context) -> bool:
     """Write Max and Min with constants, and Clips of Clips, as one Clip."""
     if context.opset() < _BOUNDS_AS_INPUTS:
-        return
+        return False
+    is_done = False
     for node in nodes_of(graph, "Clip"):
         while (first := sole_producer(node.inputs[0], context, "Clip")) is not None:
             bounds = _tighter_bounds(first, node, context)
@@ -35,6 +36,7 @@ def merge_bounds(graph: gs.Graph, context: Context) -> None:
                 break
             become(node, "Clip", [first.inputs[0], *bounds])
             context.inherit(node, first)
+            is_done = True
     for node in nodes_of(graph, "Min", "Max"):
         outer = _bound(node, context)
         if outer is None:
@@ -52,6 +54,8 @@ def merge_bounds(graph: gs.Graph, context: Context) -> None:
         bounds = [new_constant(low, f"{name}_min", context), new_constant(high, f"{name}_max", context)]
         become(node, "Clip", [data, *bounds])
         context.inherit(node, first)
+        is_done = True
+    return is_done
 
 
 def _bound(node: gs.Node, context: Context) -> tuple[gs.Tensor, Array] | None:

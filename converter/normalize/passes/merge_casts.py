@@ -28,8 +28,9 @@ _FLOATS = frozenset(("float16", "bfloat16", "float", "double"))
 _WHOLE = frozenset(("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"))
 
 
-def merge_casts(graph: gs.Graph, context: Context) -> None:
+def merge_casts(graph: gs.Graph, context: Context) -> bool:
     """Let a cast read what the lossless cast before it reads."""
+    is_done = False
     for node in nodes_of(graph, "Cast"):
         first = producer_for(node.inputs[0], context, ("Cast",), ("Cast",))
         if first is None:
@@ -38,6 +39,8 @@ def merge_casts(graph: gs.Graph, context: Context) -> None:
         if None not in types and _is_lossless(*(str(one) for one in types)):
             node.inputs[0] = first.inputs[0]
             context.inherit(node, first)
+            is_done = True
+    return is_done
 
 
 def _is_lossless(source: str, through: str, target: str) -> bool:

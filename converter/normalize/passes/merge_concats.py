@@ -10,8 +10,9 @@ from converter.normalize.rewriting import Context, Pass
 _AXIS_IS_REQUIRED = 4
 
 
-def merge_concats(graph: gs.Graph, context: Context) -> None:
+def merge_concats(graph: gs.Graph, context: Context) -> bool:
     """Put the inputs of a Concat that nothing else reads in its place among those of the Concat that reads it."""
+    is_done = False
     for node in nodes_of(graph, "Concat"):
         inputs: list[gs.Tensor] = []
         for tensor in node.inputs:
@@ -19,10 +20,12 @@ def merge_concats(graph: gs.Graph, context: Context) -> None:
             if inner is not None and _axis(inner, context) == _axis(node, context):
                 inputs.extend(inner.inputs)
                 context.inherit(node, inner)
+                is_done = True
             else:
                 inputs.append(tensor)
         if len(inputs) > len(node.inputs):
             node.inputs = inputs
+    return is_done
 
 
 def _axis(node: gs.Node, context: Context) -> int:

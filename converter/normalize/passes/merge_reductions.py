@@ -14,8 +14,9 @@ from converter.normalize.reductions import ORDERLESS, is_of_whole_numbers, reduc
 from converter.normalize.rewriting import Context, Pass
 
 
-def merge_reductions(graph: gs.Graph, context: Context) -> None:
+def merge_reductions(graph: gs.Graph, context: Context) -> bool:
     """Let a reduction of one of its kind that nothing else reads reduce what that read."""
+    is_done = False
     for node in nodes_of(graph, *ORDERLESS):
         while (first := sole_producer(node.inputs[0], context, node.op)) is not None:
             axes = _merged_axes(first, node, context)
@@ -23,6 +24,8 @@ def merge_reductions(graph: gs.Graph, context: Context) -> None:
                 break
             reduce_by(node, first.inputs[0], axes, context)
             context.inherit(node, first)
+            is_done = True
+    return is_done
 
 
 def _merged_axes(first: gs.Node, node: gs.Node, context: Context) -> list[int] | None:

@@ -24,8 +24,9 @@ from converter.normalize.slices import Slice, slice_of
 _BOUNDS_AS_INPUTS = 10
 
 
-def merge_slices(graph: gs.Graph, context: Context) -> None:
+def merge_slices(graph: gs.Graph, context: Context) -> bool:
     """Let a slice of a slice that only such read slice what that read, along the axes of both."""
+    is_done = False
     for node in nodes_of(graph, "Slice"):
         while (first := producer_for(node.inputs[0], context, ("Slice",), ("Slice",))) is not None:
             before, after = _bounds(first, context), _bounds(node, context)
@@ -33,6 +34,8 @@ def merge_slices(graph: gs.Graph, context: Context) -> None:
                 break
             _write(node, first.inputs[0], before, after, context)
             context.inherit(node, first)
+            is_done = True
+    return is_done
 
 
 def _bounds(node: gs.Node, context: Context) -> Slice | None:

@@ -12,8 +12,9 @@ import onnx_graphsurgeon as gs
 from converter.normalize.rewriting import Context, Pass
 
 
-def name_nodes(graph: gs.Graph, context: Context) -> None:
+def name_nodes(graph: gs.Graph, context: Context) -> bool:
     """Give names to the nodes of this graph, in its order; the first of several keeps its name."""
+    is_done = False
     taken = Counter(node.name for node in graph.nodes if node.name)
     seen: set[str] = set()
     for node in graph.nodes:
@@ -28,6 +29,8 @@ def name_nodes(graph: gs.Graph, context: Context) -> None:
         taken[name] += 1
         seen.add(name)
         node.name = name
+        is_done = True
+    return is_done
 
 
 PASS = Pass(
