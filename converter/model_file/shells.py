@@ -22,14 +22,15 @@ def copy_shell(source: Message, target: Message, *, except_for: Collection[str])
             target.ClearField(name)
         return
     for described, value in source.ListFields():
-        if described.name in except_for:
+        name = described.name
+        if name in except_for:
             continue
         try:
             if described.is_repeated:
-                getattr(target, described.name).MergeFrom(value)
+                getattr(target, name).MergeFrom(value)
             elif described.message_type is not None:
-                getattr(target, described.name).CopyFrom(value)
+                getattr(target, name).CopyFrom(value)
             else:
-                setattr(target, described.name, value)
+                setattr(target, name, value)
         except UnicodeDecodeError as error:
-            raise ModelFileError(f"the model has text in a {described.name} that is not UTF-8") from error
+            raise ModelFileError(f"the model has text in a {name} that is not UTF-8") from error

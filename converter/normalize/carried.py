@@ -77,18 +77,19 @@ def carry(carrier: gs.Node | gs.Tensor | gs.Graph, carried: CarriedNode | Carrie
 
 def carried_node(node: gs.Node) -> CarriedNode | None:
     """What rides along with a node; None for a new one."""
-    found: CarriedNode | None = vars(node).get(_ATTRIBUTE)
+    found: CarriedNode | None = getattr(node, _ATTRIBUTE, None)
     return found
 
 
 def carried_tensor(tensor: gs.Tensor) -> CarriedTensor | None:
     """What rides along with a tensor; None for a new one."""
-    found: CarriedTensor | None = vars(tensor).get(_ATTRIBUTE)
+    found: CarriedTensor | None = getattr(tensor, _ATTRIBUTE, None)
     return found
 
 
 def carried_graph(graph: gs.Graph) -> CarriedGraph | None:
     """What rides along with a graph or a function; None for one that the bridge did not make."""
+    # A graph that is asked for an attribute that it does not have prints an error.
     found: CarriedGraph | None = vars(graph).get(_ATTRIBUTE)
     return found
 
