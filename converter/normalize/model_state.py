@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import onnx_graphsurgeon as gs
 from onnx import NodeProto
@@ -16,7 +17,7 @@ from converter.normalize.places import Place, key_of, opsets_of, places_in
 from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
 from converter.normalize.shadowing import rename_shadowing
 from converter.normalize.sweeping import relink, sweep_and_sort
-from converter.normalize.traversal import distinct, nodes_in, subgraphs_of, tensors_in
+from converter.normalize.traversal import distinct, linked_to, nodes_in, subgraphs_of, tensors_in
 from converter.scopes import FunctionKey, called_function_key, referenced_names
 from converter.targets import Target
 
@@ -85,8 +86,8 @@ class ModelState:
 
     def _settle_names(self) -> None:
         """Give new tensors other names where they have those of others: `gs.Graph.layer` looks at one graph only."""
-        tensors = distinct(self._all_tensors())
-        new = [tensor for tensor in tensors if carried_tensor(tensor) is None]
+        tensors = self._all_tensors()
+        new = [tensor for tensor in tensors if carried_tensor(tensor) is None and tensor.name]
         names = {tensor.name for tensor in tensors if carried_tensor(tensor) is not None} if new else set()
         for tensor in new:
             if tensor.name in names:
@@ -94,11 +95,13 @@ class ModelState:
             names.add(tensor.name)
             carry(tensor, CarriedTensor())
 
-    def _all_tensors(self) -> Iterator[gs.Tensor]:
-        for place in self.places():
-            carried = carried_graph(place.graph)
-            yield from tensors_in(place.graph)
-            yield from carried.initializers if carried is not None else ()
+    def _all_tensors(self) -> Sequence[gs.Tensor]:
+        graphs = [place.graph for place in self.places()]
+        return distinct(
+            chain.from_iterable(
+                chain(graph.inputs, linked_to(graph.nodes), graph.outputs, _initializers(graph)) for graph in graphs
+            )
+        )
 
     # Operators
 
@@ -183,7 +186,7 @@ class ModelState:
         """A name that nothing in the model has."""
         if self._taken is None:
             self._taken = set(self.pinned)
-            self._taken.update(tensor.name for tensor in self._all_tensors())
+            self._taken.update(tensor.name for tensor in self._all_tensors() if tensor.name)
             self._taken.update(node.name for place in self.places() for node in place.graph.nodes if node.name)
         name = base
         while name in self._taken:

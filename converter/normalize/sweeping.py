@@ -16,7 +16,7 @@ from operator import attrgetter, lt
 import onnx_graphsurgeon as gs
 
 from converter.normalize.carried import carried_graph, carried_node
-from converter.normalize.traversal import distinct, holders_in, linked_to, nodes_in, read_by, subgraphs_of, tensors_in
+from converter.normalize.traversal import holders_in, linked_to, nodes_in, read_by, subgraphs_of, tensors_in
 
 _inputs_of = attrgetter("inputs")
 
@@ -49,9 +49,9 @@ class _Reading:
 
     def __init__(self, graph: gs.Graph) -> None:
         self._nodes = graph.nodes
-        self.reads: list[Sequence[gs.Tensor]] = list(map(_inputs_of, graph.nodes))
+        self._reads: list[Sequence[gs.Tensor]] = list(map(_inputs_of, graph.nodes))
         for index, node in holders_in(graph):
-            self.reads[index] = read_by(node)
+            self._reads[index] = read_by(node)
         self._producers = {
             id(tensor): index for index, node in enumerate(graph.nodes) for tensor in node.outputs if tensor.name
         }
@@ -59,12 +59,18 @@ class _Reading:
     @cached_property
     def is_in_order(self) -> bool:
         """Whether each node comes after what it reads."""
-        readers = chain.from_iterable(map(repeat, count(), map(len, self.reads)))
+        readers = chain.from_iterable(map(repeat, count(), map(len, self._reads)))
         return all(map(lt, map(self._producers.get, self._read, repeat(-1)), readers))
 
     @cached_property
     def _read(self) -> Sequence[int]:
-        return list(map(id, chain.from_iterable(self.reads)))
+        return list(map(id, chain.from_iterable(self._reads)))
+
+    def read_by(self, nodes: Collection[int]) -> Iterable[int]:
+        """The identities of what nodes read."""
+        if len(nodes) == len(self._nodes):
+            return self._read
+        return map(id, chain.from_iterable(self._reads[index] for index in nodes))
 
     def live(self, wanted: Iterable[gs.Tensor], pinned: Collection[str]) -> Collection[int]:
         """The nodes that what is wanted is computed by, directly or through others."""
@@ -75,14 +81,14 @@ class _Reading:
         for index, node in enumerate(self._nodes):
             if not node.outputs and _never_had_outputs(node):
                 live.add(index)
-                left.extend(self.reads[index])
+                left.extend(self._reads[index])
         if pinned:
             left.extend(tensor for node in self._nodes for tensor in node.outputs if tensor.name in pinned)
         while left:
             index = self._producers.get(id(left.pop()), -1)
             if index >= 0 and index not in live:
                 live.add(index)
-                left.extend(self.reads[index])
+                left.extend(self._reads[index])
         return live
 
     def _computes_what_is_read(self, wanted: Iterable[gs.Tensor]) -> bool:
@@ -92,7 +98,7 @@ class _Reading:
 
     def ordered(self) -> list[gs.Node]:
         """The nodes, each after what it reads, and otherwise as they are. Raises CyclicGraph."""
-        needs = [{self._producers[one] for one in map(id, read) if one in self._producers} for read in self.reads]
+        needs = [{self._producers[one] for one in map(id, read) if one in self._producers} for read in self._reads]
         readers: dict[int, list[int]] = {}
         for index, needed in enumerate(needs):
             for one in needed:
@@ -128,7 +134,7 @@ def _sweep(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
         graph.nodes = [node for index, node in enumerate(graph.nodes) if index in live]
     if carried is None:
         return
-    used = set(map(id, chain(graph.inputs, wanted, chain.from_iterable(reading.reads[index] for index in live))))
+    used = {*map(id, graph.inputs), *map(id, wanted), *reading.read_by(live)}
     carried.initializers = [one for one in carried.initializers if id(one) in used or one.name in pinned]
     if carried.value_info:
         named = set(map(id, chain(graph.inputs, linked_to(graph.nodes), graph.outputs)))
@@ -165,7 +171,7 @@ def relink(graph: gs.Graph) -> None:
     carried = carried_graph(graph)
     listed = chain(graph.inputs, graph.outputs, carried.initializers if carried is not None else ())
     clear, append = list.clear, list.append
-    for tensor in distinct((*linked_to(nodes), *listed)):
+    for tensor in chain(linked_to(nodes), listed):
         clear(tensor.outputs)
         clear(tensor.inputs)
     for node in nodes:
