@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -21,7 +21,7 @@ from onnx import (
 
 from converter import history
 from converter.arrays import Array, array_of, tensor_of
-from converter.dtypes import element_type, shape_of_type
+from converter.dtypes import element_type
 from converter.facts.value_types import has_rank
 from converter.scopes import (
     GRAPH_PATH,
@@ -130,50 +130,45 @@ def inferred_types(
 
     `stand_ins` are taken for the values of inputs, whatever those are.
     """
-    function = model.functions.get(called_function_key(node))
+    function = model.functions.get(called_function_key(node)) if model.functions else None
+    inputs = node.input[:]
     try:
         if function is not None:
-            types = [type_of(name) or TypeProto() if name else TypeProto() for name in node.input]
+            types = [type_of(name) or TypeProto() if name else TypeProto() for name in inputs]
             results = shape_inference.infer_function_output_types(function, types, node.attribute)
             return dict(zip(node.output, results, strict=False))
         domain = history.canonical_domain(node.domain)
         definition = history.definition(domain, node.op_type, imports.get(domain, 0))
         if definition is None:
             return {}
-        names = [name for name in node.input if name]
+        types_by_name = {name: type_of(name) or TypeProto() for name in inputs if name}
         if definition.takes_subgraphs:
-            names += [name for _, graph in subgraphs(node) for name in referenced_names(graph)]
-        types_by_name = {name: found for name in names if (found := type_of(name)) is not None}
-        for name in node.input:
-            if name and name not in types_by_name:
-                types_by_name[name] = TypeProto()
+            captured = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+            types_by_name.update({name: found for name in captured if (found := type_of(name)) is not None})
         if spelt := _spelt_dtype(node):
-            return {node.output[0]: _of_dtype(spelt, types_by_name[node.input[0]])}
+            return {node.output[0]: _of_dtype(spelt, types_by_name[inputs[0]])}
         data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
         if constant is not None:
-            for name in node.input:
-                value = constant(name) if name and _is_small(types_by_name[name]) else None
-                if value is not None and name not in data:
-                    data[name] = tensor_of(value, name)
-        opsets = _written(tuple(imports.items()))
-
-        def asked(one: NodeProto) -> Mapping[str, TypeProto]:
-            return shape_inference.infer_node_outputs(
-                definition.schema,
-                one,
-                types_by_name,
-                data,
-                opset_imports=opsets,
-                ir_version=model.model.ir_version,
-            )
-
+            for name in inputs:
+                if name and name not in data and _is_small(types_by_name[name]):
+                    value = constant(name)
+                    if value is not None:
+                        data[name] = tensor_of(value, name)
+        ask = partial(
+            shape_inference.infer_node_outputs,
+            definition.schema,
+            input_types=types_by_name,
+            input_data=data,
+            opset_imports=_written(tuple(imports.items())),
+            ir_version=model.model.ir_version,
+        )
         if not definition.takes_subgraphs:
-            return asked(node)
+            return ask(node)
         try:
-            return asked(node)
+            return ask(node)
         except Exception:
             # Subgraphs that are at the target already hold nodes that mean nothing at this opset.
-            return asked(_with_declared_subgraphs(node))
+            return ask(_with_declared_subgraphs(node))
     except Exception:
         # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
         return {}
@@ -237,8 +232,8 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
 
 
 def _is_small(type_proto: TypeProto) -> bool:
-    shape = shape_of_type(type_proto)
-    return (
-        shape is not None
-        and math.prod(size if type(size) is int else _MOST_ELEMENTS + 1 for size in shape) <= _MOST_ELEMENTS
-    )
+    tensor = type_proto.tensor_type
+    size = 1
+    for dim in tensor.shape.dim:
+        size *= dim.dim_value or (0 if dim.HasField("dim_value") else _MOST_ELEMENTS + 1)
+    return size <= _MOST_ELEMENTS and tensor.HasField("shape")
