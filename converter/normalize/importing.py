@@ -110,9 +110,9 @@ class _Scope:
         self.has_subgraphs = False
         self._initializers: list[gs.Tensor] = []
         if isinstance(container, FunctionProto):
-            self.tensors.update({name: new_variable(name) for name in container.input})
+            self.tensors.update({name: _variable(name) for name in container.input})
         else:
-            self.tensors.update({info.name: new_variable(info.name) for info in container.input})
+            self.tensors.update({info.name: _variable(info.name) for info in container.input})
             for tensor in container.initializer:
                 self._add_initializer(tensor.name, StoredTensor(tensor, base_dir))
             for sparse in container.sparse_initializer:
@@ -121,7 +121,7 @@ class _Scope:
         self._computed = [node.output[:] for node in container.node]
         for name in chain.from_iterable(self._computed):
             if name and name not in self.tensors:
-                self.tensors[name] = new_variable(name)
+                self.tensors[name] = _variable(name)
         infos = container.value_info
         if isinstance(container, GraphProto):
             infos = (*container.input, *container.output, *container.value_info)
@@ -147,7 +147,7 @@ class _Scope:
             return self.tensors[name]
         if name in self._outer:
             return self._outer[name]
-        self.tensors[name] = new_variable(name)
+        self.tensors[name] = _variable(name)
         return self.tensors[name]
 
     def graph(self) -> gs.Graph:
@@ -209,6 +209,13 @@ class _Scope:
         return _Scope(attribute.g, visible, self._imports, self._base_dir).graph()
 
 
+def _variable(name: str) -> gs.Variable:
+    """One whose name stays, also where another scope has it: what carries nothing counts as new, and may be renamed."""
+    tensor = new_variable(name)
+    carry(tensor, CarriedTensor())
+    return tensor
+
+
 def _declare(tensor: gs.Tensor, kind: TypeProto) -> None:
     """Let a variable say what is declared of it. What the first declaration leaves open is taken from later ones."""
     if not isinstance(tensor, gs.Variable) or kind.WhichOneof("value") is None:
@@ -229,9 +236,7 @@ def _declare(tensor: gs.Tensor, kind: TypeProto) -> None:
                 dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in inner.shape.dim
             ]
     carried = carried_tensor(tensor)
-    if carried is None:
-        carry(tensor, CarriedTensor(declared=declared(tensor)))
-    else:
+    if carried is not None:
         carried.declared = declared(tensor)
 
 
