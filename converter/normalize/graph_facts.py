@@ -40,11 +40,14 @@ Standing = tuple[int, int]
 class _Known:
     """What is known of a tensor, which is kept alive."""
 
-    __slots__ = ("is_static", "shape", "tensor", "type")
+    __slots__ = ("dtype", "is_static", "shape", "tensor", "type")
 
     def __init__(self, tensor: gs.Tensor, found: TypeProto) -> None:
         self.tensor = tensor
         self.type = found
+        spelt = dtypes.type_string(found)
+        self.dtype = spelt and dtypes.dtype_of_type(spelt)
+        """None for what is no tensor."""
         shape = dtypes.shape_of_type(found)
         self.shape = None if shape is None else tuple(shape)
         """A number, a symbol or None per dimension; None where not even the rank is known."""
@@ -180,6 +183,9 @@ class GraphFacts:
         """The dtype of a tensor; None for what is none, or is not known."""
         if isinstance(tensor, gs.Constant):
             return dtypes.dtype_name(element_type_of(tensor.dtype))
+        known = self._known_of(tensor)
+        if known is not None:
+            return known.dtype
         found = self.type_of(tensor)
         spelt = found and dtypes.type_string(found)
         return dtypes.dtype_of_type(spelt) if spelt else None

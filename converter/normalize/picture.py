@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from operator import attrgetter, ne
+from itertools import repeat
+from operator import attrgetter, is_, ne
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -19,6 +20,7 @@ from converter.normalize.structure import Structure, are
 
 _head_of = attrgetter("op", "domain", "name")
 _declaration_of = attrgetter("dtype", "shape")
+_dtype_of = attrgetter("dtype")
 _values_of = attrgetter("_values")
 
 
@@ -133,13 +135,23 @@ class _Declarations:
 
     def __init__(self, variables: Sequence[gs.Variable]) -> None:
         self._of = variables
+        self._without_dtype = self._found_without_dtype()
         self.declared = [
-            (dtype, None if shape is None else list(shape)) for dtype, shape in map(_declaration_of, variables)
+            (dtype, None if shape is None else list(shape), is_without)
+            for (dtype, shape), is_without in zip(map(_declaration_of, variables), self._without_dtype, strict=True)
         ]
+        self._seen = [(dtype, shape) for dtype, shape, _ in self.declared]
+
+    def _found_without_dtype(self) -> list[bool]:
+        """What is not seen by comparing dtypes: numpy's float64 is equal to None."""
+        return list(map(is_, map(_dtype_of, self._of), repeat(None)))
 
     def renewed(self) -> _Declarations:
         """These as they are now; this very object where they are as they were."""
-        return self if list(map(_declaration_of, self._of)) == self.declared else _Declarations(self._of)
+        is_same = (
+            list(map(_declaration_of, self._of)) == self._seen and self._found_without_dtype() == self._without_dtype
+        )
+        return self if is_same else _Declarations(self._of)
 
 
 class _Values:

@@ -42,6 +42,9 @@ class Structure:
         self.names_of_constants: list[str] = list(compress(self._names, is_constant))
         self.variables: list[gs.Variable] = list(compress(self._tensors, is_variable))
         self.names_of_variables: list[str] = list(compress(self._names, is_variable))
+        defaults = (_default_bytes(one) for one in self._listed if not isinstance(one, gs.Constant))
+        self.bytes_of_defaults: int = sum(filter(None, defaults))
+        """The size of the default values of inputs, which a pass may take away from them."""
         main = next(place.graph for place in places if place.scope == "graph")
         required = [tensor.name for tensor in main.inputs if _default_bytes(tensor) is None]
         self.interface = (required, [tensor.name for tensor in main.outputs])
@@ -77,11 +80,6 @@ class Structure:
             and are(self._linked, before._linked)
             and are(self.constants, before.constants)
         )
-
-    @cached_property
-    def bytes_of_defaults(self) -> int:
-        """The size of the default values of inputs."""
-        return sum(_default_bytes(one) or 0 for one in self._listed if not isinstance(one, gs.Constant))
 
     @cached_property
     def links(self) -> Sequence[tuple[tuple[int, ...], tuple[int, ...]]]:

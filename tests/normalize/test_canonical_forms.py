@@ -95,6 +95,13 @@ def test_inner_values_get_types_and_the_interface_keeps_its_own() -> None:
     assert list(result.graph.output) == list(model.graph.output)
 
 
+def test_doubles_get_types_too_and_are_counted() -> None:
+    result = rewritten("infer-shapes", text_model("g (double[2] x) => (double[2] y) { a = Abs(x) y = Neg(a) }"))
+    (info,) = result.model.graph.value_info
+    assert info == onnx.helper.make_tensor_value_info("a", onnx.TensorProto.DOUBLE, [2])
+    assert [one.changes for one in result.report.passes] == [1]
+
+
 def test_a_stale_declaration_is_mended() -> None:
     model = text_model("g (float[N,3] x) => (float[A,B] y) { a = Transpose(x) y = Neg(a) }")
     model.graph.value_info.append(onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [7, 7]))

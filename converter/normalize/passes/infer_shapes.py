@@ -36,9 +36,10 @@ def _declare(output: gs.Variable, context: Context) -> bool:
     if dtype is None:
         return False
     numpy_dtype, shape = dtypes.numpy_dtype(dtype), _shape(output, context)
-    if output.dtype == numpy_dtype and output.shape is shape:
+    has_dtype = output.dtype is not None and output.dtype == numpy_dtype  # None is equal to numpy's float64
+    if has_dtype and output.shape is shape:
         return False
-    if output.dtype != numpy_dtype:
+    if not has_dtype:
         output.dtype = numpy_dtype
     output.shape = shape
     return True
