@@ -102,7 +102,7 @@ def convert(
     elif _is_graph(model_or_path):
         from converter.normalize.bridge import to_model
 
-        source = to_model(model_or_path)
+        source = to_model(model_or_path, in_order=True)
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)

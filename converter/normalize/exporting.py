@@ -6,7 +6,8 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import onnx_graphsurgeon as gs
@@ -24,9 +25,13 @@ from converter.normalize.carried import (
 )
 from converter.normalize.infos import Infos, element_type_of
 from converter.normalize.stored import StoredSparseTensor, stored_values
+from converter.normalize.sweeping import nodes_in_order
 from converter.normalize.traversal import tensors_in
 from converter.normalize.values import copy_tensor, is_same, set_text, write_attribute, write_sparse, write_tensor
 from converter.scopes import imported_opsets
+
+Order = Callable[[gs.Graph], Sequence[gs.Node]]
+_nodes_of: Order = attrgetter("nodes")
 
 _LISTED_BY_GRAPHS = frozenset(
     ("node", "initializer", "sparse_initializer", "input", "output", "value_info", "quantization_annotation")
@@ -37,10 +42,11 @@ _NOTHING = CarriedNode(NodeProto())
 """What rides along with a node that was not imported."""
 
 
-def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
+def to_model(graph: gs.Graph, *, largest: int | None = None, in_order: bool = False) -> ModelProto:
     """The model that a gs.Graph stands for. Weights are copied as they are stored; references to files stay such.
 
-    Of tensors of more than `largest` bytes nothing but dtype and shape is written, for uses that need no more.
+    Of tensors of more than `largest` bytes nothing but dtype and shape is written, for uses that need no more. With
+    `in_order` nodes are written after what they read, in whatever order the graph has them: models have to.
     """
     carried = carried_graph(graph)
     model = ModelProto()
@@ -48,10 +54,11 @@ def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
         copy_shell(carried.model, model, except_for=_LISTED_BY_MODELS)
     set_text(model, "producer_name", graph.producer_name)
     set_text(model, "producer_version", graph.producer_version)
-    writer = _Writer(largest)
+    order = nodes_in_order if in_order else _nodes_of
+    writer = _Writer(largest, order)
     writer.graph(graph, model.graph)
     for function in graph.functions:
-        _write_function(function, model.functions.add(), largest)
+        _write_function(function, model.functions.add(), largest, order)
     _write_imports(graph, writer.new_domains, model)
     model.ir_version = graph.ir_version if graph.ir_version is not None else natural_ir_version(model)
     return model
@@ -60,7 +67,7 @@ def to_model(graph: gs.Graph, *, largest: int | None = None) -> ModelProto:
 def write_node(node: gs.Node) -> NodeProto:
     """The protobuf of one node."""
     target = NodeProto()
-    _Writer(None).node(node, target)
+    _Writer(None, _nodes_of).node(node, target)
     return target
 
 
@@ -80,7 +87,7 @@ def _write_imports(graph: gs.Graph, new_domains: Collection[str], target: ModelP
             target.opset_import.add(domain=domain, version=1)
 
 
-def _write_function(function: gs.Function, target: FunctionProto, largest: int | None) -> None:
+def _write_function(function: gs.Function, target: FunctionProto, largest: int | None, order: Order) -> None:
     carried = carried_graph(function)
     if carried is not None:
         copy_shell(carried.proto, target, except_for=_LISTED_BY_FUNCTIONS)
@@ -89,14 +96,14 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
     set_text(target, "doc_string", function.doc_string)
     target.input.extend(tensor.name for tensor in function.inputs)
     target.output.extend(tensor.name for tensor in function.outputs)
-    writer = _Writer(largest)
+    writer = _Writer(largest, order)
     tensors = tensors_in(function)
     for constant in _constants(tensors):
         # A function's body has no initializers.
         node = target.node.add(op_type="Constant", output=[constant.name])
         value = node.attribute.add(name="value", type=AttributeProto.TENSOR)
         writer.tensor(constant, value.t, name="")
-    for node in function.nodes:
+    for node in order(function):
         writer.node(node, target.node.add())
     imported = carried.attributes if carried is not None else {}
     for name, value in function.attrs.items():
@@ -111,8 +118,9 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
 class _Writer:
     """Writes graphs; knows the tensors of the scopes around them, whose constants are written there."""
 
-    def __init__(self, largest: int | None) -> None:
+    def __init__(self, largest: int | None, order: Order) -> None:
         self._largest = largest
+        self._order = order
         self._outer: frozenset[int] = frozenset()
         self.new_domains: set[str] = set()
         """The domains of nodes that have not been imported with them."""
@@ -126,7 +134,7 @@ class _Writer:
         tensors = tensors_in(graph)
         outer = self._outer
         self._outer = outer.union(map(id, tensors), map(id, carried.initializers))
-        for node in graph.nodes:
+        for node in self._order(graph):
             self.node(node, target.node.add())
         self._outer = outer
         Infos(carried.inputs).write(graph.inputs, target.input)

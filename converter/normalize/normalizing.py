@@ -94,7 +94,7 @@ def normalize(
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
     elif isinstance(model_or_path, gs.Graph):
-        source = to_model(model_or_path)
+        source = to_model(model_or_path, in_order=True)
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)

@@ -44,6 +44,17 @@ def sweep_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
         graph.nodes = _Reading(graph).ordered()
 
 
+def nodes_in_order(graph: gs.Graph) -> Sequence[gs.Node]:
+    """The nodes of a graph, each after what it reads, and otherwise as they are; as they are where there is no such
+    order. The graph stays as it is."""
+    nodes: Sequence[gs.Node] = graph.nodes
+    reading = _Reading(graph)
+    try:
+        return nodes if reading.is_in_order else reading.ordered()
+    except CyclicGraph:
+        return nodes
+
+
 class _Reading:
     """What each node of a graph reads, its subgraphs included, and which node computes what, by position."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy
 import onnx
@@ -11,6 +14,8 @@ import onnx_graphsurgeon as gs
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
+import converter
+from converter.model_file import ModelFileError
 from converter.normalize.bridge import to_graph, to_model
 from converter.normalize.making import new_constant, new_node, new_variable
 from tests.conversion import model
@@ -277,6 +282,34 @@ def test_a_graph_made_by_graphsurgeon_is_written_too() -> None:
     onnx.checker.check_model(result, full_check=True)
     assert [node.op_type for node in result.graph.node] == ["Mul", "Cast"]
     assert result.opset_import[0].version == 17
+
+
+def _reversed(text: str) -> gs.Graph:
+    graph = to_graph(model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'))
+    graph.nodes = list(reversed(graph.nodes))
+    return graph
+
+
+UNORDERED = """g (bool c, float[2] x) => (float[2] y) {
+    a = Neg(x) b = Abs(a)
+    y = If (c) <then_branch = t () => (float[2] u) { u = Add(b, a) }, else_branch = e () => (float[2] v) { v = Exp(b) }>
+}"""
+
+
+@pytest.mark.parametrize("run", [partial(converter.convert, to=13), converter.normalize])
+def test_nodes_of_graphs_may_stand_in_any_order_and_stay_so(run: Callable[[gs.Graph], Any]) -> None:
+    graph = _reversed(UNORDERED)
+    assert [node.op_type for node in run(graph).model.graph.node] == ["Neg", "Abs", "If"]
+    assert [node.op for node in graph.nodes] == ["If", "Abs", "Neg"]
+
+
+@pytest.mark.parametrize("run", [partial(converter.convert, to=13), converter.normalize])
+def test_graphs_whose_nodes_read_one_another_are_turned_down(run: Callable[[gs.Graph], Any]) -> None:
+    graph = _reversed("g (float[2] x) => (float[2] y) { a = Neg(x) y = Add(a, x) }")
+    add, neg = graph.nodes
+    neg.inputs[0] = add.outputs[0]
+    with pytest.raises(ModelFileError, match=r"sorted|cycle|order"):
+        run(graph)
 
 
 def test_a_constant_in_a_function_body_is_written_as_a_node() -> None:
