@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from onnx import (
     AttributeProto,
+    FunctionProto,
     GraphProto,
     ModelProto,
     NodeProto,
@@ -25,11 +27,13 @@ from converter.dtypes import element_type
 from converter.facts.value_types import has_rank
 from converter.scopes import (
     GRAPH_PATH,
+    FunctionKey,
     called_function_key,
     function_path,
     referenced_names,
     subgraph_path,
     subgraphs,
+    subgraphs_within,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +66,9 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
     try:
-        light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
+        # Where a function has the name of an operator, the inference would take it for that.
+        if not any(map(overrides_operator, model.functions)):
+            light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
     except Exception:
         # Inference is a hint; a model that it does not get through is still read node by node.
         light = model
@@ -78,6 +84,17 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
     for function in model.functions:
         found[function_path(function)] = {info.name: info.type for info in function.value_info}
     return found
+
+
+def overrides_operator(function: FunctionProto) -> bool:
+    """Whether a function takes the place of an operator, as it has its name."""
+    return history.history(history.canonical_domain(function.domain), function.name) is not None
+
+
+def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:
+    nodes = chain(function.node, *(graph.node for graph in subgraphs_within(function)))
+    called = (functions.get(called_function_key(node)) for node in nodes)
+    return any(one is not None and overrides_operator(one) for one in called)
 
 
 def _has_long_vectors(model: ModelProto) -> bool:
@@ -134,6 +151,8 @@ def inferred_types(
     inputs = node.input[:]
     try:
         if function is not None:
+            if _calls_overriding(function, model.functions):
+                return {}
             types = [type_of(name) or TypeProto() if name else TypeProto() for name in inputs]
             results = shape_inference.infer_function_output_types(function, types, node.attribute)
             return dict(zip(node.output, results, strict=False))

@@ -13,6 +13,8 @@ from onnx import ModelProto, ValueInfoProto
 
 from converter.convert import Conversion, ModelOrPath, NotEquivalent, convert
 from converter.facts import ModelFacts
+from converter.facts.inference import overrides_operator
+from converter.history import AI_ONNX, canonical_domain
 from converter.ir_version import needed_by_content
 from converter.model_file import ModelFileError, check_model, load_model, settled, validate_model, without_weights
 from converter.normalize.bridge import to_graph, to_model
@@ -109,6 +111,14 @@ def normalize(
         source = with_fixed_shapes(source, fix_shapes)
     if chosen and any(training.update_binding for training in source.training_info):
         raise PassFailed("a model with training info is not normalised: what would be folded changes while it trains")
+    overriding = next(
+        (one for one in source.functions if overrides_operator(one) and canonical_domain(one.domain) == AI_ONNX), None
+    )
+    if chosen and overriding is not None:
+        raise PassFailed(
+            f"a model with a function {overriding.name!r} in the place of ONNX's own operator is not normalised: "
+            "passes know operators by their names"
+        )
     work = _Work(source, chosen, target, size_limit, base_dir, refines_outputs=bool(fix_shapes))
     try:
         model, pipeline = work.carried_out()

@@ -9,6 +9,7 @@ import pytest
 from converter.normalize import graph_facts
 from converter.normalize.bridge import to_graph
 from converter.normalize.model_state import ModelState
+from tests.conversion import model
 from tests.normalize.rewriting import text_model
 
 OPSETS = {"": 17}
@@ -124,3 +125,15 @@ def test_new_calls_of_functions_are_what_the_function_makes_of_them() -> None:
     state.facts.graph_has_changed()
     state.facts.renew()
     assert state.facts.shape_of(output) == (8, 3)
+
+
+@pytest.mark.parametrize("call", ["ai.onnx.ml.Binarizer(x)", "other.f(x)"])
+def test_a_function_with_the_name_of_an_operator_is_no_such_operator(call: str) -> None:
+    source = model(
+        f"""<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3, "other" : 1]>
+        g (float[2, 3] x) => (int64[2] y) {{ a = {call} y = Shape(a) }}
+        <domain: "ai.onnx.ml", opset_import: ["" : 17]> Binarizer (a) => (b) {{ b = Transpose(a) }}
+        <domain: "other", opset_import: ["" : 17, "ai.onnx.ml" : 3]> f (a) => (b) {{ b = ai.onnx.ml.Binarizer(a) }}"""
+    )
+    state = ModelState(to_graph(source))
+    assert state.facts.shape_of(_tensor(state, "a")) in [(3, 2), None]

@@ -27,6 +27,7 @@ from converter.normalize import (
     normalize,
 )
 from converter.normalize.discovery import ORDER
+from tests.conversion import model
 from tests.normalize.rewriting import text_model
 
 GRAPH = "g (float[N, 3] x) => (float[N, 3] y) { a = Add(x, x) b = Identity(a) y = Neg(b) }"
@@ -274,6 +275,15 @@ class TestOwnRewrites:
         source = text_model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul(x, w) }")
         source.training_info.add().update_binding.add(key="w", value="w")
         with pytest.raises(PassFailed, match="changes while it trains"):
+            normalize(source)
+
+    def test_a_function_in_the_place_of_an_operator_that_passes_know_is_refused(self) -> None:
+        source = model(
+            """<ir_version: 8, opset_import: ["" : 17]>
+            g (float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }
+            <domain: "", opset_import: ["" : 17]> Identity (a) => (b) { b = Neg(a) }"""
+        )
+        with pytest.raises(PassFailed, match="function 'Identity' in the place of ONNX's own operator"):
             normalize(source)
 
     def test_a_broken_model_is_not_blamed_on_a_pass(self) -> None:
