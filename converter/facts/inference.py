@@ -1,19 +1,16 @@
-"""What onnx's own inference says of the outputs of a node, and of all values of a model."""
+"""What onnx's own inference says of the outputs of a node."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 from onnx import (
     AttributeProto,
     FunctionProto,
-    GraphProto,
-    ModelProto,
     NodeProto,
     OperatorSetIdProto,
     TensorProto,
@@ -22,16 +19,13 @@ from onnx import (
 )
 
 from converter import history
-from converter.arrays import Array, array_of, tensor_of
-from converter.dtypes import element_type
+from converter.arrays import Array, tensor_of
+from converter.dtypes import element_type, type_of_spelling, type_string
 from converter.facts.value_types import has_rank
 from converter.scopes import (
-    GRAPH_PATH,
     FunctionKey,
     called_function_key,
-    function_path,
     referenced_names,
-    subgraph_path,
     subgraphs,
     subgraphs_within,
 )
@@ -40,50 +34,11 @@ if TYPE_CHECKING:
     from converter.facts.model import ModelFacts
     from converter.facts.scope import ScopeFacts
 
-_MOST_ELEMENTS = 1 << 10
+MOST_ELEMENTS = 1 << 10
 """Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
 
-_MOST_DIMENSIONS = 64
+MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
-
-_LONGEST_VECTOR = 1 << 22
-"""Elements of a vector up to which onnx's data propagation is let loose on a model."""
-
-
-def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]]:
-    """Types by scope path and name as onnx's whole-model inference (with its data propagation) sees them."""
-    light = ModelProto()
-    light.CopyFrom(model)
-    # The inference would take the default of an initializer that callers may override for its value.
-    inputs = {info.name for info in light.graph.input}
-    fixed = [tensor for tensor in light.graph.initializer if tensor.name not in inputs]
-    if len(fixed) < len(light.graph.initializer):
-        del light.graph.initializer[:]
-        light.graph.initializer.extend(fixed)
-    for tensor in light.graph.initializer:
-        if tensor.HasField("raw_data") and len(tensor.raw_data) > 8 * _MOST_ELEMENTS:
-            # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
-            tensor.ClearField("raw_data")
-            tensor.data_location = TensorProto.EXTERNAL
-    try:
-        # Where a function has the name of an operator, the inference would take it for that.
-        if not any(map(overrides_operator, model.functions)):
-            light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
-    except Exception:
-        # Inference is a hint; a model that it does not get through is still read node by node.
-        light = model
-    found: dict[str, dict[str, TypeProto]] = {}
-
-    def visit(path: str, graph: GraphProto) -> None:
-        found[path] = {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input)}
-        for index, node in enumerate(graph.node):
-            for attribute, subgraph in subgraphs(node):
-                visit(subgraph_path(path, index, node, attribute), subgraph)
-
-    visit(GRAPH_PATH, light.graph)
-    for function in model.functions:
-        found[function_path(function)] = {info.name: info.type for info in function.value_info}
-    return found
 
 
 def overrides_operator(function: FunctionProto) -> bool:
@@ -95,44 +50,6 @@ def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, F
     nodes = chain(function.node, *(graph.node for graph in subgraphs_within(function)))
     called = (functions.get(called_function_key(node)) for node in nodes)
     return any(one is not None and overrides_operator(one) for one in called)
-
-
-def _has_long_vectors(model: ModelProto) -> bool:
-    """Whether a vector is too long for data propagation, which makes a list of it even if it knows none of its values.
-
-    Only where a constant is as large, as sizes come from constants, are the sizes of all values looked at.
-    """
-    if not any(map(_holds_large_number, _small_tensors(model.graph))):
-        return False
-    inferred = shape_inference.infer_shapes(model).graph
-    shapes = (info.type.tensor_type.shape.dim for info in (*inferred.value_info, *inferred.output, *inferred.input))
-    return any(len(dims) == 1 and dims[0].dim_value > _LONGEST_VECTOR for dims in shapes)
-
-
-def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
-    held = (attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t"))
-    for tensor in (*graph.initializer, *held):
-        if math.prod(tensor.dims) <= _MOST_DIMENSIONS and tensor.data_type != TensorProto.STRING:
-            yield tensor
-
-
-def _holds_large_number(tensor: TensorProto) -> bool:
-    dtype = _READ_IN_PLACE.get(int(tensor.data_type))
-    if dtype is not None and tensor.HasField("raw_data"):
-        return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
-    value = array_of(tensor, "")
-    if value is None or value.dtype.kind not in "iuf":
-        return False
-    return bool((abs(value.astype(numpy.float64)) > _LONGEST_VECTOR).any())
-
-
-_READ_IN_PLACE: Mapping[int, Any] = {
-    int(TensorProto.INT64): numpy.dtype("<i8"),
-    int(TensorProto.INT32): numpy.dtype("<i4"),
-    int(TensorProto.FLOAT): numpy.dtype("<f4"),
-    int(TensorProto.DOUBLE): numpy.dtype("<f8"),
-}
-"""What is read many thousands of times a second, as most constants of nodes are of these."""
 
 
 def inferred_types(
@@ -147,6 +64,43 @@ def inferred_types(
 
     `stand_ins` are taken for the values of inputs, whatever those are.
     """
+    found = _inferred_types(model, node, imports, type_of, constant, stand_ins)
+    if not model.functions or not _parameters(node):
+        return found
+    # onnx reads a 0, or nothing, for a parameter of the function around: shapes may depend on it, dtypes are tried.
+    other = NodeProto()
+    other.CopyFrom(node)
+    for attribute in _parameters(other):
+        if attribute.type == AttributeProto.INT:
+            attribute.ref_attr_name, attribute.i = "", _OTHER_NUMBER
+    others = _inferred_types(model, other, imports, type_of, constant, stand_ins)
+    spelt = {name: type_string(one) for name, one in found.items()}
+    agreed = {name: one for name, one in spelt.items() if name not in others or type_string(others[name]) == one}
+    return {name: one for name, kind in agreed.items() if kind and (one := type_of_spelling(kind)) is not None}
+
+
+_OTHER_NUMBER = int(TensorProto.FLOAT16)
+"""A number for parameters that stand for integers; it is that of a dtype, too, and no default."""
+
+
+def _parameters(node: NodeProto) -> list[AttributeProto]:
+    """The attributes of a node, and of those in its subgraphs, that refer to the function around; floats, on which no
+    type depends, aside."""
+    nodes = [node]
+    for _, graph in subgraphs(node):
+        nodes += chain(graph.node, *(inner.node for inner in subgraphs_within(graph)))
+    attributes = chain.from_iterable(one.attribute[:] for one in nodes)
+    return [one for one in attributes if one.ref_attr_name and one.type != AttributeProto.FLOAT]
+
+
+def _inferred_types(
+    model: ModelFacts,
+    node: NodeProto,
+    imports: Mapping[str, int],
+    type_of: Callable[[str], TypeProto | None],
+    constant: Callable[[str], Array | None] | None,
+    stand_ins: Mapping[str, Array] | None,
+) -> Mapping[str, TypeProto]:
     function = model.functions.get(called_function_key(node)) if model.functions else None
     inputs = node.input[:]
     try:
@@ -234,7 +188,7 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
         shape = scope.shape(name) if scope.type_string(name) == "tensor(int64)" else None
         if shape is None or len(shape) != 1 or scope.constant(name) is not None:
             continue
-        if isinstance(shape[0], int) and shape[0] <= _MOST_DIMENSIONS:
+        if isinstance(shape[0], int) and shape[0] <= MOST_DIMENSIONS:
             lengths[name] = shape[0]
     answers: list[Mapping[str, TypeProto]] = []
     for stand_in in (numpy.ones, numpy.arange) if lengths else ():
@@ -254,5 +208,5 @@ def _is_small(type_proto: TypeProto) -> bool:
     tensor = type_proto.tensor_type
     size = 1
     for dim in tensor.shape.dim:
-        size *= dim.dim_value or (0 if dim.HasField("dim_value") else _MOST_ELEMENTS + 1)
-    return size <= _MOST_ELEMENTS and tensor.HasField("shape")
+        size *= dim.dim_value or (0 if dim.HasField("dim_value") else MOST_ELEMENTS + 1)
+    return size <= MOST_ELEMENTS and tensor.HasField("shape")

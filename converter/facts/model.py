@@ -8,9 +8,9 @@ from functools import cached_property
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
 from converter.arrays import Array
-from converter.facts.inference import whole_model_types
 from converter.facts.scope import ScopeFacts
 from converter.facts.type_strings import types_from_nothing
+from converter.facts.whole_model import whole_model_types
 from converter.scopes import (
     GRAPH_PATH,
     FunctionKey,

@@ -131,6 +131,8 @@ class GraphFacts:
             for node in place.graph.nodes:
                 if all(id(tensor) in self._known for tensor in node.outputs) or subgraphs_of(node):
                     continue
+                if gs.Node.AttributeRef in map(type, node.attrs.values()):
+                    continue
                 if all(isinstance(one, gs.Constant) or id(one) in self._known or not one.name for one in node.inputs):
                     proto = write_node(node)
                     if called_function_key(proto) not in functions:

@@ -137,3 +137,29 @@ def test_a_function_with_the_name_of_an_operator_is_no_such_operator(call: str) 
     )
     state = ModelState(to_graph(source))
     assert state.facts.shape_of(_tensor(state, "a")) in [(3, 2), None]
+
+
+@pytest.mark.parametrize(
+    ("body", "dtype"),
+    [
+        ("b = Constant<value_ints: ints = @many>()", "int64"),
+        ("b = Transpose<perm: ints = @many>(a)", "float"),
+        ("b = ReduceMax<axes = [0], keepdims: int = @one>(a)", "float"),
+        ("b = Cast<to: int = @one>(a)", None),
+        ("b = EyeLike<dtype: int = @one>(a)", None),
+        ("b = If(c) <then_branch = t () => (d) { d = ReduceMax<keepdims: int = @one>(a) }, "
+         "else_branch = e () => (d) { d = ReduceMin<keepdims: int = @one>(a) }>", "float"),
+    ],
+)  # fmt: skip
+def test_what_a_parameter_of_a_function_stands_for_is_not_known(body: str, dtype: str | None) -> None:
+    call = "g (float[2, 3] x, bool k) => (float[m] y) { y = local.f<many = [1, 0], one = 1>(x, k) }"
+    function = f"""<domain: "local", opset_import: ["" : 17]>
+        f<many, one> (a, c) => (b, e) {{ {body} e = Constant<value_ints = [1, 2]>() }}"""
+    state = _state(call, functions=function)
+    result, constant = state.graph.functions[0].outputs
+    for _ in range(2):
+        assert state.facts.shape_of(result) is None
+        assert state.facts.dtype_of(result) == dtype
+        assert state.facts.shape_of(constant) == (2,)
+        state.facts.graph_has_changed()
+        state.facts.renew()

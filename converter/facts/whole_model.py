@@ -1,0 +1,91 @@
+"""What onnx's own inference says of all values of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
+
+from converter.arrays import array_of
+from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
+from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+
+_LONGEST_VECTOR = 1 << 22
+"""Elements of a vector up to which onnx's data propagation is let loose on a model."""
+
+
+def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]]:
+    """Types by scope path and name as onnx's whole-model inference (with its data propagation) sees them."""
+    light = ModelProto()
+    light.CopyFrom(model)
+    # The inference would take the default of an initializer that callers may override for its value.
+    inputs = {info.name for info in light.graph.input}
+    fixed = [tensor for tensor in light.graph.initializer if tensor.name not in inputs]
+    if len(fixed) < len(light.graph.initializer):
+        del light.graph.initializer[:]
+        light.graph.initializer.extend(fixed)
+    for tensor in light.graph.initializer:
+        if tensor.HasField("raw_data") and len(tensor.raw_data) > 8 * MOST_ELEMENTS:
+            # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+    try:
+        # Where a function has the name of an operator, the inference would take it for that.
+        if not any(map(overrides_operator, model.functions)):
+            light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
+    except Exception:
+        # Inference is a hint; a model that it does not get through is still read node by node.
+        light = model
+    found: dict[str, dict[str, TypeProto]] = {}
+
+    def visit(path: str, graph: GraphProto) -> None:
+        found[path] = {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input)}
+        for index, node in enumerate(graph.node):
+            for attribute, subgraph in subgraphs(node):
+                visit(subgraph_path(path, index, node, attribute), subgraph)
+
+    visit(GRAPH_PATH, light.graph)
+    for function in model.functions:
+        found[function_path(function)] = {info.name: info.type for info in function.value_info}
+    return found
+
+
+def _has_long_vectors(model: ModelProto) -> bool:
+    """Whether a vector is too long for data propagation, which makes a list of it even if it knows none of its values.
+
+    Only where a constant is as large, as sizes come from constants, are the sizes of all values looked at.
+    """
+    if not any(map(_holds_large_number, _small_tensors(model.graph))):
+        return False
+    inferred = shape_inference.infer_shapes(model).graph
+    shapes = (info.type.tensor_type.shape.dim for info in (*inferred.value_info, *inferred.output, *inferred.input))
+    return any(len(dims) == 1 and dims[0].dim_value > _LONGEST_VECTOR for dims in shapes)
+
+
+def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    held = (attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t"))
+    for tensor in (*graph.initializer, *held):
+        if math.prod(tensor.dims) <= MOST_DIMENSIONS and tensor.data_type != TensorProto.STRING:
+            yield tensor
+
+
+def _holds_large_number(tensor: TensorProto) -> bool:
+    dtype = _READ_IN_PLACE.get(int(tensor.data_type))
+    if dtype is not None and tensor.HasField("raw_data"):
+        return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
+    value = array_of(tensor, "")
+    if value is None or value.dtype.kind not in "iuf":
+        return False
+    return bool((abs(value.astype(numpy.float64)) > _LONGEST_VECTOR).any())
+
+
+_READ_IN_PLACE: Mapping[int, Any] = {
+    int(TensorProto.INT64): numpy.dtype("<i8"),
+    int(TensorProto.INT32): numpy.dtype("<i4"),
+    int(TensorProto.FLOAT): numpy.dtype("<f4"),
+    int(TensorProto.DOUBLE): numpy.dtype("<f8"),
+}
+"""What is read many thousands of times a second, as most constants of nodes are of these."""
