@@ -94,6 +94,7 @@ class GraphFacts:
     def distrust(self) -> None:
         """Work everything out anew: tensors may stand for other values than before."""
         self._forget_all_but({})
+        self.forget_nodes()
 
     def _forget_all_but(self, known: dict[int, _Known]) -> None:
         self._known = known

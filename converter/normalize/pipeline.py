@@ -99,13 +99,14 @@ class Pipeline:
             done = [one.rewrite(place.graph, Context(self._state, place)) for place in self._state.places()]
             if self._is_tidy and _is_own(one) and all(said is False for said in done):
                 return before
+            if not _is_own(one):
+                self._state.facts.distrust()  # values may have been changed in place, which nothing else tells
             now = self._renewed(before) if self._is_tidy else None
             if now is not None and (now is before or (_is_own(one) and self._has_same_graphs(now))):
                 return now
             self._state.tidy()
             self._is_tidy = True
             if not _is_own(one):
-                self._state.facts.distrust()
                 to_model(self._state.graph, largest=0)  # which fails where the pass has left what nobody can write
         except ModelFileError:
             raise

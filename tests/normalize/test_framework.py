@@ -312,6 +312,20 @@ class TestOwnRewrites:
         model = normalize(source, ["infer-shapes", turn, "infer-shapes", "fold-constants"], prove=False).model
         assert numpy_helper.to_array(model.graph.node[0].attribute[0].t).tolist() == [-3, -2]
 
+    def test_values_that_passes_of_others_change_in_place_are_read_anew(self) -> None:
+        source = text_model(
+            """g (float[2] x) => (float[2] y) <int8 q = {1}, float s = {1}, float t = {1}> {
+                a = DequantizeLinear(q, s) b = ReduceSum<keepdims = 0>(a) c = Mul(x, b) y = Div(c, t)
+            }"""
+        )
+
+        def double(graph: gs.Graph) -> None:
+            for node in graph.nodes:
+                if node.op in ("DequantizeLinear", "Div") and node.inputs[1].values == 1:
+                    node.inputs[1].values[...] = 2
+
+        normalize(source, ["infer-shapes", double, "remove-no-op-arithmetic"])
+
     def test_a_pass_that_makes_the_model_invalid_is_named(self) -> None:
         def mistyped(graph: gs.Graph) -> None:
             for node in graph.nodes:
