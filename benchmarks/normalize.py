@@ -308,7 +308,7 @@ def summary(title: str, jobs: Sequence[Job], scores: Mapping[str, Score]) -> Ite
     for name, score in scores.items():
         nodes, seconds = sum(score.nodes.values()), sum(score.seconds.values())
         counts = f"{len(score.changed):>8} {len(score.invalid):>8} {len(score.failed):>7}"
-        yield f"{name:>18} {counts} {nodes:>11} {seconds:>8.1f}"
+        yield f"{name:>18} {counts} {nodes:>11} {seconds:>8.2f}"
 
 
 def network_table(jobs: Sequence[Job], scores: Mapping[str, Score]) -> Iterator[str]:

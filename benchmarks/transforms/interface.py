@@ -63,12 +63,13 @@ def complaint_once_shaped(case: Case, converted: ModelProto) -> str:
     """What onnx.checker, which wants shapes of inputs and outputs, says when the true ones are put back."""
     model = copied(converted)
     arrays = dict(zip((info.name for info in model.graph.output), case.expected(), strict=False)) | case.inputs()
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    shapes.update((name, numpy.shape(value)) for name, value in arrays.items() if value is not None)
     for info in (*model.graph.input, *model.graph.output):
         for tensor in tensor_types(info.type):
             tensor.shape.SetInParent()
-            value = arrays.get(info.name)
-            if info.type.WhichOneof("value") == "tensor_type" and value is not None:
-                sizes = [TensorShapeProto.Dimension(dim_value=size) for size in numpy.shape(value)]
+            if info.type.WhichOneof("value") == "tensor_type" and info.name in shapes:
+                sizes = [TensorShapeProto.Dimension(dim_value=size) for size in shapes[info.name]]
                 tensor.shape.CopyFrom(TensorShapeProto(dim=sizes))
     try:
         onnx.checker.check_model(model, full_check=True)
