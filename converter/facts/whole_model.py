@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy
@@ -11,7 +12,8 @@ from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 
 from converter.arrays import array_of
 from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
-from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from converter.history import AI_ONNX, canonical_domain
+from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs, subgraphs_within
 
 _LONGEST_VECTOR = 1 << 22
 """Elements of a vector up to which onnx's data propagation is let loose on a model."""
@@ -32,6 +34,7 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
+    _hold_up_lossy_casts(light)
     try:
         # Where a function has the name of an operator, the inference would take it for that.
         if not any(map(overrides_operator, model.functions)):
@@ -51,6 +54,22 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
     for function in model.functions:
         found[function_path(function)] = {info.name: info.type for info in function.value_info}
     return found
+
+
+_HOLD_SIZES = frozenset((TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE))
+
+
+def _hold_up_lossy_casts(model: ModelProto) -> None:
+    """Put nodes of the same types, through which onnx's data propagation knows no way, in the place of casts to dtypes
+    that do not hold every size: it hands values on as they were, though a cast to bool makes 1 of 3."""
+    containers = [model.graph, *model.functions]
+    for container in (*containers, *chain.from_iterable(map(subgraphs_within, containers))):
+        for node in container.node:
+            if node.op_type == "Cast" and canonical_domain(node.domain) == AI_ONNX:
+                for attribute in node.attribute:
+                    if attribute.name == "to" and attribute.i not in _HOLD_SIZES:
+                        attribute.name = "dtype"
+                        node.op_type = "RandomUniformLike"
 
 
 def _has_long_vectors(model: ModelProto) -> bool:

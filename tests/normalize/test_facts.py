@@ -6,6 +6,7 @@ import numpy
 import onnx_graphsurgeon as gs
 import pytest
 
+from converter import dtypes
 from converter.normalize import graph_facts
 from converter.normalize.bridge import to_graph
 from converter.normalize.model_state import ModelState
@@ -163,3 +164,15 @@ def test_what_a_parameter_of_a_function_stands_for_is_not_known(body: str, dtype
         assert state.facts.shape_of(constant) == (2,)
         state.facts.graph_has_changed()
         state.facts.renew()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes"), [("bool", (1, 1)), ("uint8", (44, 1)), ("int32", (300, 1)), ("float", (300, 1))]
+)
+def test_sizes_do_not_pass_through_casts_that_change_them(dtype: str, sizes: tuple[int, ...]) -> None:
+    state = _state(
+        f"""g (float[300, 1] x, float[1, 1] one) => (float[m, n] y) {{
+            s = Shape(x) c = Cast<to = {dtypes.element_type(dtype)}>(s) t = Cast<to = 7>(c) y = Expand(one, t)
+        }}"""
+    )
+    assert state.facts.shape_of(_tensor(state, "y")) == sizes
