@@ -24,7 +24,7 @@ from converter.normalize.model_state import SIZE_LIMIT, ModelState
 from converter.normalize.pipeline import MOST_ROUNDS, PassFailed, Pipeline
 from converter.normalize.proving import Proof, prove_passes
 from converter.normalize.report import NormalizationReport, constant_bytes, node_count, reports_of
-from converter.normalize.rewriting import Pass
+from converter.normalize.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS, Pass
 from converter.prove import Outcome
 from converter.targets import Target, find_target
 
@@ -154,6 +154,9 @@ class _Work:
     def carried_out(self, most_changes: int | None = None) -> tuple[ModelProto, Pipeline]:
         """The model after the passes, or after so many runs of passes that changed something."""
         graph = to_graph(self.source, self.base_dir)
+        if graph.ir_version < FIRST_IR_VERSION_WITH_CONSTANTS:
+            # Whatever the model states: in the end it will be of this version.
+            graph.ir_version = max(graph.ir_version, needed_by_content(self.source).ir_version)
         state = ModelState(graph, base_dir=self.base_dir, target=self.target, size_limit=self.size_limit)
         pipeline = Pipeline(state, self.passes, most_changes)
         pipeline.run()

@@ -312,6 +312,14 @@ class TestOwnRewrites:
         model = normalize(source, ["infer-shapes", turn, "infer-shapes", "fold-constants"], prove=False).model
         assert numpy_helper.to_array(model.graph.node[0].attribute[0].t).tolist() == [-3, -2]
 
+    def test_an_ir_version_that_is_too_low_is_raised_before_the_passes_run(self) -> None:
+        graph = "g (float[2] x) => (float[2] y) { a = Constant<value = float[2] {1, 2}>() y = Add(x, a) }"
+        source = text_model(graph, opset=8, ir=3)
+        source.graph.quantization_annotation.add(tensor_name="x")
+        once = normalize(source).model
+        assert operators(once) == ["Add"]
+        assert normalize(once).model == once
+
     def test_values_that_passes_of_others_change_in_place_are_read_anew(self) -> None:
         source = text_model(
             """g (float[2] x) => (float[2] y) <int8 q = {1}, float s = {1}, float t = {1}> {
