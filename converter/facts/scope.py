@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy as shallow_copy
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,11 +11,12 @@ from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, Tensor
 
 from converter.arrays import Array, array_of
 from converter.dtypes import element_type, name_of_numpy_dtype, shape_of_type, type_string
+from converter.facts.agreement import Agreement
 from converter.facts.folding import folded
 from converter.facts.given_types import given_types
 from converter.facts.inference import inferred_ranks, inferred_types
 from converter.facts.type_strings import type_strings
-from converter.facts.value_types import has_rank, is_static, merged, type_of_tensor
+from converter.facts.value_types import has_rank, merged, type_of_tensor
 from converter.scopes import (
     GRAPH_PATH,
     Container,
@@ -257,28 +258,29 @@ class ScopeFacts:
         """Types with shapes, by onnx's inference, node by node."""
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
-        certain = self._certain_types()
         hints = self.model.hints.get(self.path, {})
+        agreement = Agreement(self, hints if self.model.is_undeclared and self.path == GRAPH_PATH else {}, known)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
-            if all(map(certain.__contains__, outputs)):
-                known.update((name, certain[name]) for name in outputs)
-                continue
-            inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
-            for output in outputs:
-                found = inferred.get(output)
-                if found is not None and type_string(found) is not None:
-                    known[output] = merged(found, hints.get(output))
-                elif output in hints:
-                    known[output] = hints[output]
-            if any(name in known and not has_rank(known[name]) for name in outputs):
-                for name, ranked in inferred_ranks(self, node, self.imports).items():
-                    known[name] = merged(known[name], ranked)
+            if all(map(self._presumed.__contains__, outputs)):
+                known.update((name, self._presumed[name]) for name in outputs)
+            elif (certain := agreement.types_of(node)) is not None:
+                known.update(certain)
+            else:
+                self._infer(node, outputs, hints, known)
+            agreement.learn(node, known)
         return known
 
-    def _certain_types(self) -> Mapping[str, TypeProto]:
-        """Types that need not be inferred node by node."""
-        if not self.model.is_undeclared or self.path != GRAPH_PATH:
-            return self._presumed
-        inferred = {name: found for name, found in self.model.hints[self.path].items() if is_static(found)}
-        return {**inferred, **self._presumed}
+    def _infer(
+        self, node: NodeProto, outputs: Sequence[str], hints: Mapping[str, TypeProto], known: dict[str, TypeProto]
+    ) -> None:
+        inferred = inferred_types(self.model, node, self.imports, self.type_of, self.constant)
+        for output in outputs:
+            found = inferred.get(output)
+            if found is not None and type_string(found) is not None:
+                known[output] = merged(found, hints.get(output))
+            elif output in hints:
+                known[output] = hints[output]
+        if any(name in known and not has_rank(known[name]) for name in outputs):
+            for name, ranked in inferred_ranks(self, node, self.imports).items():
+                known[name] = merged(known[name], ranked)

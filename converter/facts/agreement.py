@@ -1,0 +1,70 @@
+"""Where onnx's inference of a whole model says what it would say of a node by itself.
+
+The one takes sizes through nodes as well as types, by rules of its own for each operator; the other is given values
+that were computed. So a node that may look at a computed value is asked by itself. What others give follows from the
+types that they read, and where those are the same, so is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto, TensorProto, TypeProto
+
+from converter import history
+from converter.dtypes import shape_of_type
+from converter.facts.inference import MOST_ELEMENTS
+from converter.facts.value_types import is_static
+from converter.scopes import called_function_key
+
+if TYPE_CHECKING:
+    from converter.facts.scope import ScopeFacts
+
+_INTEGERS = frozenset((TensorProto.INT64, TensorProto.INT32))
+
+
+class Agreement:
+    """Of the main graph of a model that declares no types of what it computes: `inferred` are those of the whole."""
+
+    def __init__(self, scope: ScopeFacts, inferred: Mapping[str, TypeProto], given: Mapping[str, TypeProto]) -> None:
+        self._scope = scope
+        self._inferred = inferred
+        self._computed: set[str] = set()
+        """Integers that a node has computed, and few enough to be sizes."""
+        self._agreed = {name for name, known in given.items() if name not in inferred or inferred[name] == known}
+        """The values whose types are the same by both ways."""
+
+    def types_of(self, node: NodeProto) -> Mapping[str, TypeProto] | None:
+        """The types of a node's outputs by name; None where it has to be asked by itself."""
+        if not self._agreed.issuperset(filter(None, node.input)) or not self._computed.isdisjoint(node.input):
+            return None
+        found = {name: self._inferred.get(name) for name in node.output if name}
+        known = {name: one for name, one in found.items() if one is not None and is_static(one)}
+        return known if len(known) == len(found) and self._is_plain_operator(node) else None
+
+    def _is_plain_operator(self, node: NodeProto) -> bool:
+        """Whether it is an operator, and no sizes can take a way inside it."""
+        domain = history.canonical_domain(node.domain)
+        definition = history.definition(domain, node.op_type, self._scope.imports.get(domain, 0))
+        if definition is None or definition.takes_subgraphs:
+            return False
+        return not self._scope.model.functions or called_function_key(node) not in self._scope.model.functions
+
+    def learn(self, node: NodeProto, known: Mapping[str, TypeProto]) -> None:
+        """Take note of the types that a node's outputs turned out to have."""
+        for name in filter(None, node.output):
+            one = known.get(name)
+            if one is None:
+                continue
+            if one is self._inferred.get(name) or one == self._inferred.get(name):
+                self._agreed.add(name)
+            if one.tensor_type.elem_type in _INTEGERS and _may_be_sizes(one):
+                self._computed.add(name)
+
+
+def _may_be_sizes(one: TypeProto) -> bool:
+    shape = shape_of_type(one)
+    return shape is None or (
+        len(shape) < 2 and all(not isinstance(size, int) or size <= MOST_ELEMENTS for size in shape)
+    )
