@@ -21,7 +21,8 @@ from onnx import (
 from converter import history
 from converter.arrays import Array, tensor_of
 from converter.dtypes import element_type, type_of_spelling, type_string
-from converter.facts.value_types import has_rank
+from converter.facts.misread_axes import readable
+from converter.facts.value_types import has_rank, rank_of, without_shape
 from converter.scopes import (
     FunctionKey,
     called_function_key,
@@ -120,6 +121,11 @@ def _inferred_types(
             types_by_name.update({name: found for name in captured if (found := type_of(name)) is not None})
         if spelt := _spelt_dtype(node):
             return {node.output[0]: _of_dtype(spelt, types_by_name[inputs[0]])}
+        first = types_by_name.get(inputs[0]) if inputs else None
+        read = readable(node, definition.since_version, first and rank_of(first))
+        if read is None:
+            return {} if first is None else {node.output[0]: without_shape(first)}
+        node = read
         data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
         if constant is not None:
             for name in inputs:

@@ -43,6 +43,18 @@ def has_rank(known: TypeProto) -> bool:
     return not known.HasField("tensor_type") or known.tensor_type.HasField("shape")
 
 
+def rank_of(known: TypeProto) -> int | None:
+    """The rank of a tensor; None where it is not known, or for what is none."""
+    return len(known.tensor_type.shape.dim) if known.tensor_type.HasField("shape") else None
+
+
+def without_shape(known: TypeProto) -> TypeProto:
+    """The type of a tensor with the same dtype, of any shape."""
+    result = TypeProto()
+    result.tensor_type.elem_type = known.tensor_type.elem_type
+    return result
+
+
 def is_static(known: TypeProto) -> bool:
     """Whether a type is that of a tensor, and nothing more can become known of it: all sizes are numbers."""
     shape = shape_of_type(known)

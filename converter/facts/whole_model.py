@@ -12,8 +12,9 @@ from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 
 from converter.arrays import array_of
 from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
+from converter.facts.misread_axes import hide_misread
 from converter.history import AI_ONNX, canonical_domain
-from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs, subgraphs_within
+from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs, subgraphs_within
 
 _LONGEST_VECTOR = 1 << 22
 """Elements of a vector up to which onnx's data propagation is let loose on a model."""
@@ -35,6 +36,7 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
     _hold_up_lossy_casts(light)
+    hide_misread(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
     try:
         # Where a function has the name of an operator, the inference would take it for that.
         if not any(map(overrides_operator, model.functions)):

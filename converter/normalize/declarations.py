@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
+from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
 
 from converter import history
 from converter.scopes import FunctionKey, called_function_key, function_key, imported_opsets, subgraphs
@@ -29,8 +29,6 @@ def _forget(
 ) -> None:
     unknown: set[str] = set()
     for node in container.node:
-        if node.op_type == "Squeeze":
-            _sort_axes(node)
         domain = history.canonical_domain(node.domain)
         found = history.definition(domain, node.op_type, imports.get(domain, 0))
         if found is None and called_function_key(node) not in functions:
@@ -47,13 +45,6 @@ def _forget(
     if isinstance(container, GraphProto):
         for info in container.output:
             _forget_shape(info.type)
-
-
-def _sort_axes(node: NodeProto) -> None:
-    """Put the axes of a Squeeze in order: from others onnx (1.23) infers a wrong shape."""
-    for attribute in node.attribute:
-        if attribute.name == "axes" and all(axis >= 0 for axis in attribute.ints):
-            attribute.ints[:] = sorted(attribute.ints)
 
 
 def _forget_shape(kind: TypeProto) -> None:

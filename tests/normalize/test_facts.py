@@ -7,11 +7,12 @@ import onnx_graphsurgeon as gs
 import pytest
 
 from converter import dtypes
+from converter.facts import ModelFacts
 from converter.normalize import graph_facts
 from converter.normalize.bridge import to_graph
 from converter.normalize.model_state import ModelState
 from tests.conversion import model
-from tests.normalize.rewriting import text_model
+from tests.normalize.rewriting import rewritten, text_model
 
 OPSETS = {"": 17}
 
@@ -176,3 +177,52 @@ def test_sizes_do_not_pass_through_casts_that_change_them(dtype: str, sizes: tup
         }}"""
     )
     assert state.facts.shape_of(_tensor(state, "y")) == sizes
+
+
+@pytest.mark.parametrize("opset", [1, 7, 9, 11])
+@pytest.mark.parametrize(
+    ("node", "shape", "expected"),
+    [
+        ("Unsqueeze <axes = [-1]>", "2, 3", [2, 3, 1]),
+        ("Unsqueeze <axes = [-2, 0]>", "2, 3", [1, 2, 1, 3]),
+        ("Squeeze <axes = [-1]>", "2, 1", [2]),
+        ("Squeeze <axes = [2, 0]>", "1, 2, 1", [2]),
+        ("Slice <axes = [-1], starts = [0], ends = [1]>", "2, 3", [2, 1]),
+    ],
+)
+@pytest.mark.parametrize("is_undeclared", [False, True])
+def test_axes_that_onnx_misreads_are_read_rightly(
+    opset: int, node: str, shape: str, expected: list[int], is_undeclared: bool
+) -> None:
+    if node.startswith("Slice") and opset > 9:
+        return  # whose axes are an input
+    source = text_model(f"g (float[{shape}] x) => (float[] y) {{ a = {node} (x) y = Relu(a) }}", opset=opset, ir=4)
+    facts = ModelFacts(source, is_undeclared=is_undeclared).graph
+    assert facts.shape("a") == expected
+
+
+def test_where_not_even_the_rank_is_known_they_leave_the_dtype() -> None:
+    source = text_model("g (float[] x) => (float[] y) { a = Unsqueeze <axes = [-1]> (x) y = Relu(a) }", opset=9, ir=4)
+    facts = ModelFacts(source, is_undeclared=True).graph
+    assert facts.type_string("a") == "tensor(float)"
+    assert facts.shape("a") is None
+
+
+@pytest.mark.parametrize("axis", [-1, -2])
+def test_no_axis_is_written_that_an_exporter_did_not_mean(axis: int) -> None:
+    source = text_model(
+        f"g (float[2, 3] x) => (float[A, B, C] y) {{ a = Unsqueeze <axes = [{axis}]> (x) y = Relu(a) }}",
+        opset=9,
+        ir=4,
+    )
+    (unsqueeze, _) = rewritten("canonical-axes", source).model.graph.node
+    assert unsqueeze.attribute[0].ints[:] == [axis + 3]
+
+
+def test_the_inference_of_the_whole_is_not_believed_on_a_way_that_sizes_took() -> None:
+    state = _state(
+        """g (float[5, 2] x, float[2] w) => (float y) {
+            s = Shape(x) b = Cast <to = 9> (s) i = Cast <to = 7> (b) e = Expand(w, i) y = ReduceSum <keepdims = 0> (e)
+        }"""
+    )
+    assert state.facts.shape_of(_tensor(state, "e")) == (1, 2)
