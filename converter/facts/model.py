@@ -10,7 +10,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 from converter.arrays import Array
 from converter.facts.scope import ScopeFacts
 from converter.facts.type_strings import types_from_nothing
-from converter.facts.whole_model import whole_model_types
+from converter.facts.whole_model import Types, whole_model_types
 from converter.scopes import (
     GRAPH_PATH,
     FunctionKey,
@@ -40,7 +40,7 @@ class ModelFacts:
     def renewed(self) -> ModelFacts:
         """The facts for another walk of the same model: what has been worked out, not what a walk registered."""
         other = ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared)
-        for name in ("hints", "possible_types"):
+        for name in ("_inferred", "possible_types"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         other._scopes = {path: scope.renewed(other, None) for path, scope in self._scopes.items()}
@@ -108,6 +108,15 @@ class ModelFacts:
         return sites
 
     @cached_property
-    def hints(self) -> Mapping[str, Mapping[str, TypeProto]]:
+    def _inferred(self) -> tuple[Types, Types]:
+        return whole_model_types(self.model, twice=self.is_undeclared)
+
+    @property
+    def hints(self) -> Types:
         """Types by scope path and name as onnx's own whole-model inference (with its data propagation) sees them."""
-        return whole_model_types(self.model)
+        return self._inferred[1]
+
+    @property
+    def certain_types(self) -> Types:
+        """Of a model that declares no types of what it computes, those that its nodes would give one by one."""
+        return self._inferred[0] if self.is_undeclared else {}

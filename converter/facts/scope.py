@@ -18,7 +18,6 @@ from converter.facts.inference import inferred_ranks, inferred_types
 from converter.facts.type_strings import type_strings
 from converter.facts.value_types import has_rank, merged, type_of_tensor
 from converter.scopes import (
-    GRAPH_PATH,
     Container,
     function_key,
     omitted_inputs,
@@ -259,7 +258,7 @@ class ScopeFacts:
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
         hints = self.model.hints.get(self.path, {})
-        agreement = Agreement(self, hints if self.model.is_undeclared and self.path == GRAPH_PATH else {}, known)
+        agreement = Agreement(self, known)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
             if all(map(self._presumed.__contains__, outputs)):

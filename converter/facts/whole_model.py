@@ -13,6 +13,7 @@ from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 from converter.arrays import array_of
 from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
 from converter.facts.misread_axes import hide_misread
+from converter.facts.value_types import is_static
 from converter.history import AI_ONNX, canonical_domain
 from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs, subgraphs_within
 
@@ -20,8 +21,16 @@ _LONGEST_VECTOR = 1 << 22
 """Elements of a vector up to which onnx's data propagation is let loose on a model."""
 
 
-def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]]:
-    """Types by scope path and name as onnx's whole-model inference (with its data propagation) sees them."""
+Types = Mapping[str, Mapping[str, TypeProto]]
+"""By scope path and name."""
+
+
+def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
+    """What onnx's whole-model inference says without its propagation of data, and with it.
+
+    The first is what it would say node by node, of values that are no constants of the file; it is worked out if
+    `twice`, and otherwise the second stands for it, which is at least as much and less certain.
+    """
     light = ModelProto()
     light.CopyFrom(model)
     # The inference would take the default of an initializer that callers may override for its value.
@@ -37,13 +46,28 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             tensor.data_location = TensorProto.EXTERNAL
     _hold_up_lossy_casts(light)
     hide_misread(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
+    plain = _inferred(light) if twice or holds_large_numbers else {}
+    if plain is None:
+        declared = _declared(light)
+        return declared, declared
+    if plain and (_is_complete(plain) or (holds_large_numbers and _has_long_vectors(plain))):
+        return plain, plain
+    propagated = _inferred(light, data_prop=True) or _declared(light)
+    return plain or propagated, propagated
+
+
+def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
+    """None where the inference does not get through the model: it is a hint, and nodes are still read one by one."""
+    if any(map(overrides_operator, model.functions)):
+        return None  # The inference would take such a function for the operator that has its name.
     try:
-        # Where a function has the name of an operator, the inference would take it for that.
-        if not any(map(overrides_operator, model.functions)):
-            light = shape_inference.infer_shapes(light, data_prop=not _has_long_vectors(light))
+        return _declared(shape_inference.infer_shapes(model, data_prop=data_prop))
     except Exception:
-        # Inference is a hint; a model that it does not get through is still read node by node.
-        light = model
+        return None
+
+
+def _declared(model: ModelProto) -> Types:
     found: dict[str, dict[str, TypeProto]] = {}
 
     def visit(path: str, graph: GraphProto) -> None:
@@ -52,10 +76,15 @@ def whole_model_types(model: ModelProto) -> Mapping[str, Mapping[str, TypeProto]
             for attribute, subgraph in subgraphs(node):
                 visit(subgraph_path(path, index, node, attribute), subgraph)
 
-    visit(GRAPH_PATH, light.graph)
+    visit(GRAPH_PATH, model.graph)
     for function in model.functions:
         found[function_path(function)] = {info.name: info.type for info in function.value_info}
     return found
+
+
+def _is_complete(found: Types) -> bool:
+    """Whether nothing more can become known of any value."""
+    return all(is_static(one) for types in found.values() for one in types.values())
 
 
 _HOLD_SIZES = frozenset((TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE))
@@ -74,15 +103,12 @@ def _hold_up_lossy_casts(model: ModelProto) -> None:
                         node.op_type = "RandomUniformLike"
 
 
-def _has_long_vectors(model: ModelProto) -> bool:
+def _has_long_vectors(found: Types) -> bool:
     """Whether a vector is too long for data propagation, which makes a list of it even if it knows none of its values.
 
-    Only where a constant is as large, as sizes come from constants, are the sizes of all values looked at.
+    Only where a constant is as large, as sizes come from constants, is that so.
     """
-    if not any(map(_holds_large_number, _small_tensors(model.graph))):
-        return False
-    inferred = shape_inference.infer_shapes(model).graph
-    shapes = (info.type.tensor_type.shape.dim for info in (*inferred.value_info, *inferred.output, *inferred.input))
+    shapes = (one.tensor_type.shape.dim for types in found.values() for one in types.values())
     return any(len(dims) == 1 and dims[0].dim_value > _LONGEST_VECTOR for dims in shapes)
 
 
