@@ -23,11 +23,13 @@ class Names:
     def __init__(self, model: ModelProto) -> None:
         self._model = model
         self._given: set[str] = set()
+        self._numbers: dict[str, int] = {}
 
     def renewed(self) -> Names:
         """The names for another walk of the same model: those that this one has given are free again."""
         other = copy(self)
         other._given = set()
+        other._numbers = {}
         return other
 
     @cached_property
@@ -66,10 +68,13 @@ class Names:
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`... whichever is free; it is taken from then on."""
-        name, number = base, 0
+        # No name becomes free again, so that the search goes on where the last one for this base ended.
+        number = self._numbers.get(base, 0)
+        name = f"{base}_{number}" if number else base
         while self._is_taken(name):
             number += 1
             name = f"{base}_{number}"
+        self._numbers[base] = number
         self._given.add(name)
         return name
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import GraphProto, NodeProto
 
 from converter import history
 from converter.scopes import Container, referenced_names, subgraphs
@@ -35,69 +36,61 @@ def drop_unused(
     is_graph = isinstance(container, GraphProto)
     inputs = {info.name for info in container.input} if is_graph else set(container.input)
     initializers = {tensor.name for tensor in container.initializer} if is_graph else set()
+    uses = _uses(container, replacements)
+    pending = sorted(name for name in set(candidates) - inputs if not uses[name])
+    producers = _producers(container, replacements) if pending else {}
     gone: set[str] = set()
-    pending = set(candidates) - inputs
+    outer: set[str] = set()
     while pending:
-        unused = _unused(pending, container, replacements)
-        dropped.initializers |= unused & initializers
-        producers = _producers(unused - initializers, container, replacements)
-        dropped.outer += sorted(unused - initializers - producers.keys())
-        pending = set()
-        for index, node in producers.values():
-            outputs = set(filter(None, node.output))
-            if not gone.isdisjoint(outputs) or not _is_removable(node, imports):
-                continue
-            if outputs == _unused(set(outputs), container, replacements):
-                standing = replacements.get(index, [container.node[index]])
-                replacements[index] = [one for one in standing if one is not node]
-                dropped.nodes.add(index)
-                gone |= outputs
-                pending |= set(filter(None, node.input)) - inputs
+        name = pending.pop()
+        if name in initializers:
+            dropped.initializers.add(name)
+            continue
+        if name not in producers:
+            outer.add(name)
+            continue
+        index, node = producers[name]
+        outputs = set(filter(None, node.output))
+        if name in gone or any(uses[output] for output in outputs) or not _is_removable(node, imports):
+            continue
+        standing = replacements.get(index, [container.node[index]])
+        replacements[index] = [one for one in standing if one is not node]
+        dropped.nodes.add(index)
+        gone |= outputs
+        for read in filter(None, node.input):
+            uses[read] -= 1
+            if not uses[read] and read not in inputs:
+                pending.append(read)
+    dropped.outer = sorted(outer)
     gone |= dropped.initializers
-    for names in (container.initializer, container.value_info) if is_graph else (container.value_info,):
-        for position in reversed(range(len(names) if gone else 0)):
-            if names[position].name in gone:
-                del names[position]
+    if gone:
+        for fields in (container.initializer, container.value_info) if is_graph else (container.value_info,):
+            # Sorting moves references; deleting one by one moves all that follow, each time.
+            fields.sort(key=lambda one: one.name in gone)
+            del fields[len(fields) - sum(one.name in gone for one in fields) :]
     return dropped
 
 
-def _standing(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Iterator[NodeProto]:
-    if not replacements:
-        yield from container.node
-        return
+def _standing(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Iterator[tuple[int, NodeProto]]:
     for index, node in enumerate(container.node):
-        yield from replacements.get(index, (node,))
+        for one in replacements.get(index, (node,)):
+            yield index, one
 
 
-def _unused(candidates: set[str], container: Container, replacements: Mapping[int, list[NodeProto]]) -> set[str]:
-    """Those of `candidates` that no node, subgraph or output mentions as a use."""
-    unused = set(candidates)
-    if isinstance(container, FunctionProto):
-        unused.difference_update(container.output)
-    else:
-        unused.difference_update(info.name for info in container.output)
-    for node in _standing(container, replacements):
-        unused.difference_update(node.input)
+def _uses(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Counter[str]:
+    """How often nodes, their subgraphs and the outputs of the scope mention each name as a use."""
+    uses: Counter[str] = Counter()
+    for _, node in _standing(container, replacements):
+        uses.update(node.input)
         if node.attribute:
             for _, graph in subgraphs(node):
-                unused.difference_update(referenced_names(graph))
-        if not unused:
-            break
-    return unused
+                uses.update(referenced_names(graph))
+    uses.update(one if isinstance(one, str) else one.name for one in container.output)
+    return uses
 
 
-def _producers(
-    names: set[str], container: Container, replacements: Mapping[int, list[NodeProto]]
-) -> dict[str, tuple[int, NodeProto]]:
-    if not names:
-        return {}
-    return {
-        output: (index, node)
-        for index, original in enumerate(container.node)
-        for node in replacements.get(index, (original,))
-        for output in node.output
-        if output in names
-    }
+def _producers(container: Container, replacements: Mapping[int, list[NodeProto]]) -> dict[str, tuple[int, NodeProto]]:
+    return {output: (index, node) for index, node in _standing(container, replacements) for output in node.output}
 
 
 def _is_removable(node: NodeProto, imports: Mapping[str, int]) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from converter import ConversionRefused, convert
+from converter import ConversionRefused, convert, sweep
 from converter.evaluator import Evaluator
+from converter.names import Names
 from converter.refusal import Why
+from converter.scopes import referenced_names
 from tests.conversion import check_refusal, model, normalised
 
 TWO_MEANS = """
@@ -396,3 +400,65 @@ def test_inputs_of_a_loop_body_without_types_are_typed_by_the_loop():
         info.ClearField("type")
     result = convert(source, to=13).model
     assert result.graph.node[0].op_type == "Loop"
+
+
+def test_dead_constants_are_looked_for_in_one_pass_over_the_scope(monkeypatch: pytest.MonkeyPatch):
+    blocks = "\n".join(
+        f"""
+        a{n} = Constant <value_ints = [1]> ()
+        m{n} = ReduceMean (x, a{n})
+        y{n} = If (c) <then_branch = t () => (float[N, 1] p) {{ p = Neg (m{n}) }},
+                       else_branch = e () => (float[N, 1] q) {{ q = Abs (m{n}) }}>"""
+        for n in range(20)
+    )
+    names = ", ".join(f"y{n}" for n in range(20))
+    text = f"""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 4] x, bool c) => (float[N, 20] y) {{ {blocks}
+            y = Concat <axis = 1> ({names})
+        }}"""
+    read: list[str] = []
+
+    def counted(graph: onnx.GraphProto) -> Iterator[str]:
+        read.append(graph.name)
+        return referenced_names(graph)
+
+    monkeypatch.setattr(sweep, "referenced_names", counted)
+    result = lifted(text, 13)
+    assert [node.op_type for node in result.graph.node] == ["ReduceMean", "If"] * 20 + ["Concat"]
+    assert len(read) == 40
+
+
+def test_what_only_dropped_nodes_read_is_dropped_with_them():
+    result = lifted(
+        """
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 4] x) => (float[N, 1] y, float[N, 1] z) <int64[1] one = {1}, int64[1] two = {2}> {
+            minus = Sub (one, two)
+            same = Identity (minus)
+            kept = Neg (two)
+            y = ReduceMean (x, same)
+            w = Cast <to = 1> (kept)
+            m = ReduceMax (x, minus)
+            z = Mul (m, w)
+        }
+        """,
+        13,
+    )
+    assert [node.op_type for node in result.graph.node] == ["Neg", "ReduceMean", "Cast", "ReduceMax", "Mul"]
+    assert [tensor.name for tensor in result.graph.initializer] == ["two"]
+
+
+def test_many_new_names_of_one_kind_are_found_without_trying_all_that_were_given(monkeypatch: pytest.MonkeyPatch):
+    names = Names(model(TWO_MEANS))
+    tried: list[str] = []
+    is_taken = Names._is_taken
+
+    def counted(self: Names, name: str) -> bool:
+        tried.append(name)
+        return is_taken(self, name)
+
+    monkeypatch.setattr(Names, "_is_taken", counted)
+    given = [names.fresh("r") for _ in range(100)]
+    assert given == [f"r_{number}" for number in range(1, 101)]
+    assert len(tried) <= 202

@@ -24,12 +24,12 @@ Declared = tuple[Any, tuple[int | str | None, ...] | None, str]
 class CarriedNode:
     """A node's protobuf, and its attributes as they were imported: a value that is still the same is written as it was.
 
-    Where a node stands for several others `notes_of` has the others, whose doc strings and metadata it takes on.
+    Where a node stands for several others `notes_of` has the others by id, whose doc strings and metadata it takes on.
     """
 
     proto: NodeProto
     attributes: dict[str, tuple[Any, AttributeProto]] = field(default_factory=dict)
-    notes_of: list[NodeProto] = field(default_factory=list)
+    notes_of: dict[int, NodeProto] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     """Those of the protobuf, as its outputs, at hand."""
     outputs: list[str] = field(default_factory=list)

@@ -47,7 +47,7 @@ class Copier:
         )
         carried = carried_node(original)
         if carried is not None:
-            carry(copy, replace(carried, attributes=dict(carried.attributes), notes_of=list(carried.notes_of)))
+            carry(copy, replace(carried, attributes=dict(carried.attributes), notes_of=dict(carried.notes_of)))
         return copy
 
     def _value(self, value: Any) -> Any:

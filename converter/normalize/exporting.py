@@ -265,11 +265,11 @@ def _constants(tensors: Iterable[gs.Tensor]) -> list[gs.Constant]:
 
 
 def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
-    texts = list(filter(None, [target.doc_string, *(one.doc_string for one in carried.notes_of)]))
+    texts = list(filter(None, [target.doc_string, *(one.doc_string for one in carried.notes_of.values())]))
     if texts:
         target.doc_string = "\n".join(dict.fromkeys(texts))
     known = {entry.key for entry in target.metadata_props}
-    for one in carried.notes_of:
+    for one in carried.notes_of.values():
         for entry in one.metadata_props:
             if entry.key not in known:
                 target.metadata_props.add().CopyFrom(entry)

@@ -213,13 +213,12 @@ class ModelState:
     def inherit(node: gs.Node, originals: Sequence[gs.Node]) -> None:
         """Let a node take on the doc strings and the metadata of others."""
         riders = [rider for rider in map(carried_node, originals) if rider is not None]
-        notes = [proto for rider in riders for proto in (rider.proto, *rider.notes_of)]
+        notes = [proto for rider in riders for proto in (rider.proto, *rider.notes_of.values())]
         own = carried_node(node)
         if own is None:
             own = CarriedNode(NodeProto())
             carry(node, own)
-        known = {id(own.proto), *map(id, own.notes_of)}
-        own.notes_of += [proto for proto in notes if id(proto) not in known]
+        own.notes_of.update((id(proto), proto) for proto in notes if proto is not own.proto)
 
     def replace_uses(self, graph: gs.Graph, tensor: gs.Tensor, replacement: gs.Tensor) -> bool:
         """Let everything that reads a tensor read another one that holds the same value; see Context.replace_uses."""
