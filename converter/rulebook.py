@@ -11,9 +11,9 @@ from functools import cache
 from types import ModuleType
 
 from converter.experimental import experimental_operators
-from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, history
+from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, display_domain, history
 from converter.plugins import PluginFault, registered
-from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, unchanged
+from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, becomes_its_values, unchanged
 
 ENTRY_POINT_GROUP = "opsetlift.rules"
 """Third parties name modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS under this group."""
@@ -115,6 +115,34 @@ class RuleBook:
             return entry.rule
         return unchanged if self._is_derived(cell) else None
 
+    def largest_ulps(self, cell: Cell, rule: str, dtypes: Iterable[str] | None = None) -> int | None:
+        """The largest bound that a rule may claim for a site at a cell, in units in the last place.
+
+        Args:
+            cell: A step in one direction, an introduction, an experiment, or (`stays`) a node that a runtime does not
+                take as it is written.
+            rule: The rule's name, as traces and certificates have it.
+            dtypes: The dtypes of all values at the site, where they are known; they narrow down what rules may claim
+                that compute a stage in a narrower dtype.
+
+        Returns:
+            0 for an exact rule; None where the book has no such rule at the cell.
+        """
+        candidates = [self.rule(cell)]
+        if cell.stays:
+            candidates = [self.stand_in(cell.domain, cell.operator), becomes_its_values]
+        for known in candidates:
+            if known is not None and known.name == rule:
+                return known.largest_ulps(dtypes)
+        return None
+
+    def rules(self) -> Iterator[tuple[str, Rule]]:
+        """Every declared rule, beside words for where it applies."""
+        for cell, entry in self._entries.items():
+            yield str(cell), entry.rule
+        for (domain, operator), rule in self._stand_ins.items():
+            yield f"{display_domain(domain)} {operator}, for a runtime", rule
+
     def state(self, cell: Cell) -> CellState:
         """The state of a cell for the coverage table."""
         if entry := self._entries.get(cell):
@@ -129,7 +157,9 @@ class RuleBook:
     @staticmethod
     def _is_derived(cell: Cell) -> bool:
         found = history(cell.domain, cell.operator)
-        return found is not None and not cell.is_birth and found.is_types_only(cell.older, cell.newer)
+        if found is None or (cell.older, cell.newer) not in found.steps():
+            return False
+        return found.is_types_only(cell.older, cell.newer)
 
 
 def rule_modules() -> list[ModuleType]:
