@@ -16,9 +16,10 @@ from onnx import ModelProto
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
+from converter.internal_error import internal_error
 from converter.ir_fitting import Fitting, IRFitting
 from converter.ir_version import natural_ir_version
-from converter.model_file import check_model, load_model, settled, validate_model
+from converter.model_file import ResultRejected, check_model, load_model, settled, validate_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
@@ -95,7 +96,8 @@ def convert(
     folder of the file.
 
     Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, UnknownTarget,
-    UnusableDtypes, ModelFileError for a file or model that cannot be read.
+    UnusableDtypes, ModelFileError for a file or model that cannot be read, TypeError for arguments of other types,
+    InternalError for a defect of OpsetLift or of a package whose rules it applies.
     """
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
@@ -124,7 +126,10 @@ def convert(
     fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
-    declared_falsely = check_model(model, base_dir, original=source) if check else []
+    try:
+        declared_falsely = check_model(model, base_dir, original=source) if check else []
+    except ResultRejected as error:
+        raise internal_error(error, "the conversion") from error
     notes += declared_falsely
     if runtime is not None and not runtime.takes_false_shapes:
         facts = ModelFacts(model, base_dir)

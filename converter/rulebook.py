@@ -46,7 +46,7 @@ class RuleBook:
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Cell, Entry] = {}
-        self._stand_ins: dict[tuple[str, str], Rule] = {}
+        self._stand_ins: dict[tuple[str, str], Entry] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
@@ -87,11 +87,17 @@ class RuleBook:
             raise RuleBookError(f"{module}: the installed onnx has no {stand_in.operator}")
         if key in self._stand_ins:
             raise RuleBookError(f"{module}: {stand_in.operator} has two stand-ins")
-        self._stand_ins[key] = as_rule(stand_in.rule)
+        self._stand_ins[key] = Entry(as_rule(stand_in.rule), module, "")
 
     def stand_in(self, domain: str, operator: str) -> Rule | None:
         """What stands for an operator that a runtime does not take as it is written; None where nothing is known."""
-        return self._stand_ins.get((domain, operator))
+        entry = self._stand_ins.get((domain, operator))
+        return entry.rule if entry else None
+
+    def module_of(self, cell: Cell, rule: Rule) -> str:
+        """The module that declares a rule at a cell; "converter" for what nobody has to declare."""
+        entry = self._stand_ins.get((cell.domain, cell.operator)) if cell.stays else self._entries.get(cell)
+        return entry.module if entry is not None and entry.rule is rule else "converter"
 
     def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
         """The cell of an operator that was an experiment at `opset`, if something is declared for it."""
@@ -140,8 +146,8 @@ class RuleBook:
         """Every declared rule, beside words for where it applies."""
         for cell, entry in self._entries.items():
             yield str(cell), entry.rule
-        for (domain, operator), rule in self._stand_ins.items():
-            yield f"{display_domain(domain)} {operator}, for a runtime", rule
+        for (domain, operator), entry in self._stand_ins.items():
+            yield f"{display_domain(domain)} {operator}, for a runtime", entry.rule
 
     def state(self, cell: Cell) -> CellState:
         """The state of a cell for the coverage table."""

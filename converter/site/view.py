@@ -24,12 +24,15 @@ Dims = list[int | str | None]
 class SiteView:
     """A node in its scope, with what is known of its values, on its way across one cell."""
 
-    __slots__ = ("cell", "node", "scope")
+    __slots__ = ("_is_edited", "_written", "cell", "node", "scope")
 
     def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         self.node = node
         self.cell = cell
         self.scope = scope
+        self._is_edited = False
+        self._written: set[str] = set()
+        """The attributes that the rule has written, as the far side has them."""
 
     def refuse(self, why: Why, sentence: str) -> NoReturn:
         """Give up on this site: `sentence` tells a person what stands in the way and, where possible, what to do."""
@@ -42,12 +45,29 @@ class SiteView:
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute's value: int, float, str, list, TensorProto, GraphProto; `default` where the node has none.
 
-        Refuses where it is a reference to a function's parameter (the walk then inlines the function).
+        Refuses where it is a reference to a function's parameter (the walk then inlines the function), where it is of
+        another kind than its definition says, and where the definition requires it and the node has none.
         """
         for attribute in self.node.attribute:
             if attribute.name == name:
                 return self._decode(attribute)
+        if default is None:
+            self._check_absent(name)
         return default
+
+    def _check_absent(self, name: str) -> None:
+        definition = self._definition
+        if definition is not None and name in definition.required_attributes:
+            self.refuse(Why.INVALID_MODEL, f"the attribute {name!r} is missing, which {self._version} requires")
+
+    @property
+    def _definition(self) -> history.Definition | None:
+        """The definition of the node as rules find it, on the near side of the cell."""
+        return history.definition(self.cell.domain, self.cell.operator, self.cell.near)
+
+    @property
+    def _version(self) -> str:
+        return f"{self.cell.operator}-{self.cell.near}"
 
     def _decode(self, attribute: AttributeProto) -> Any:
         if attribute.ref_attr_name:
@@ -55,6 +75,15 @@ class SiteView:
                 Why.ATTRIBUTE_REFERENCE,
                 f"attribute {attribute.name} is the function's parameter {attribute.ref_attr_name}, whose value is "
                 "only known at each call",
+            )
+        definition = self._definition
+        kind = definition.attribute_kinds.get(attribute.name) if definition is not None else None
+        if kind is not None and kind != attribute.type and attribute.name not in self._written:
+            kinds = AttributeProto.AttributeType
+            self.refuse(
+                Why.INVALID_MODEL,
+                f"the attribute {attribute.name!r} is {kinds.Name(attribute.type)}, and {self._version} takes "
+                f"{kinds.Name(kind)}",
             )
         if attribute.type == AttributeProto.INTS:
             return list(attribute.ints)
@@ -197,4 +226,10 @@ class SiteView:
         return self.scope.parts(self._name(value))
 
     def _name(self, value: str | int) -> str:
-        return value if isinstance(value, str) else self.input(value)
+        if isinstance(value, str):
+            return value
+        name = self.input(value)
+        definition = self._definition
+        if not name and definition is not None and not self._is_edited and definition.requires_input(value):
+            self.refuse(Why.INVALID_MODEL, f"input {value} is missing, which {self._version} requires")
+        return name

@@ -11,6 +11,8 @@ from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from converter.facts import ScopeFacts
 from converter.history import Cell, canonical_domain
+from converter.internal_error import InternalError
+from converter.model_file.errors import ModelFileError
 from converter.refusal import SiteRefused, Why
 from converter.routes import Leg, Route
 from converter.rule import Rule, becomes_its_values
@@ -40,6 +42,15 @@ class Stopped(Exception):
         self.reason = reason
         self.cell = cell
         super().__init__(reason.sentence)
+
+
+class RuleFailed(Exception):
+    """A rule raised what it should not; the cause is its error."""
+
+    def __init__(self, rule: Rule, cell: Cell) -> None:
+        self.rule = rule
+        self.cell = cell
+        super().__init__(rule.name)
 
 
 class NodeWalk(ScopeValues, ABC):
@@ -124,8 +135,10 @@ class NodeWalk(ScopeValues, ABC):
             )
         try:
             leg.rule.apply(site)
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
-            site.refuse(Why.INVALID_MODEL, f"the rule {leg.rule.name!r} could not read the node: {error}")
+        except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
+            raise
+        except Exception as error:
+            raise RuleFailed(leg.rule, leg.cell) from error
 
     def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
         if rule.ulps:
