@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from onnx import ModelProto
 
+from converter.arguments import opsets_of, whole_number, whole_number_or_none
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
@@ -99,6 +100,11 @@ def convert(
     UnusableDtypes, ModelFileError for a file or model that cannot be read, TypeError for arguments of other types,
     InternalError for a defect of OpsetLift or of a package whose rules it applies.
     """
+    opsets, ir, seed = (
+        opsets_of(to),
+        whole_number_or_none(ir, "the IR version"),
+        whole_number(seed, "the seed", least=0),
+    )
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
     elif _is_graph(model_or_path):
@@ -110,7 +116,7 @@ def convert(
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     source, notes = settled(source)
     notes += validate_model(source) if check else []
-    if to is None and ir is None and target is None and not dtypes:
+    if opsets is None and ir is None and target is None and not dtypes:
         raise UnreachableTarget("nothing says where to: name an opset, an IR version, a target or other dtypes")
     policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
     if policy is not None and exact:
@@ -119,7 +125,7 @@ def convert(
     if ir is not None:
         check_ir_version(ir, runtime)
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
-    targets = opsets_to_reach(to, start, runtime, is_complete=ir is not None or policy is not None)
+    targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
     walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
     model, trace = walked.model, walked.trace
@@ -170,7 +176,7 @@ def _is_graph(given: ModelOrPath | gs.Graph) -> TypeGuard[gs.Graph]:
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     """A drop-in for `onnx.version_converter.convert_version`: no proof, no check, a new model.
 
-    Raises ConversionRefused where it cannot be done.
+    Raises ConversionRefused where it cannot be done, TypeError for a `target_version` that is no whole number.
     """
     return convert(model, to=target_version, prove=False, check=False).model
 

@@ -11,7 +11,6 @@ import math
 
 import numpy
 
-from converter.dtypes import dtype_name
 from converter.rule import Birth, Step, rounding
 from converter.site import Operators, Site
 from rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
@@ -150,8 +149,7 @@ def _weighted(site: Site, op: Operators, weights: str, values: str) -> str:
 
 
 def _softmax(site: Site, op: Operators, scores: str, dtype: str) -> str:
-    precision = site.attribute("softmax_precision")
-    stage = dtype if precision is None else dtype_name(precision)
+    stage = site.dtype_attribute("softmax_precision", dtype)
     if stage == dtype:
         return str(op.Softmax(scores, axis=-1))
     staged = op.Cast(scores, to=stage)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from converter.dtypes import DIGITS, dtype_name
+from converter.dtypes import DIGITS
 from converter.rule import Apply, Birth, Rule, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.axes import END
@@ -101,7 +101,7 @@ def _trailing_axes(site: Site) -> list[int]:
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
     """The dtype of stash_type, the value in it, and what brings the stage's result back."""
-    stage, dtype = dtype_name(site.attribute("stash_type", 1)), site.dtype(0)
+    stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
     if site.cell.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
         site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
     if stage == dtype:

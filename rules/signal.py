@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from converter.dtypes import dtype_name
 from converter.refusal import Why
 from converter.rule import Birth, RuleLike, Step, as_rule, rounding
 from converter.site import Operators, Site
@@ -224,7 +223,7 @@ def _window(*coefficients: float) -> RuleLike:
         value = op.Sub(number(a0), op.Mul(number(a1), op.Cos(angle)))
         for a2 in more:
             value = op.Add(value, op.Mul(number(a2), op.Cos(op.Mul(angle, number(2)))))
-        to = dtype_name(site.attribute("output_datatype", 1))
+        to = site.dtype_attribute("output_datatype", "float")
         site.replace(op.Cast(value, to=to) if to != "float" else value)
 
     return as_rule(cosines_are_summed)

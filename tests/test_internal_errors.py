@@ -9,14 +9,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, ModelProto
 
-from converter import ConversionRefused, InternalError, Why, convert, reach
+from converter import ConversionRefused, InternalError, Why, convert, normalize, reach
 from converter.cli import main
+from converter.evaluator import Evaluator
+from converter.evaluator.errors import ComputationFailed
+from converter.facts import ModelFacts
+from converter.facts.inference import inferred_types
 from converter.history import Cell
 from converter.internal_error import Fault
+from converter.normalize import Pass, PassFailed
 from converter.rule import Rule, Step, refused, unchanged
 from converter.rulebook import RuleBook
 from converter.site import Site
@@ -210,3 +216,49 @@ def test_the_cell_of_a_rule_tells_its_module() -> None:
     rule = rule_book.rule(cell)
     assert rule is not None
     assert rule_book.module_of(cell, rule) == "rules.made_up"
+
+
+class TestTheRestOfTheHouse:
+    """Kernels and passes of our own are named; what is somebody else's stays theirs."""
+
+    def run_with(self, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+        def kernel(call: object, *inputs: object) -> None:
+            raise error
+
+        monkeypatch.setattr(import_module("converter.evaluator.prepare"), "find_kernel", lambda *key: kernel)
+        Evaluator(model_of(TEXT)).run({"x": numpy.zeros((2, 3), numpy.float32), "k": numpy.array([0])})
+
+    @pytest.mark.parametrize(
+        "error", [KeyError("mode"), AttributeError("x"), AssertionError(), TypeError("y")], ids=repr
+    )
+    def test_a_kernel_that_fails_is_named(self, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(InternalError, match="the kernel of ReduceMin-13 failed at ReduceMin 'smallest' in graph"):
+            self.run_with(error, monkeypatch)
+
+    @pytest.mark.parametrize("error", [ValueError("shapes"), IndexError("axis"), ZeroDivisionError("by 0")], ids=repr)
+    def test_values_that_do_not_fit_together_are_no_fault(
+        self, error: Exception, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(ComputationFailed):
+            self.run_with(error, monkeypatch)
+
+    def test_a_pass_of_our_own_that_fails_is_our_fault_and_one_of_others_is_theirs(self) -> None:
+        def rewrite(graph: object, context: object) -> None:
+            raise KeyError("what")
+
+        one = Pass("made-up", rewrite, "It fails.")
+        with pytest.raises(PassFailed, match="pass made-up failed with KeyError"):
+            normalize(model_of(TEXT), [one])
+        rewrite.__module__ = "converter.normalize.passes.made_up"
+        with pytest.raises(InternalError, match="the pass made-up failed with KeyError"):
+            normalize(model_of(TEXT), [one])
+
+    def test_inference_does_not_hide_our_errors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*arguments: object) -> None:
+            raise KeyError("a bug of ours")
+
+        monkeypatch.setattr(import_module("converter.facts.inference"), "readable", fail)
+        node = model_of(TEXT).graph.node[0]
+        facts = ModelFacts(model_of(TEXT))
+        with pytest.raises(KeyError, match="a bug of ours"):
+            inferred_types(facts, node, facts.graph.imports, facts.graph.type_of)

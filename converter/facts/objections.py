@@ -1,11 +1,18 @@
-"""What is wrong with a node as a model has it, by the schema of its version and by onnx's own inference."""
+"""What is wrong with a node as a model has it: by its schema, by onnx's own inference and by its execution."""
 
 from __future__ import annotations
 
+import math
+
+import numpy
 from onnx import NodeProto
 from onnx.defs import OpSchema
 
 from converter import history
+from converter.arrays import Array
+from converter.dtypes import dtype_of_type, numpy_dtype
+from converter.evaluator import EvaluationError, run_node
+from converter.evaluator.errors import ComputationFailed, Rejected
 from converter.evaluator.gate import Illegal, gate_of
 from converter.facts.inference import Question
 from converter.facts.scope import ScopeFacts
@@ -39,4 +46,40 @@ def objection_to(node: NodeProto, facts: ScopeFacts) -> str:
         question.ask(node)
     except ONNX_ERRORS as error:
         return " ".join(str(error).split())
+    return _rejection(node, facts)
+
+
+_LARGEST = 1 << 20
+"""Elements of an input that is made up."""
+
+
+def _rejection(node: NodeProto, facts: ScopeFacts) -> str:
+    """Why the strict evaluator does not execute a node whose inputs have known shapes: on zeros, where they are not
+    constants."""
+    values = []
+    for name in node.input:
+        value = _zeros(name, facts) if name else None
+        if name and value is None:
+            return ""
+        values.append(value)
+    try:
+        run_node(node, values, facts.imports, strict=False)
+    except (Rejected, ComputationFailed) as error:
+        return error.clause
+    except EvaluationError:
+        pass
     return ""
+
+
+def _zeros(name: str, facts: ScopeFacts) -> Array | None:
+    constant = facts.constant(name)
+    if constant is not None:
+        return constant
+    spelt, shape = facts.type_string(name), facts.shape(name)
+    dtype = dtype_of_type(spelt) if spelt else None
+    if dtype is None or shape is None:
+        return None
+    dims = [dim for dim in shape if isinstance(dim, int)]
+    if len(dims) < len(shape) or math.prod(dims) > _LARGEST:
+        return None
+    return numpy.full(dims, "", object) if dtype == "string" else numpy.zeros(dims, numpy_dtype(dtype))

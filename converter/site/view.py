@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
 from converter import history
 from converter.arrays import Array
 from converter.carriers import exact_carrier
-from converter.dtypes import dtype_of_type, shape_of_type
+from converter.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
 from converter.history import Cell
 from converter.refusal import SiteRefused, Why
 
@@ -42,15 +42,16 @@ class SiteView:
         """Whether the node sets the attribute, be it by reference."""
         return any(attribute.name == name for attribute in self.node.attribute)
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: Any = None, *, is_of_any_kind: bool = False) -> Any:
         """An attribute's value: int, float, str, list, TensorProto, GraphProto; `default` where the node has none.
 
         Refuses where it is a reference to a function's parameter (the walk then inlines the function), where it is of
-        another kind than its definition says, and where the definition requires it and the node has none.
+        another kind than its definition says, unless `is_of_any_kind`, and where the definition requires it and the
+        node has none.
         """
         for attribute in self.node.attribute:
             if attribute.name == name:
-                return self._decode(attribute)
+                return self._decode(attribute, is_of_any_kind=is_of_any_kind)
         if default is None:
             self._check_absent(name)
         return default
@@ -69,7 +70,20 @@ class SiteView:
     def _version(self) -> str:
         return f"{self.cell.operator}-{self.cell.near}"
 
-    def _decode(self, attribute: AttributeProto) -> Any:
+    def dtype_attribute(self, name: str, default: str = "") -> str:
+        """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where the node has
+        none. Refuses where onnx has no such dtype."""
+        value = self.attribute(name, is_of_any_kind=True)
+        if value is None:
+            return default
+        try:
+            if isinstance(value, (int, str)):
+                return dtype_name(element_type(value) if isinstance(value, str) else value)
+        except ValueError:
+            pass
+        self.refuse(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is no dtype that onnx knows")
+
+    def _decode(self, attribute: AttributeProto, *, is_of_any_kind: bool = False) -> Any:
         if attribute.ref_attr_name:
             self.refuse(
                 Why.ATTRIBUTE_REFERENCE,
@@ -78,7 +92,7 @@ class SiteView:
             )
         definition = self._definition
         kind = definition.attribute_kinds.get(attribute.name) if definition is not None else None
-        if kind is not None and kind != attribute.type and attribute.name not in self._written:
+        if kind is not None and kind != attribute.type and not is_of_any_kind and attribute.name not in self._written:
             kinds = AttributeProto.AttributeType
             self.refuse(
                 Why.INVALID_MODEL,

@@ -127,13 +127,13 @@ class ScopeWalk(NodeWalk):
             self._replacements[index] = nodes
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
-        """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where onnx objects to the
-        node as it was given."""
+        """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where the node as it was
+        given is not legal."""
         before = self.facts.container.node[index]
         objection = objection_to(before, self.facts)
         cell = str(error.cell) if isinstance(error, RuleFailed) else ""
         if objection:
-            sentence = f"onnx does not accept the node: {objection}"
+            sentence = f"the node is not what its version allows: {objection}"
             self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, cell))
             return
         what, module = "the walk", "converter"
