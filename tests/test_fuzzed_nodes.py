@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 from converter import ConversionRefused, Why, convert
+from converter.evaluator import Evaluator, Rejected
 from tests.conversion import model as model_of
 from tests.fuzzed_nodes import CHANGES, OPSETS, fuzzed, outcome
 
@@ -64,3 +65,12 @@ def test_texts_that_are_not_utf_8_go_along() -> None:
     mode.s = b"\xff\xfe"
     (node,) = convert(model, to=19, prove=False, check=False).model.graph.node
     assert [one.s for one in node.attribute if one.type == onnx.AttributeProto.STRING] == [b"\xff\xfe"]
+
+
+def test_an_element_of_a_list_of_inputs_cannot_be_absent() -> None:
+    model = model_of("""<ir_version: 8, opset_import: ["": 13]> agraph (float[2] x) => (float[N] y) {
+        y = Concat <axis = 0> (x, x)
+    }""")
+    model.graph.node[0].input[1] = ""
+    with pytest.raises(Rejected, match="none of whose names may be empty"):
+        Evaluator(model)

@@ -81,7 +81,7 @@ class SiteView:
                 return dtype_name(element_type(value) if isinstance(value, str) else value)
         except ValueError:
             pass
-        self.refuse(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is no dtype that onnx knows")
+        raise SiteRefused(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is no dtype that onnx knows")
 
     def _decode(self, attribute: AttributeProto, *, is_of_any_kind: bool = False) -> Any:
         if attribute.ref_attr_name:
