@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from converter.convert import Conversion, NotEquivalent, convert, convert_version
 from converter.destination import UnreachableTarget
+from converter.internal_error import InternalError
 from converter.reach import Answer, Reach, reach
 from converter.refusal import ConversionRefused, Refusal, Why
 
@@ -15,6 +16,7 @@ __all__ = [
     "Answer",
     "Conversion",
     "ConversionRefused",
+    "InternalError",
     "NotEquivalent",
     "Reach",
     "Refusal",

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from onnx import ModelProto
 
+from converter.arguments import opsets_of, whole_number, whole_number_or_none
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
+from converter.internal_error import internal_error
 from converter.ir_fitting import Fitting, IRFitting
 from converter.ir_version import natural_ir_version
-from converter.model_file import check_model, load_model, settled, validate_model
+from converter.model_file import ResultRejected, check_model, load_model, settled, validate_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
@@ -95,8 +97,14 @@ def convert(
     folder of the file.
 
     Raises ConversionRefused with every refusal, NotEquivalent where the proof fails, UnreachableTarget, UnknownTarget,
-    UnusableDtypes, ModelFileError for a file or model that cannot be read.
+    UnusableDtypes, ModelFileError for a file or model that cannot be read, TypeError for arguments of other types,
+    InternalError for a defect of OpsetLift or of a package whose rules it applies.
     """
+    opsets, ir, seed = (
+        opsets_of(to),
+        whole_number_or_none(ir, "the IR version"),
+        whole_number(seed, "the seed", least=0),
+    )
     if isinstance(model_or_path, ModelProto):
         source = model_or_path
     elif _is_graph(model_or_path):
@@ -108,7 +116,7 @@ def convert(
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     source, notes = settled(source)
     notes += validate_model(source) if check else []
-    if to is None and ir is None and target is None and not dtypes:
+    if opsets is None and ir is None and target is None and not dtypes:
         raise UnreachableTarget("nothing says where to: name an opset, an IR version, a target or other dtypes")
     policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
     if policy is not None and exact:
@@ -117,14 +125,17 @@ def convert(
     if ir is not None:
         check_ir_version(ir, runtime)
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
-    targets = opsets_to_reach(to, start, runtime, is_complete=ir is not None or policy is not None)
+    targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
     walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
     model, trace = walked.model, walked.trace
     fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
-    declared_falsely = check_model(model, base_dir, original=source) if check else []
+    try:
+        declared_falsely = check_model(model, base_dir, original=source) if check else []
+    except ResultRejected as error:
+        raise internal_error(error, "the conversion") from error
     notes += declared_falsely
     if runtime is not None and not runtime.takes_false_shapes:
         facts = ModelFacts(model, base_dir)
@@ -165,7 +176,7 @@ def _is_graph(given: ModelOrPath | gs.Graph) -> TypeGuard[gs.Graph]:
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     """A drop-in for `onnx.version_converter.convert_version`: no proof, no check, a new model.
 
-    Raises ConversionRefused where it cannot be done.
+    Raises ConversionRefused where it cannot be done, TypeError for a `target_version` that is no whole number.
     """
     return convert(model, to=target_version, prove=False, check=False).model
 

@@ -62,7 +62,7 @@ class Coverage:
             return {CellState.DERIVED: "types only", CellState.NOT_WRITTEN: "not written"}[state]
         if entry.rule.refuses:
             return f"refused: {entry.because}"
-        return f"{entry.rule.name} (rounds)" if entry.rule.ulps else entry.rule.name
+        return f"{entry.rule.name} ({entry.rule.exactness})" if entry.rule.ulps else entry.rule.name
 
     def markdown(self) -> str:
         """The whole table as a page."""

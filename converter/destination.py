@@ -28,15 +28,14 @@ def check_ir_version(ir: int, runtime: Target | None) -> None:
 
 
 def opsets_to_reach(
-    to: int | Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
+    to: Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
 ) -> dict[str, int]:
     """The opsets to go to, by domain; with `is_complete`, also of the domains that are to stay where they are."""
     imports = imported_opsets(source.opset_import)
     everywhere = {**imports}
     for function in source.functions:
         everywhere = {**imported_opsets(function.opset_import), **everywhere}
-    opsets = {AI_ONNX: to} if isinstance(to, int) else to or {}
-    wanted = {canonical_domain(domain): opset for domain, opset in opsets.items()}
+    wanted = {canonical_domain(domain): opset for domain, opset in (to or {}).items()}
     if is_complete or runtime is not None:
         nearest = {
             domain: opset if runtime is None else runtime.opset_for(domain, opset)

@@ -16,6 +16,9 @@ _SCHEMA_SPELLING = {
     if name != "UNDEFINED"
 }
 
+DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
+"""Binary digits of a number in each floating-point dtype that operators compute in."""
+
 
 @cache
 def dtype_name(element_type: int) -> str:

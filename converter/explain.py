@@ -19,7 +19,7 @@ from converter.history import (
     histories,
     latest_opset,
 )
-from converter.rulebook import CellState, RuleBook, default_rule_book
+from converter.rulebook import CellState, Entry, RuleBook, default_rule_book
 
 
 class UnknownOperator(ValueError):
@@ -105,15 +105,20 @@ def _rules(found: OperatorHistory, older: int, newer: int, book: RuleBook) -> It
         state, entry, rule = book.state(cell), book.entry(cell), book.rule(cell)
         exactness = ""
         if rule is not None and state is not CellState.REFUSED:
-            exactness = f"within {rule.ulps} ULP" if rule.ulps else "exact"
+            exactness = f"{rule.exactness}: {rule.because}" if rule.ulps else rule.exactness
         yield RuleInForce(
             cell=str(cell),
             state=state.value,
             rule=rule.name if rule else "",
             exactness=exactness,
-            because=(entry.because or entry.rule.because) if entry else "",
+            because=_reason(entry) if entry else "",
             module=entry.module if entry else "",
         )
+
+
+def _reason(entry: Entry) -> str:
+    """Why the rule is right, or refuses; why it rounds stands beside its bound."""
+    return "" if entry.rule.ulps and entry.because == entry.rule.because else entry.because
 
 
 def _changes(found: OperatorHistory, older: int, newer: int) -> Iterator[str]:

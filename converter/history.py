@@ -124,6 +124,21 @@ class Definition:
         """The schema, for what onnx's type stubs leave out."""
         return self.schema
 
+    @cached_property
+    def attribute_kinds(self) -> Mapping[str, int]:
+        """The type of each attribute, as AttributeProto numbers them."""
+        # The schemas' enumeration has AttributeProto's numbers; onnx's stubs do not say that it is one of ints.
+        return {name: int(one.type) for name, one in self.schema.attributes.items()}  # type: ignore[call-overload]
+
+    @cached_property
+    def required_attributes(self) -> frozenset[str]:
+        return frozenset(name for name, one in self.schema.attributes.items() if one.required)
+
+    def requires_input(self, position: int) -> bool:
+        """Whether a node must have the input at a position."""
+        formals = self.schema.inputs
+        return position < len(formals) and formals[position].option == OpSchema.FormalParameterOption.Single
+
     @property
     def since_version(self) -> int:
         return self.schema.since_version

@@ -6,10 +6,11 @@ named for what happens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from converter.dtypes import DIGITS
 from converter.refusal import Why
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ class Rule:
     apply: Apply | None
     """None leaves the node as it is."""
     ulps: int = 0
-    """0 for an exact rule; else the bound of a rounding rule, in units in the last place of the largest magnitude in
-    the result."""
+    """0 for an exact rule; else the largest bound that a site of a rounding rule may claim, in units in the last place
+    of the largest magnitude in the result."""
+    fewer_digits: int = 0
+    """By how many binary digits a stage of the rewrite may be narrower than the result: the bound then counts units in
+    the last place of that stage."""
+    when: str = ""
+    """Which sites round, in words; "" where all do. Others are exact: with it a site rounds where the rule says so."""
     refuses: Why | None = None
     """Set where the rule does nothing but refuse, by design."""
     because: str = ""
@@ -40,6 +46,24 @@ class Rule:
     def is_exact(self) -> bool:
         return self.ulps == 0
 
+    @property
+    def exactness(self) -> str:
+        """For people: "exact", or the bound and where it applies."""
+        if not self.ulps:
+            return "exact"
+        unit = " of the narrowest dtype involved" if self.fewer_digits else ""
+        return f"within {self.ulps} ULP{unit}" + (f" where {self.when}" if self.when else "")
+
+    def largest_ulps(self, dtypes: Iterable[str] | None = None) -> int:
+        """The largest bound that a site may claim, in units in the last place of its results.
+
+        Args:
+            dtypes: The dtypes of all values at the site, where they are known: a stage cannot be narrower than these.
+        """
+        digits = [DIGITS[one] for one in dtypes if one in DIGITS] if dtypes is not None else list(DIGITS.values())
+        spread = max(digits) - min(digits) if digits else 0
+        return self.ulps << min(self.fewer_digits, spread)
+
 
 RuleLike = Rule | Apply
 
@@ -47,9 +71,31 @@ unchanged = Rule("unchanged", None)
 """The node means the same on the far side. Dtypes that the far side lacks are refused by the walk's type gate."""
 
 
-def rounding(rule: RuleLike, *, ulps: int, because: str) -> Rule:
-    """The same mathematics with other rounding: within `ulps` of the result's largest magnitude."""
-    return replace(as_rule(rule), ulps=ulps, because=because)
+class UndeclaredRounding(RuntimeError):
+    """A rule rounds, or rounds further, than its entry in the rule book declares."""
+
+
+def _becomes_its_values(site: Site) -> None:
+    values = [site.constant_value(name) if name else None for name in site.node.output]
+    site.replace(*(None if value is None else site.constant(value) for value in values))
+
+
+becomes_its_values = Rule("what is constant needs no kernel", _becomes_its_values)
+"""For a runtime that does not take a node as it is written, where the node computes the same in every run."""
+
+
+def rounding(rule: RuleLike, *, ulps: int, because: str, when: str = "", fewer_digits: int = 0) -> Rule:
+    """The same mathematics with other rounding.
+
+    Args:
+        rule: What is done. It may claim less for a site: `site.rounds(1)`.
+        ulps: The largest bound, in units in the last place of the result's largest magnitude.
+        because: Why results may differ.
+        when: Which sites round, in words that follow "where"; others are exact. The rule says at run time which ones
+            these are: `site.rounds()`.
+        fewer_digits: By how many binary digits a stage may be narrower than the result; see `Rule.fewer_digits`.
+    """
+    return replace(as_rule(rule), ulps=ulps, because=because, when=when, fewer_digits=fewer_digits)
 
 
 def for_lost_types(function: Apply) -> Rule:
@@ -90,10 +136,16 @@ def in_turn(*rules: RuleLike) -> Rule:
             if rule.apply is not None and not site.is_replaced:
                 rule.apply(site)
 
+    round_some = [rule for rule in named if rule.ulps]
+    if any(not rule.when for rule in round_some):
+        raise ValueError("of rules in turn each that rounds says where it does (`when`)")
     return Rule(
         ", ".join(rule.name for rule in named),
         apply,
-        ulps=max(rule.ulps for rule in named),
+        ulps=max((rule.ulps for rule in round_some), default=0),
+        fewer_digits=max((rule.fewer_digits for rule in round_some), default=0),
+        when=" or ".join(dict.fromkeys(rule.when for rule in round_some)),
+        because="; ".join(dict.fromkeys(rule.because for rule in round_some)),
         for_lost_types=all(rule.for_lost_types for rule in named),
     )
 
@@ -110,6 +162,18 @@ def exact_cast(*dtypes: str, through: str) -> Rule:
             site.carry(through)
 
     return Rule(f"cast through {through}", cast_through_carrier, for_lost_types=True)
+
+
+def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
+    """As `exact_cast`, for results that the narrow dtype does not hold: they are rounded to it once."""
+
+    def cast_and_round(site: Site) -> None:
+        if site.dtype(0) in dtypes:
+            site.rounds()
+            site.carry(through)
+
+    rule = replace(as_rule(cast_and_round), name=f"cast through {through}", for_lost_types=True)
+    return rounding(rule, ulps=1, because=because, when=f"the dtype is {' or '.join(dtypes)}")
 
 
 def values_travel(*, like: int = 0) -> Rule:

@@ -11,9 +11,9 @@ from functools import cache
 from types import ModuleType
 
 from converter.experimental import experimental_operators
-from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, history
+from converter.history import AI_ONNX, Cell, all_cells, canonical_domain, display_domain, history
 from converter.plugins import PluginFault, registered
-from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, unchanged
+from converter.rule import Birth, Experiment, Rule, RuleLike, StandIn, Step, as_rule, becomes_its_values, unchanged
 
 ENTRY_POINT_GROUP = "opsetlift.rules"
 """Third parties name modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS under this group."""
@@ -46,7 +46,7 @@ class RuleBook:
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Cell, Entry] = {}
-        self._stand_ins: dict[tuple[str, str], Rule] = {}
+        self._stand_ins: dict[tuple[str, str], Entry] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
@@ -87,11 +87,17 @@ class RuleBook:
             raise RuleBookError(f"{module}: the installed onnx has no {stand_in.operator}")
         if key in self._stand_ins:
             raise RuleBookError(f"{module}: {stand_in.operator} has two stand-ins")
-        self._stand_ins[key] = as_rule(stand_in.rule)
+        self._stand_ins[key] = Entry(as_rule(stand_in.rule), module, "")
 
     def stand_in(self, domain: str, operator: str) -> Rule | None:
         """What stands for an operator that a runtime does not take as it is written; None where nothing is known."""
-        return self._stand_ins.get((domain, operator))
+        entry = self._stand_ins.get((domain, operator))
+        return entry.rule if entry else None
+
+    def module_of(self, cell: Cell, rule: Rule) -> str:
+        """The module that declares a rule at a cell; "converter" for what nobody has to declare."""
+        entry = self._stand_ins.get((cell.domain, cell.operator)) if cell.stays else self._entries.get(cell)
+        return entry.module if entry is not None and entry.rule is rule else "converter"
 
     def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
         """The cell of an operator that was an experiment at `opset`, if something is declared for it."""
@@ -115,6 +121,34 @@ class RuleBook:
             return entry.rule
         return unchanged if self._is_derived(cell) else None
 
+    def largest_ulps(self, cell: Cell, rule: str, dtypes: Iterable[str] | None = None) -> int | None:
+        """The largest bound that a rule may claim for a site at a cell, in units in the last place.
+
+        Args:
+            cell: A step in one direction, an introduction, an experiment, or (`stays`) a node that a runtime does not
+                take as it is written.
+            rule: The rule's name, as traces and certificates have it.
+            dtypes: The dtypes of all values at the site, where they are known; they narrow down what rules may claim
+                that compute a stage in a narrower dtype.
+
+        Returns:
+            0 for an exact rule; None where the book has no such rule at the cell.
+        """
+        candidates = [self.rule(cell)]
+        if cell.stays:
+            candidates = [self.stand_in(cell.domain, cell.operator), becomes_its_values]
+        for known in candidates:
+            if known is not None and known.name == rule:
+                return known.largest_ulps(dtypes)
+        return None
+
+    def rules(self) -> Iterator[tuple[str, Rule]]:
+        """Every declared rule, beside words for where it applies."""
+        for cell, entry in self._entries.items():
+            yield str(cell), entry.rule
+        for (domain, operator), entry in self._stand_ins.items():
+            yield f"{display_domain(domain)} {operator}, for a runtime", entry.rule
+
     def state(self, cell: Cell) -> CellState:
         """The state of a cell for the coverage table."""
         if entry := self._entries.get(cell):
@@ -129,7 +163,9 @@ class RuleBook:
     @staticmethod
     def _is_derived(cell: Cell) -> bool:
         found = history(cell.domain, cell.operator)
-        return found is not None and not cell.is_birth and found.is_types_only(cell.older, cell.newer)
+        if found is None or (cell.older, cell.newer) not in found.steps():
+            return False
+        return found.is_types_only(cell.older, cell.newer)
 
 
 def rule_modules() -> list[ModuleType]:

@@ -9,6 +9,7 @@ from onnx import GraphProto, ModelProto, OperatorSetIdProto
 
 from converter.facts import ModelFacts
 from converter.history import AI_ONNX, canonical_domain
+from converter.internal_error import InternalError
 from converter.ir_version import natural_ir_version
 from converter.model_file import without_weights
 from converter.names import Names
@@ -89,6 +90,8 @@ def walked_copy(
     while True:
         walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
         walk.run()
+        if walk.faults:
+            raise InternalError(walk.faults, walk.refusals)
         if not walk.refusals:
             break
         generic = specialisable(start, _functions_refused(start, walk.refusals))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy
 
 from converter.dtypes import numpy_dtype
-from converter.rule import Birth, StandIn, Step, exact_cast, rounding, unchanged
+from converter.rule import Birth, StandIn, Step, rounded_cast, rounding, unchanged
 from converter.site import Dims, Operators, Site
 from rules.axes import END, counted_from_front
 from rules.dtype_groups import FLOATING
@@ -25,7 +25,7 @@ def values_are_accumulated_by_a_scan(site: Site) -> None:
     dtype = site.dtype(0)
     rank = site.rank(0, because="the values beside the axis are handed on from element to element")
     if dtype in FLOATING and dtype != "double":
-        site.rounds(1, "accumulated in double, and each element rounded once")
+        site.rounds()
     axis = site.constant_value(1)
     if axis is not None:
         position = counted_from_front(site, [int(axis.reshape(()))], rank, name="axis")[0]
@@ -109,17 +109,24 @@ def _filled(op: Operators, shape: str, number: float, dtype: str) -> str:
     return str(op.ConstantOfShape(shape, value=numpy.array([number]).astype(numpy_dtype(dtype))))
 
 
-_NARROW = rounding(
-    exact_cast("float16", "bfloat16", through="float"),
-    ulps=1,
+_NARROW = rounded_cast(
+    "float16",
+    "bfloat16",
+    through="float",
     because="accumulated in float, and each element rounded to the narrower dtype once",
+)
+_BY_SCAN = rounding(
+    values_are_accumulated_by_a_scan,
+    ulps=1,
+    when="the values are floats narrower than double",
+    because="accumulated in double, and each element rounded once",
 )
 
 STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_NARROW)]
 
 BIRTHS = [
-    Birth("CumSum", 11, down=values_are_accumulated_by_a_scan),
-    Birth("CumProd", 26, down=values_are_accumulated_by_a_scan),
+    Birth("CumSum", 11, down=_BY_SCAN),
+    Birth("CumProd", 26, down=_BY_SCAN),
 ]
 
 STAND_INS = [

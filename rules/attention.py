@@ -11,7 +11,6 @@ import math
 
 import numpy
 
-from converter.dtypes import dtype_name
 from converter.rule import Birth, Step, rounding
 from converter.site import Operators, Site
 from rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
@@ -64,7 +63,7 @@ def _mask_covers_all_keys(site: Site) -> bool:
 def mask_and_padding_are_written_out(site: Site) -> None:
     """Below 24 the mask covers all keys, and all keys count."""
     if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
-        _write_out(site)
+        products_are_weighed(site)
 
 
 def windows_are_written_out(site: Site) -> None:
@@ -73,18 +72,14 @@ def windows_are_written_out(site: Site) -> None:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")
     else:
-        _write_out(site)
-
-
-def _write_out(site: Site) -> None:
-    site.rounds(_ULPS, _IN_STEPS)
-    products_are_weighed(site)
+        products_are_weighed(site)
 
 
 def products_are_weighed(site: Site) -> None:
     """What the text says, step by step; narrow floats in float. Nothing hangs on sizes that are 0 in some run."""
     if goes_in_float(site):
         return
+    site.rounds()
     op = site.op_at(18)
     dtype = site.dtype(_QUERY)
     is_packed = site.rank(_QUERY, because="it tells whether the heads are packed into one dimension") == 3
@@ -154,8 +149,7 @@ def _weighted(site: Site, op: Operators, weights: str, values: str) -> str:
 
 
 def _softmax(site: Site, op: Operators, scores: str, dtype: str) -> str:
-    precision = site.attribute("softmax_precision")
-    stage = dtype if precision is None else dtype_name(precision)
+    stage = site.dtype_attribute("softmax_precision", dtype)
     if stage == dtype:
         return str(op.Softmax(scores, axis=-1))
     staged = op.Cast(scores, to=stage)
@@ -230,13 +224,24 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
 
 
 STEPS = [
-    Step("Attention", 23, 24, up=masks_cover_all_keys, down=mask_and_padding_are_written_out),
+    Step(
+        "Attention",
+        23,
+        24,
+        up=masks_cover_all_keys,
+        down=rounding(
+            mask_and_padding_are_written_out,
+            ulps=_ULPS,
+            when="lengths are given, or a mask may not cover all keys",
+            because=_IN_STEPS,
+        ),
+    ),
     Step(
         "Attention",
         24,
         25,
         up=only_packed_heads_are_counted,
-        down=windows_are_written_out,
+        down=rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS),
         because="windows are unbounded by default; the rest of 25's text says the same in other words, but its "
         "inference rejects numbers of heads beside inputs of rank 4",
     ),

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from converter.dtypes import DIGITS
 from converter.refusal import Why
-from converter.rule import StandIn, Step, rounding, unchanged
+from converter.rule import Apply, Rule, StandIn, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.images import as_image, is_image
-from rules.narrow_floats import DIGITS
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
 
@@ -143,7 +143,7 @@ def all_have_one_dtype(site: Site, allowed: list[str]) -> None:
     if len(set(dtypes)) == 1 and dtypes[0] in allowed:
         return
     # The statistics of a batch have the precision of the batch, also where the running ones hold more.
-    site.rounds(2 << max(0, DIGITS[dtypes[3]] - DIGITS[dtypes[0]]), _ROUNDED_ONCE)
+    site.rounds(fewer_digits=max(0, DIGITS[dtypes[3]] - DIGITS[dtypes[0]]))
     widest = "double" if "double" in dtypes else "float"
     op = site.op
     inputs = [_cast(op, name, dtype, widest) for name, dtype in zip(site.inputs, dtypes, strict=True)]
@@ -182,6 +182,16 @@ def statistics_are_computed(site: Site) -> None:
     site.replace(site.copy(*site.inputs[:3], *statistics, outputs=1, training_mode=None, momentum=None))
 
 
+def _in_one_dtype(rule: Apply, when: str) -> Rule:
+    return rounding(
+        rule,
+        ulps=2,
+        when=when,
+        because=_ROUNDED_ONCE,
+        fewer_digits=DIGITS["double"] - DIGITS["bfloat16"],
+    )
+
+
 _SEPARATE_DTYPES = (
     "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
 )
@@ -190,13 +200,19 @@ STEPS = [
     Step("BatchNormalization", 1, 6, up=consumed_inputs_go, down=consumed_inputs_are_required),
     Step("BatchNormalization", 6, 7, up=outputs_say_whether_it_trains, down=is_test_says_whether_it_trains),
     Step("BatchNormalization", 7, 9, up=elements_become_channels, down=vectors_get_a_channel),
-    Step("BatchNormalization", 9, 14, up=training_mode_is_set, down=outputs_are_asked_for),
+    Step(
+        "BatchNormalization",
+        9,
+        14,
+        up=training_mode_is_set,
+        down=_in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16"),
+    ),
     Step(
         "BatchNormalization",
         14,
         15,
         up=unchanged,
-        down=parameters_have_the_dtype_of_the_input,
+        down=_in_one_dtype(parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"),
         because=_SEPARATE_DTYPES,
     ),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from converter.carriers import cast_back_attributes
-from converter.dtypes import dtype_name, numpy_dtype
+from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Birth
 from converter.site import Operators, Site
@@ -21,7 +21,7 @@ _NARROW = frozenset(["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2
 
 def bits_are_read(site: Site) -> None:
     """Integers are cast, by two's complement; floats are put together from the bits of integers."""
-    source, to = site.dtype(0), dtype_name(site.attribute("to"))
+    source, to = site.dtype(0), site.dtype_attribute("to")
     if source == to:
         site.replace(site.op.Identity(site.input(0)))
     elif not _is_integer(source) or to.startswith("complex"):

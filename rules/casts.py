@@ -7,9 +7,7 @@ CastLike  15: born · 19 to 25: as Cast
 
 from __future__ import annotations
 
-from onnx import TensorProto
-
-from converter.dtypes import dtype_name, element_type
+from converter.dtypes import element_type
 from converter.rule import Birth, Step, in_turn, unchanged
 from converter.site import Operators, Site
 
@@ -19,15 +17,13 @@ _WITH_INFINITY = frozenset(["float", "double", "float16", "bfloat16", "float8e5m
 
 def text_becomes_number(site: Site) -> None:
     """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
-    to = site.attribute("to")
-    if isinstance(to, str):
-        site.set_attribute("to", element_type(to))
+    if isinstance(site.attribute("to", is_of_any_kind=True), str):
+        site.set_attribute("to", element_type(site.dtype_attribute("to")))
 
 
 def number_becomes_text(site: Site) -> None:
-    to = site.attribute("to")
-    if not isinstance(to, str):
-        site.set_attribute("to", TensorProto.DataType.Name(to))
+    if not isinstance(site.attribute("to", is_of_any_kind=True), str):
+        site.set_attribute("to", site.dtype_attribute("to").upper())
 
 
 def saturate_goes(site: Site) -> None:
@@ -42,7 +38,7 @@ def round_mode_goes(site: Site) -> None:
 
 def _saturates_infinities(site: Site) -> str | None:
     """The dtype cast to, if it is one of those for which the text of 24 differs and infinities can come in."""
-    to = site.dtype(1) if site.node.op_type == "CastLike" else dtype_name(site.attribute("to"))
+    to = site.dtype(1) if site.node.op_type == "CastLike" else site.dtype_attribute("to")
     if to not in _FNUZ_LARGEST or not site.attribute("saturate", 1):
         return None
     return to if site.dtype(0) in _WITH_INFINITY else None

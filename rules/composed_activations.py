@@ -83,10 +83,10 @@ def other_floats_are_computed_in_parts(site: Site) -> None:
     """Version 12 takes float; narrower ones travel in it, and double takes the way of all below 12."""
     dtype = site.dtype(0)
     if dtype in ("float16", "bfloat16"):
-        site.rounds(1, "computed in float and rounded to the narrower dtype at the end")
+        site.rounds(1)
         site.carry("float")
     elif dtype == "double":
-        site.rounds(4, _STEPS_ROUND)
+        site.rounds()
         positive_part_and_scaled_elu(site)
 
 
@@ -157,7 +157,13 @@ def normal_distribution_is_written_out(site: Site) -> None:
 
 STEPS = [
     Step("ThresholdedRelu", 10, 22, up=unchanged, down=bfloat16_travels_in_float),
-    Step("Celu", 12, 28, up=unchanged, down=other_floats_are_computed_in_parts),
+    Step(
+        "Celu",
+        12,
+        28,
+        up=unchanged,
+        down=rounding(other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND),
+    ),
     computed_bfloat16_step("HardSwish", 14, 22),
     computed_bfloat16_step("Mish", 18, 22),
 ]

@@ -124,7 +124,7 @@ _CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m
 
 def bfloat16_is_cast(site: Site) -> None:
     """Only the shape of the input counts; the ones and zeros are cast."""
-    dtype = dtype_name(site.attribute("dtype")) if site.has_attribute("dtype") else site.dtype(0)
+    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     if "bfloat16" not in (dtype, site.dtype(0)):
         return
     op = site.op
@@ -136,7 +136,7 @@ def bfloat16_is_cast(site: Site) -> None:
 
 def diagonal_is_compared(site: Site) -> None:
     """A constant where the shape is known; else ones where the column's number is the row's plus k."""
-    dtype = dtype_name(site.attribute("dtype")) if site.has_attribute("dtype") else site.dtype(0)
+    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
     shape = site.known_shape(0)
     if shape is not None and len(shape) == 2 and math.prod(shape) <= LARGEST_TABLE:

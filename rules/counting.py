@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy
 
-from converter.dtypes import dtype_name
 from converter.refusal import Why
 from converter.rule import Birth, Step, unchanged
 from converter.site import Operators, Site
@@ -32,7 +31,8 @@ def iota(site: Site, op: Operators, count: str) -> str:
 
 def narrow_floats_count_in_stash_type(site: Site) -> None:
     """What `stash_type` says: the arguments are cast to it, and the result back."""
-    stash_type = dtype_name(site.pop_attribute("stash_type", 1))
+    stash_type = site.dtype_attribute("stash_type", "float")
+    site.remove_attribute("stash_type")
     dtype = site.dtype(0)
     if dtype not in ("float16", "bfloat16"):
         return

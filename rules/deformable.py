@@ -13,7 +13,7 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Birth, Step, exact_cast, unchanged
+from converter.rule import Birth, Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 from rules.axes import gather_within
 from rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
@@ -65,7 +65,6 @@ def displaced_points_are_gathered(site: Site) -> None:
     if site.input(3):
         bias = op.Cast(site.input(3), to=precision) if dtype != precision else site.input(3)
         result = op.Add(result, op.Unsqueeze(bias, site.constant_int64(range(1, 1 + rank))))
-    site.rounds(_ULPS, "products may be added in another order")
     site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
 
 
@@ -104,7 +103,7 @@ def blocks_are_summed(site: Site) -> None:
     for axis in range(rank):
         value = _summed(site, op, value, carrier, axis, rank, (image[axis], block[axis], counts[axis]))
     if carrier in ("float", "double"):
-        site.rounds(_ULPS, "elements of overlapping blocks may be added in another order")
+        site.rounds()
     site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
 
 
@@ -203,6 +202,19 @@ STEPS = [
 ]
 
 BIRTHS = [
-    Birth("DeformConv", 19, down=displaced_points_are_gathered),
-    Birth("Col2Im", 18, down=blocks_are_summed),
+    Birth(
+        "DeformConv",
+        19,
+        down=rounding(displaced_points_are_gathered, ulps=_ULPS, because="products may be added in another order"),
+    ),
+    Birth(
+        "Col2Im",
+        18,
+        down=rounding(
+            blocks_are_summed,
+            ulps=_ULPS,
+            when="the elements are floats",
+            because="elements of overlapping blocks may be added in another order",
+        ),
+    ),
 ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from converter.refusal import Why
-from converter.rule import Birth
+from converter.rule import Birth, rounding
 from converter.site import Operators, Site
 from rules.counting import iota
 from rules.dtype_groups import COMPUTED_IN, FLOATING
@@ -38,7 +38,7 @@ def equation_is_carried_out(site: Site) -> None:
     op = site.op_at(13)
     carrier = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
-        site.rounds(_ULPS, _BECAUSE)
+        site.rounds()
     operands = []
     for name, labels in zip(site.inputs, terms, strict=True):
         value = op.Cast(name, to=carrier) if carrier != dtype else name
@@ -152,4 +152,10 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
 
 STEPS = [computed_bfloat16_step("Einsum", 12, 28)]
 
-BIRTHS = [Birth("Einsum", 12, down=equation_is_carried_out)]
+BIRTHS = [
+    Birth(
+        "Einsum",
+        12,
+        down=rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE),
+    ),
+]

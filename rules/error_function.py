@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged
+from converter.rule import Birth, Step, rounding, unchanged
 from converter.site import Site
 from rules.dtype_groups import FLOATING
 
@@ -25,7 +25,7 @@ _TERMS = 60
 def integers_are_computed_in_double(site: Site) -> None:
     """Version 9 takes integers without a word on the fraction; double, truncated, is what it has meant."""
     if site.dtype(0) not in FLOATING:
-        site.rounds(1, "the text of 9 leaves open how the fraction of an integer result goes; it is truncated")
+        site.rounds()
         site.carry("double")
 
 
@@ -40,10 +40,8 @@ def error_function_is_summed_up(site: Site) -> None:
         )
     op = site.op_at(8)
     if dtype not in FLOATING:
-        site.rounds(1, "the text leaves open how the fraction of an integer result goes; it is truncated")
         site.replace(_of_integers(site, dtype))
         return
-    site.rounds(1, "a series in double, summed up beyond the digits of the result's dtype")
     # Limited in float: not every runtime has Min and Max for doubles.
     value = site.input(0) if dtype == "float" else op.Cast(site.input(0), to="float")
     value = op.Min(value, site.scalar(_ROUNDS_TO_1, "float", "limit"))
@@ -71,6 +69,26 @@ def _of_integers(site: Site, dtype: str) -> str:
     return str(op.Sub(above, op.Cast(op.Less(value, site.scalar(-bound, dtype, "bound")), to=dtype)))
 
 
-STEPS = [Step("Erf", 9, 13, up=integers_are_computed_in_double, down=unchanged)]
+_TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
 
-BIRTHS = [Birth("Erf", 9, down=error_function_is_summed_up)]
+STEPS = [
+    Step(
+        "Erf",
+        9,
+        13,
+        up=rounding(integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED),
+        down=unchanged,
+    ),
+]
+
+BIRTHS = [
+    Birth(
+        "Erf",
+        9,
+        down=rounding(
+            error_function_is_summed_up,
+            ulps=1,
+            because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
+        ),
+    ),
+]

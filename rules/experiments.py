@@ -14,8 +14,7 @@ import math
 
 import numpy
 
-from converter.dtypes import dtype_name as name_of_element_type
-from converter.dtypes import element_type, numpy_dtype
+from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import Experiment, refused, rounding
 from converter.site import Operators, Site
@@ -105,8 +104,7 @@ def becomes_thresholded_relu(site: Site) -> None:
 
 
 def shape_is_filled(site: Site) -> None:
-    found = site.attribute("dtype", element_type("float"))
-    dtype = name_of_element_type(found) if isinstance(found, int) else found.lower()
+    dtype = site.dtype_attribute("dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
     op, extra = site.op_at(13), site.attribute("extra_shape", [])
     if not site.input(0):

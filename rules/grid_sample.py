@@ -13,7 +13,7 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Birth, Step, unchanged
+from converter.rule import Birth, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.dimensions import Size, named, numbers_up_to, reshaped
 from rules.sampling import (
@@ -102,7 +102,7 @@ def points_are_gathered(site: Site) -> None:
     if mode == "nearest":
         value = op.Squeeze(terms, site.constant_int64(summed))
     else:
-        site.rounds(_ULPS, _BECAUSE)
+        site.rounds()
         value = op.ReduceSum(terms, site.constant_int64(summed), keepdims=0)
     value = op.Transpose(value, perm=[0, leading, *range(1, leading)])
     site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
@@ -158,7 +158,6 @@ def positions_are_mapped(site: Site) -> None:
     flat = site.folded(lambda: _positions(site, op, sizes[1:], precision), "positions")
     grid = op.MatMul(flat, op.Transpose(theta, perm=[0, 2, 1]))
     result = reshaped(site, op, grid, [*sizes, rank])
-    site.rounds(4, "the products of positions and matrix may be added in another order")
     site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
 
 
@@ -205,11 +204,34 @@ def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
 
 
 STEPS = [
-    Step("GridSample", 16, 20, up=modes_are_renamed, down=images_keep_their_operator),
+    Step(
+        "GridSample",
+        16,
+        20,
+        up=modes_are_renamed,
+        down=rounding(
+            images_keep_their_operator,
+            ulps=_ULPS,
+            when="other tensors than images are sampled, and the mode is not nearest",
+            because=_BECAUSE,
+        ),
+    ),
     Step("GridSample", 20, 22, up=unchanged, down=bfloat16_is_sampled_in_float),
 ]
 
 BIRTHS = [
-    Birth("GridSample", 16, down=points_are_gathered),
-    Birth("AffineGrid", 20, down=positions_are_mapped),
+    Birth(
+        "GridSample",
+        16,
+        down=rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE),
+    ),
+    Birth(
+        "AffineGrid",
+        20,
+        down=rounding(
+            positions_are_mapped,
+            ulps=4,
+            because="the products of positions and matrix may be added in another order",
+        ),
+    ),
 ]

@@ -15,20 +15,41 @@ from dataclasses import dataclass
 
 import numpy
 
-from converter.dtypes import numpy_dtype
+from converter.dtypes import DIGITS, numpy_dtype
 from converter.refusal import Why
+from converter.rule import Apply, Rule, rounding
 from converter.site import Operators, Site
 from rules.axes import gather_within
 from rules.source_points import source_points
 
 ULPS = 8
-BECAUSE = "the neighbours' terms may be added in another order"
+_ULPS_OF_QUOTIENTS = 4 * ULPS
+"""Where weights are divided by their sum."""
+_BECAUSE = "the neighbours' terms may be added in another order"
+_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and so may their weights, floats, by whose sum they are divided"
 
 _INTEGERS = {"int8": "double", "uint8": "double", "int16": "double", "uint16": "double"}
 _INTEGERS |= {"int32": "double", "uint32": "double"}
 _FLOATS = {"float16": "float", "bfloat16": "float", "float": "float", "double": "double"}
 _EXACT_STEPS = 2.0**-10
 """Weights that are multiples of it average integers without rounding: four axes of 32 bits would not fit a double."""
+
+
+_DIGITS_BEYOND_FLOAT = DIGITS["double"] - DIGITS["float"]
+
+
+def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool = True) -> Rule:
+    """A rule that may write a resampling out; `divides` where it may divide weights by their sum, as Resize does since
+    11."""
+    if not divides:
+        return rounding(rule, ulps=ULPS, when=when, because=_BECAUSE)
+    return rounding(
+        rule,
+        ulps=_ULPS_OF_QUOTIENTS,
+        when=when,
+        because=_BECAUSE_OF_QUOTIENTS,
+        fewer_digits=_DIGITS_BEYOND_FLOAT,
+    )
 
 
 @dataclass(frozen=True)
@@ -157,11 +178,9 @@ class Resampler:
 
     def _declare_rounding(self, dtype: str) -> None:
         if not (self.manner.antialiases or self.manner.excludes_outside):
-            self.site.rounds(ULPS, BECAUSE)
-        elif dtype == "double":
-            self.site.rounds(4 * ULPS * 2**29, "weights are float, and divided by their sum, in whatever order")
+            self.site.rounds(ULPS)
         else:
-            self.site.rounds(4 * ULPS, f"{BECAUSE}, and so may their weights, by whose sum they are divided")
+            self.site.rounds(fewer_digits=_DIGITS_BEYOND_FLOAT if dtype == "double" else 0)
 
     def _check_exact(self, weights: str) -> None:
         known = self.site.constant_value(weights)

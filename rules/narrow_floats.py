@@ -10,17 +10,14 @@ from collections.abc import Callable
 from onnx import NodeProto
 
 from converter.function_body import expand
-from converter.rule import Rule, Step, exact_cast, rounding, unchanged
+from converter.rule import Rule, Step, exact_cast, rounded_cast, rounding, unchanged
 from converter.site import Operators, Site
 
 _NARROW = ("tensor(float16)", "tensor(bfloat16)")
 
-DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
-"""Binary digits of a number in each dtype."""
-
 ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
-bfloat16_is_computed_in_float = rounding(exact_cast("bfloat16", through="float"), ulps=1, because=ROUNDED_ONCE)
+bfloat16_is_computed_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""
 
 bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
@@ -41,12 +38,13 @@ def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str],
 def goes_in_float(site: Site) -> bool:
     """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
 
-    It stays what it is, at the opset that it comes from, and takes its way from there in float.
+    It stays what it is, at the opset that it comes from, and takes its way from there in float. Only for rules that
+    declare rounding: the results are rounded once.
     """
     narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
     if not narrow:
         return False
-    site.rounds(1, ROUNDED_ONCE)
+    site.rounds(1)
     op = site.op_at(site.cell.near)
     wide = NodeProto()
     wide.CopyFrom(site.node)

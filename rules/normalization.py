@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from converter.dtypes import dtype_name
-from converter.rule import Birth, Step, rounding, unchanged
+from converter.dtypes import DIGITS
+from converter.rule import Apply, Birth, Rule, Step, rounding, unchanged
 from converter.site import Operators, Site
 from rules.axes import END
 from rules.images import as_image, is_image
-from rules.narrow_floats import DIGITS, bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+from rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
 
 _ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
 _STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
@@ -101,9 +101,9 @@ def _trailing_axes(site: Site) -> list[int]:
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
     """The dtype of stash_type, the value in it, and what brings the stage's result back."""
-    stage, dtype = dtype_name(site.attribute("stash_type", 1)), site.dtype(0)
+    stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
     if site.cell.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
-        site.rounds(8 << max(0, DIGITS[dtype] - DIGITS[stage]), _STAGE_ROUNDS)
+        site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
     if stage == dtype:
         return stage, value, lambda result: result
     return stage, op.Cast(value, to=stage), lambda result: str(op.Cast(result, to=dtype))
@@ -118,7 +118,7 @@ def scale_of_groups_becomes_that_of_channels(site: Site) -> None:
     if dtype == "double":
         site.set_attribute("stash_type", 11)
     elif dtype != "float":
-        site.rounds(2, "21 rounds the normalised values to the narrow dtype before they are scaled")
+        site.rounds()
     op = site.op
     for position, hint in ((1, "scale"), (2, "bias")):
         name = site.input(position)
@@ -180,6 +180,11 @@ def _instances_normalised(site: Site, op: Operators, value: str, scale: str, bia
     return str(op.Reshape(normalised, site.folded(lambda: str(op.Identity(shape)), "shape"), allowzero=1))
 
 
+def _staged_rounding(rule: Apply, when: str = "") -> Rule:
+    digits = DIGITS["double"] - DIGITS["bfloat16"]
+    return rounding(rule, ulps=8, when=when, because=_STAGE_ROUNDS, fewer_digits=digits)
+
+
 _LAYOUT = "13 formats the text anew and adds bfloat16"
 
 STEPS = [
@@ -198,14 +203,19 @@ STEPS = [
         "GroupNormalization",
         18,
         21,
-        up=scale_of_groups_becomes_that_of_channels,
-        down=groups_become_instances,
+        up=rounding(
+            scale_of_groups_becomes_that_of_channels,
+            ulps=2,
+            when="the dtype is narrower than float",
+            because="21 rounds the normalised values to the narrow dtype before they are scaled",
+        ),
+        down=_staged_rounding(groups_become_instances, when="stash_type is narrower than float"),
     ),
 ]
 
 BIRTHS = [
     Birth("MeanVarianceNormalization", 9, down=rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)),
-    Birth("LayerNormalization", 17, down=rounding(layer_is_standardised_and_scaled, ulps=8, because=_ONE_BY_ONE)),
-    Birth("RMSNormalization", 23, down=rounding(root_mean_square_is_divided_by, ulps=8, because=_ONE_BY_ONE)),
+    Birth("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
+    Birth("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
     Birth("GroupNormalization", 18, down=groups_with_their_scale_become_instances),
 ]

@@ -16,15 +16,18 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import StandIn, Step, in_turn, unchanged
+from converter.rule import StandIn, Step, in_turn, rounding, unchanged
 from converter.site import Operators, Site
 from rules.axes import END
 from rules.indices_of_maxima import indices_are_computed, indices_of_maxima
-from rules.narrow_floats import ROUNDED_ONCE, bfloat16_travels_in_float, computed_bfloat16_step, in_float
+from rules.narrow_floats import (
+    ROUNDED_ONCE,
+    bfloat16_is_computed_in_float,
+    bfloat16_travels_in_float,
+    computed_bfloat16_step,
+    in_float,
+)
 from rules.windows import added, combined, element_counts, padded, set_pads, windows_of
-
-_OTHER_ORDER = "a kernel may add up the elements of a window in another order"
-
 
 # ceil_mode, and which windows it gives.
 
@@ -59,8 +62,6 @@ def late_windows_are_cut_off(site: Site) -> None:
         site.remove_attribute("ceil_mode")
         return
     dtype, op = site.dtype(0), site.op_at(21)
-    if dtype == "bfloat16" and site.node.op_type != "MaxPool":
-        site.rounds(1, ROUNDED_ONCE)
     value = op.Cast(site.input(0), to="float") if dtype == "bfloat16" else site.input(0)
     results = site.copy(value)
     results = [results] if isinstance(results, str) else list(results)
@@ -77,10 +78,11 @@ def late_windows_are_cut_off(site: Site) -> None:
     site.replace(*results)
 
 
-def bfloat16_is_pooled_in_float(site: Site) -> None:
-    if site.dtype(0) == "bfloat16":
-        site.rounds(1, ROUNDED_ONCE)
-        site.carry("float")
+def late_windows_of_sums_are_cut_off(site: Site) -> None:
+    """What is added up in float is rounded; a maximum is a bfloat16 already."""
+    late_windows_are_cut_off(site)
+    if site.is_replaced and site.dtype(0) == "bfloat16":
+        site.rounds()
 
 
 # Averages
@@ -103,7 +105,7 @@ def dilated_averages_are_sums_of_slices(site: Site) -> None:
     if not windows.is_dilated:
         site.remove_attribute("dilations")
         return
-    site.rounds(4, _OTHER_ORDER)
+    site.rounds()
     op = site.op_at(13)
     dtype, (value,), result = in_float(site, op)
     sums = combined(site, op, padded(site, op, value, dtype, windows.filled_pads), windows, added(op))
@@ -175,7 +177,7 @@ def dilated_norms_are_sums_of_slices(site: Site) -> None:
 
 
 def _write_norm_out(site: Site, p: float) -> None:
-    site.rounds(8, "powers, sums and the root are rounded one by one")
+    site.rounds()
     op = site.op_at(13)
     dtype, (value,), result = in_float(site, op)
     powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
@@ -192,6 +194,20 @@ def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
     return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
 
 
+_POOLED_WITHOUT_LATE_WINDOWS = in_turn(
+    rounding(late_windows_of_sums_are_cut_off, ulps=1, when="the dtype is bfloat16", because=ROUNDED_ONCE),
+    bfloat16_is_computed_in_float,
+)
+_DILATED_AVERAGES = rounding(
+    dilated_averages_are_sums_of_slices,
+    ulps=4,
+    when="windows are dilated",
+    because="a kernel may add up the elements of a window in another order",
+)
+_POWERS = "powers, sums and the root are rounded one by one"
+_DILATED_NORMS = rounding(dilated_norms_are_sums_of_slices, ulps=8, when="windows are dilated", because=_POWERS)
+_INTEGRAL_P = rounding(p_becomes_an_integer, ulps=8, when="p is no integer", because=_POWERS)
+
 _AUTO_PAD = (
     "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
 )
@@ -205,13 +221,13 @@ STEPS = [
     Step("AveragePool", 1, 7, up=unchanged, down=counted_pads_become_zeros, because="7 does not count pads by default"),
     Step("AveragePool", 7, 10, up=unchanged, down=ceil_mode_becomes_pads, because="10 rounds down by default"),
     Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
-    Step("AveragePool", 11, 19, up=unchanged, down=dilated_averages_are_sums_of_slices, because="19 adds dilations"),
+    Step("AveragePool", 11, 19, up=unchanged, down=_DILATED_AVERAGES, because="19 adds dilations"),
     Step(
         "AveragePool",
         19,
         22,
         up=late_windows_are_kept_by_pads,
-        down=in_turn(late_windows_are_cut_off, bfloat16_is_pooled_in_float),
+        down=_POOLED_WITHOUT_LATE_WINDOWS,
         because=_LATE,
     ),
     Step(
@@ -237,14 +253,14 @@ STEPS = [
         down=in_turn(late_windows_are_cut_off, bfloat16_travels_in_float),
         because=_LATE,
     ),
-    Step("LpPool", 1, 2, up=p_becomes_an_integer, down=p_becomes_a_float),
+    Step("LpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
     Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
     Step(
         "LpPool",
         11,
         18,
         up=unchanged,
-        down=in_turn(dilated_norms_are_sums_of_slices, ceil_mode_becomes_pads),
+        down=in_turn(_DILATED_NORMS, ceil_mode_becomes_pads),
         because="18 rounds down and does not dilate by default",
     ),
     Step(
@@ -252,10 +268,10 @@ STEPS = [
         18,
         22,
         up=late_windows_are_kept_by_pads,
-        down=in_turn(late_windows_are_cut_off, bfloat16_is_pooled_in_float),
+        down=_POOLED_WITHOUT_LATE_WINDOWS,
         because=_NORM_LATE,
     ),
-    Step("GlobalLpPool", 1, 2, up=p_becomes_an_integer, down=p_becomes_a_float),
+    Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
     computed_bfloat16_step("GlobalLpPool", 2, 22),
     computed_bfloat16_step("GlobalAveragePool", 1, 22),
     Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),

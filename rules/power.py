@@ -10,7 +10,7 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Step, unchanged, values_travel
+from converter.rule import Step, rounding, unchanged, values_travel
 from converter.site import Array, Operators, Site
 from rules.counting import endless
 from rules.dtype_groups import FLOATING
@@ -37,7 +37,7 @@ def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
     elif exponent in _HELD_EXACTLY.get(base, ()):
         site.set_input(1, site.op_at(13).Cast(site.input(1), to=base))
     elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
-        _compute_in_double(site, "double holds the exponent, and the power is rounded once more to the base's dtype")
+        _compute_in_double(site)
     else:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
@@ -51,8 +51,8 @@ def _is_held(value: Array, dtype: str) -> bool:
     return bool(numpy.array_equal(held.astype(value.dtype), value, equal_nan=value.dtype.kind == "f"))
 
 
-def _compute_in_double(site: Site, because: str) -> None:
-    site.rounds(1, because)
+def _compute_in_double(site: Site) -> None:
+    site.rounds()
     op = site.op_at(13)
     power = site.op.Pow(op.Cast(site.input(0), to="double"), op.Cast(site.input(1), to="double"))
     site.replace(op.Cast(power, to=site.dtype(0)))
@@ -61,7 +61,8 @@ def _compute_in_double(site: Site, because: str) -> None:
 def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
     """By products, which wrap around: a chain of them, or a Loop where the exponent is not one known number."""
     if site.dtype(1) in FLOATING:
-        _compute_in_double(site, "what an integer to the power of a float is, the text leaves open; double, truncated")
+        # What an integer to the power of a float is, the text leaves open; double, truncated.
+        _compute_in_double(site)
     elif exponent is None or exponent.size != 1 or exponent.item() < 0:
         site.replace(_loop(site, base))
     else:
@@ -124,7 +125,19 @@ _MIXED = "12 lets the exponent be of another dtype"
 
 STEPS = [
     broadcast_step("Pow", 1),
-    Step("Pow", 7, 12, up=unchanged, down=exponent_takes_the_dtype_of_the_base, because=_MIXED),
+    Step(
+        "Pow",
+        7,
+        12,
+        up=unchanged,
+        down=rounding(
+            exponent_takes_the_dtype_of_the_base,
+            ulps=1,
+            when="the dtype of the base does not hold the exponent",
+            because="computed in double and rounded once more, or truncated, to the dtype of the base",
+        ),
+        because=_MIXED,
+    ),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

@@ -10,7 +10,6 @@ DequantizeLinear  10: born · 13: +axis · 19: +float16 +bfloat16 +float8 · 21:
 from __future__ import annotations
 
 from converter.carriers import cast_takes
-from converter.dtypes import dtype_name
 from converter.rule import Birth, StandIn, Step, in_turn, unchanged
 from converter.site import Site
 from rules.quantization import cast, dequantized, quantized
@@ -22,14 +21,14 @@ def _result(site: Site) -> str:
     """The dtype that a QuantizeLinear gives."""
     number = site.attribute("output_dtype", 0)
     if number:
-        return dtype_name(number)
+        return site.dtype_attribute("output_dtype")
     return site.dtype(2) if site.input(2) else "uint8"
 
 
 def _precision(site: Site) -> str:
     """That of the division: the scale's, unless the node says otherwise; practised long before 23 said so."""
     number = site.attribute("precision", 0)
-    return dtype_name(number) if number else site.dtype(1)
+    return site.dtype_attribute("precision") if number else site.dtype(1)
 
 
 def casts_keep_their_infinities(site: Site) -> None:
@@ -119,7 +118,7 @@ def quantization_is_computed(site: Site) -> None:
 def _dequantized(site: Site) -> str:
     """The dtype that a DequantizeLinear gives."""
     number = site.attribute("output_dtype", 0)
-    return dtype_name(number) if number else site.dtype(1)
+    return site.dtype_attribute("output_dtype") if number else site.dtype(1)
 
 
 def constants_of_new_dtypes_are_dequantized(site: Site) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from converter.dtypes import element_type
 from converter.refusal import Why
-from converter.rule import Birth, Step, refused, unchanged
+from converter.rule import Birth, Step, refused, rounding, unchanged
 from converter.site import Site
 
 
@@ -29,7 +29,7 @@ def bfloat16_is_drawn_in_float(site: Site) -> None:
         site.set_attribute("dtype", element_type(dtype))
     drawn = site.copy(*inputs)
     if dtype == "bfloat16":
-        site.rounds(1, "a float is drawn and rounded to bfloat16")
+        site.rounds()
         drawn = site.op.Cast(drawn, to="bfloat16")
     site.replace(drawn)
 
@@ -64,7 +64,13 @@ def _dtype_of_result(site: Site) -> str:
 
 
 def _step(operator: str) -> Step:
-    return Step(operator, 1, 22, up=unchanged, down=bfloat16_is_drawn_in_float)
+    down = rounding(
+        bfloat16_is_drawn_in_float,
+        ulps=1,
+        when="bfloat16 is drawn",
+        because="a float is drawn and rounded to bfloat16",
+    )
+    return Step(operator, 1, 22, up=unchanged, down=down)
 
 
 STEPS = [

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from converter.rule import StandIn, Step, exact_cast, unchanged
+from converter.rule import StandIn, Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 from rules.dtype_groups import FLOATING
 from rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
@@ -57,7 +57,7 @@ def integers_are_computed_in_double(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
-    site.rounds(1, "the text leaves the logarithm of integers open; it is computed in double and truncated")
+    site.rounds()
     if site.node.op_type == "ReduceLogSumExp":
         site.carry("double")
         return
@@ -148,6 +148,14 @@ _AXES = "11 states the range of axes, [-r, r-1], where 1 is silent; up, every ax
 _EDITORIAL = "11 and 12 left out, and 13 put back, the sentences on rank 0 and on the empty set; nothing else differs"
 
 
+_LOGARITHMS = rounding(
+    integers_are_computed_in_double,
+    ulps=1,
+    when="the values are integers",
+    because="the text leaves the logarithm of integers open; it is computed in double and truncated",
+)
+
+
 def _axes_may_be_negative(operator: str) -> Step:
     return Step(operator, 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES)
 
@@ -181,9 +189,9 @@ STEPS = [
     *_steps("ReduceL2"),
     *_steps("ReduceSumSquare"),
     *_steps("ReduceLogSum"),
-    Step("ReduceLogSum", 18, 28, up=integers_are_computed_in_double, down=unchanged),
+    Step("ReduceLogSum", 18, 28, up=_LOGARITHMS, down=unchanged),
     *_steps("ReduceLogSumExp"),
-    Step("ReduceLogSumExp", 18, 28, up=integers_are_computed_in_double, down=unchanged),
+    Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 
 STAND_INS = [

@@ -15,13 +15,15 @@ import numpy
 
 from converter.dtypes import numpy_dtype
 from converter.refusal import Why
-from converter.rule import Birth, Step, exact_cast, unchanged
+from converter.rule import Birth, Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 from rules.dimensions import Size, named, numbers_up_to
 from rules.sampling import Neighbours, Rows
 
 _ULPS = 16
-_BECAUSE = "neighbours and samples may be added in another order"
+_BECAUSE = (
+    "neighbours and samples may be added in another order; which of zeros of both signs is the greatest, no text says"
+)
 
 
 def the_shift_is_written_down(site: Site) -> None:
@@ -66,10 +68,10 @@ def regions_are_sampled(site: Site) -> None:
     terms = rows.read(axes, 5, images=site.input(2))
     mode = site.attribute("mode", "avg")
     if mode == "avg":
-        site.rounds(_ULPS, _BECAUSE)
+        site.rounds()
         pooled = _average(site, op, terms, height, width, precision)
     elif mode == "max":
-        site.rounds(1, "no text says which of zeros of both signs is the greatest")
+        site.rounds(1)
         pooled = _greatest(site, op, terms, height, width, precision)
     else:
         site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
@@ -182,10 +184,21 @@ def _greatest(site: Site, op: Operators, terms: str, height: _Samples, width: _S
 
 
 STEPS = [
-    Step("RoiAlign", 10, 16, up=the_shift_is_written_down, down=shifted_regions_are_sampled),
+    Step(
+        "RoiAlign",
+        10,
+        16,
+        up=the_shift_is_written_down,
+        down=rounding(
+            shifted_regions_are_sampled,
+            ulps=_ULPS,
+            when="coordinate_transformation_mode is half_pixel",
+            because=_BECAUSE,
+        ),
+    ),
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
 BIRTHS = [
-    Birth("RoiAlign", 10, down=regions_are_sampled),
+    Birth("RoiAlign", 10, down=rounding(regions_are_sampled, ulps=_ULPS, because=_BECAUSE)),
 ]

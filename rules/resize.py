@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy
 
-from converter.rule import Birth, StandIn, Step, unchanged
+from converter.rule import Birth, StandIn, Step, rounding, unchanged
 from converter.site import Array, Operators, Site
 from rules.axes import counted_from_front
-from rules.interpolation import ULPS, Manner, Resampler
+from rules.interpolation import ULPS, Manner, Resampler, resampling
 from rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
@@ -129,7 +129,7 @@ def absent_inputs_become_empty(site: Site) -> None:
     """From 13 to 11, where roi and scales have to be given, be it as empty tensors."""
     if site.dtype(0) == "bfloat16":
         if site.attribute("mode", "nearest") != "nearest":
-            site.rounds(1, "computed in float and rounded to bfloat16 at the end")
+            site.rounds()
         op = site.op_at(13)
         wide = site.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
         site.replace(op.Cast(wide, to="bfloat16"))
@@ -163,7 +163,8 @@ def every_axis_is_named(site: Site) -> None:
     axes = counted_from_front(site, site.pop_attribute("axes"), rank)
     places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
     if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
-        site.rounds(ULPS, "the axes are averaged in another order")
+        # The axes are averaged in another order.
+        site.rounds(ULPS)
     op = site.op_at(13)
     if site.input(1):
         dtype = site.dtype(1)
@@ -249,14 +250,34 @@ def resample(site: Site) -> None:
 
 
 STEPS = [
-    Step("Resize", 10, 11, up=coordinates_are_written_out, down=origins_meet),
-    Step("Resize", 11, 13, up=empty_inputs_are_left_out, down=absent_inputs_become_empty),
+    Step(
+        "Resize",
+        10,
+        11,
+        up=coordinates_are_written_out,
+        down=resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales"),
+    ),
+    Step(
+        "Resize",
+        11,
+        13,
+        up=resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn"),
+        down=rounding(
+            absent_inputs_become_empty,
+            ulps=1,
+            when="bfloat16 is averaged",
+            because="computed in float and rounded to bfloat16 at the end",
+        ),
+    ),
     Step(
         "Resize",
         13,
         18,
         up=unchanged,
-        down=every_axis_is_named,
+        down=resampling(
+            every_axis_is_named,
+            when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
+        ),
         because="what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are",
     ),
     Step(
@@ -264,15 +285,25 @@ STEPS = [
         18,
         19,
         up=unchanged,
-        down=symmetric_pixels_are_half_pixels,
+        down=resampling(
+            symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+        ),
         because="19 adds a mode; what it says of the others differs in markup only",
     ),
 ]
 
 BIRTHS = [
-    Birth("Resize", 10, down=copies_and_averages_are_written_out),
+    Birth(
+        "Resize",
+        10,
+        down=resampling(
+            copies_and_averages_are_written_out,
+            when="floats are averaged, and not by known scales of 1 and more",
+            divides=False,
+        ),
+    ),
 ]
 
 STAND_INS = [
-    StandIn("Resize", resample),
+    StandIn("Resize", resampling(resample)),
 ]

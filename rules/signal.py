@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from converter.dtypes import dtype_name
 from converter.refusal import Why
-from converter.rule import Birth, RuleLike, Step, as_rule
+from converter.rule import Birth, RuleLike, Step, as_rule, rounding
 from converter.site import Operators, Site
 from rules.axes import counted_from_front, gather_within
 from rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
@@ -77,7 +76,6 @@ def transform_is_a_product(site: Site) -> None:
     )
     value = reshaped(site, op, op.MatMul(value, matrix), [*head, bins, 1 if is_real_result else 2])
     value = op.Transpose(value, perm=[perm.index(position) for position in range(rank)])
-    site.rounds(_ULPS, _BECAUSE)
     site.replace(op.Cast(value, to=dtype) if dtype != "double" else value)
 
 
@@ -185,7 +183,6 @@ def frames_are_transformed(site: Site) -> None:
     matrix = site.folded(lambda: _matrix(site, op, (length, parts), (bins, 2), length, False), "transform")
     flat = reshaped(site, op, frames, [batch, count, product(site, op, [length, parts])])
     result = reshaped(site, op, op.MatMul(flat, matrix), [batch, count, bins, 2])
-    site.rounds(_ULPS, _BECAUSE)
     site.replace(op.Cast(result, to=dtype) if dtype != "double" else result)
 
 
@@ -226,7 +223,7 @@ def _window(*coefficients: float) -> RuleLike:
         value = op.Sub(number(a0), op.Mul(number(a1), op.Cos(angle)))
         for a2 in more:
             value = op.Add(value, op.Mul(number(a2), op.Cos(op.Mul(angle, number(2)))))
-        to = dtype_name(site.attribute("output_datatype", 1))
+        to = site.dtype_attribute("output_datatype", "float")
         site.replace(op.Cast(value, to=to) if to != "float" else value)
 
     return as_rule(cosines_are_summed)
@@ -248,8 +245,8 @@ STEPS = [
 ]
 
 BIRTHS = [
-    Birth("DFT", 17, down=transform_is_a_product),
-    Birth("STFT", 17, down=frames_are_transformed),
+    Birth("DFT", 17, down=rounding(transform_is_a_product, ulps=_ULPS, because=_BECAUSE)),
+    Birth("STFT", 17, down=rounding(frames_are_transformed, ulps=_ULPS, because=_BECAUSE)),
     Birth("HannWindow", 17, down=_window(0.5, 0.5)),
     Birth("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
     Birth("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy
 
 from converter.refusal import Why
-from converter.rule import Birth, RuleLike, Step, unchanged
+from converter.rule import Birth, RuleLike, Step, rounding, unchanged
 from converter.site import Array, Site
 from rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
@@ -68,7 +68,7 @@ def regressor_becomes_tree_ensemble(site: Site) -> None:
     votes = [len(leaf.votes) for leaf in leaves(trees)]
     dtype, later = _dtype(site, trees), []
     if aggregate == "AVERAGE" and (base or max(votes) > 1):
-        site.rounds(1, "each weight is divided by the number of trees, instead of their sum")
+        site.rounds()
         dtype, aggregate = "double", "SUM"
         trees = [_divided(tree, len(trees)) for tree in trees]
     elif aggregate in ("MIN", "MAX"):
@@ -175,7 +175,7 @@ def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype:
 
 
 def _by_operator(site: Site, scores: str, transform: str) -> str:
-    site.rounds(1, f"{transform} is computed by an operator of its own, in double")
+    site.rounds()
     op, attributes = site.op_in("", 13), {"axis": 1} if transform == "SOFTMAX" else {}
     return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
 
@@ -209,7 +209,7 @@ def leaves_become_nodes(site: Site) -> None:
     if dtype == "double":
         site.refuse(Why.NO_EQUIVALENT, "below version 5 what trees give are floats, and here they are doubles")
     if dtype == "float16":
-        site.rounds(1, "computed in float and rounded to float16 at the end")
+        site.rounds()
     targets, weights = site.attribute("leaf_targetids"), tensor(site, "leaf_weights")
     assert weights is not None
     votes = list(zip(targets, weights.astype(float).tolist(), strict=True))
@@ -307,9 +307,39 @@ def _steps(operator: str, *, up: RuleLike) -> list[Step]:
     ]
 
 
+_OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
+
 STEPS = [
-    *_steps("TreeEnsembleClassifier", up=classifier_becomes_tree_ensemble),
-    *_steps("TreeEnsembleRegressor", up=regressor_becomes_tree_ensemble),
+    *_steps(
+        "TreeEnsembleClassifier",
+        up=rounding(
+            classifier_becomes_tree_ensemble,
+            ulps=1,
+            when="post_transform is SOFTMAX or LOGISTIC",
+            because=_OPERATOR_OF_ITS_OWN,
+        ),
+    ),
+    *_steps(
+        "TreeEnsembleRegressor",
+        up=rounding(
+            regressor_becomes_tree_ensemble,
+            ulps=1,
+            when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
+            because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
+        ),
+    ),
 ]
 
-BIRTHS = [Birth("TreeEnsemble", 5, down=leaves_become_nodes, domain=_DOMAIN)]
+BIRTHS = [
+    Birth(
+        "TreeEnsemble",
+        5,
+        down=rounding(
+            leaves_become_nodes,
+            ulps=1,
+            when="the dtype is float16",
+            because="computed in float and rounded to float16 at the end",
+        ),
+        domain=_DOMAIN,
+    ),
+]

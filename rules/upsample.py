@@ -15,7 +15,7 @@ from converter.dtypes import tensor_type
 from converter.refusal import Why
 from converter.rule import Step, unchanged
 from converter.site import Site
-from rules.interpolation import Manner, Resampler
+from rules.interpolation import Manner, Resampler, resampling
 from rules.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
@@ -86,9 +86,23 @@ def becomes_resize(site: Site) -> None:
     site.become("Resize")
 
 
+_WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
+
 STEPS = [
-    Step("Upsample", 1, 7, up=scales_for_every_axis, down=images_keep_their_scales),
-    Step("Upsample", 7, 9, up=scales_become_input, down=scales_become_attribute),
+    Step(
+        "Upsample",
+        1,
+        7,
+        up=scales_for_every_axis,
+        down=resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False),
+    ),
+    Step(
+        "Upsample",
+        7,
+        9,
+        up=scales_become_input,
+        down=resampling(scales_become_attribute, when="floats are averaged by scales that are computed", divides=False),
+    ),
     Step(
         "Upsample",
         9,

@@ -8,15 +8,18 @@ from converter.convert import NotEquivalent
 from converter.destination import UnreachableTarget
 from converter.dtype_policy import UnusableDtypes
 from converter.explain import UnknownOperator
+from converter.internal_error import InternalError, how_to_report, internal_error
 from converter.model_file import ModelFileError
 from converter.plugins import PluginFault
-from converter.refusal import ConversionRefused
+from converter.refusal import ConversionRefused, Why
 from converter.targets import TargetFileError, UnknownTarget
 
 DONE = 0
 UNUSABLE = 1
 REFUSED = 2
 NOT_EQUIVALENT = 3
+INTERNAL = 70
+"""EX_SOFTWARE of BSD's sysexits.h."""
 INTERRUPTED = 130
 
 _COMMAND_LINE_FAULT = typer.BadParameter.__base__
@@ -31,6 +34,9 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     """The exit status and what to say."""
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, ["interrupted; nothing was written"]
+    if isinstance(error, ConversionRefused) and all(one.why is Why.INVALID_MODEL for one in error.refusals):
+        more = f" (and {len(error.refusals) - 1} more such nodes)" if len(error.refusals) > 1 else ""
+        return UNUSABLE, [f"{error.refusals[0]}{more}"]
     if isinstance(error, ConversionRefused):
         count = len(error.refusals)
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
@@ -55,7 +61,18 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         return UNUSABLE, [str(error.format_message()).replace("\n", " ")]  # type: ignore[attr-defined]
     if isinstance(error, MemoryError):
         return UNUSABLE, ["there is not enough memory for this model"]
-    kind, text = type(error).__name__, " ".join(str(error).split())[:300]
-    return UNUSABLE, [
-        f"this is a defect of OpsetLift, please report it ({kind}: {text}); OPSETLIFT_TRACEBACK=1 shows where"
-    ]
+    return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
+
+
+_SHOWN_FAULTS = 5
+
+
+def _told(error: InternalError) -> list[str]:
+    """One paragraph on the faults, then what else is in the way."""
+    shown = list(map(str, error.faults[:_SHOWN_FAULTS]))
+    if len(error.faults) > _SHOWN_FAULTS:
+        shown.append(f"and {len(error.faults) - _SHOWN_FAULTS} more such errors")
+    paragraph = f"internal error, nothing was written: {'; '.join(shown)}. {how_to_report(error.faults)}"
+    if not error.refusals:
+        return [paragraph]
+    return [paragraph, "besides, these places cannot be converted:", *map(str, error.refusals)]

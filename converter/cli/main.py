@@ -1,12 +1,14 @@
 """The commands, and how whatever they end in becomes an exit status.
 
-0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 130 interrupted.
+0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
+it applies (OPSETLIFT_TRACEBACK=1 shows where); 130 interrupted.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -18,7 +20,7 @@ import typer
 
 from converter.cli.certificates import prove_again
 from converter.cli.conversion import ConversionRequest, carry_out
-from converter.cli.errors import DONE, INTERRUPTED, UNUSABLE, UsageFault, status_of
+from converter.cli.errors import DONE, INTERNAL, INTERRUPTED, UNUSABLE, UsageFault, status_of
 from converter.cli.normalizing import (
     NormalizationRequest,
     carry_out_normalization,
@@ -34,6 +36,7 @@ from converter.cli.targets import all_targets, target_as_dict, target_page, targ
 from converter.coverage import Coverage
 from converter.dtype_policy import KEEP
 from converter.explain import explain as explain_operator
+from converter.internal_error import InternalError, as_json, internal_error
 from converter.reach import reach as reach_of
 from converter.targets import find_target
 
@@ -55,11 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if status == INTERRUPTED:
             raise KeyboardInterrupt
     except (Exception, KeyboardInterrupt) as error:
-        if os.environ.get("OPSETLIFT_TRACEBACK"):
-            raise
         status, sentences = status_of(error)
+        if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
+            traceback.print_exception(error)
         complain(*sentences)
-        if "--json" in given and status == UNUSABLE:
+        if "--json" in given and status == INTERNAL:
+            show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
+        elif "--json" in given and status == UNUSABLE:
             show_json({"status": "error", "message": " ".join(sentences)})
         return status
     try:

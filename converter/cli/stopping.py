@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from converter.cli.errors import UsageFault, status_of
+from converter.cli.errors import UNUSABLE, UsageFault, status_of
 from converter.cli.output import complain, show_json
 from converter.convert import NotEquivalent
 from converter.model_file import check_writable
@@ -31,7 +31,10 @@ def report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> in
     """Say why nothing was written; returns the exit status."""
     status, sentences = status_of(stopped)
     complain(*sentences)
-    if as_json and isinstance(stopped, ConversionRefused):
+    if as_json and isinstance(stopped, ConversionRefused) and status == UNUSABLE:
+        refusals = [refusal.as_dict() for refusal in stopped.refusals]
+        show_json({"status": "error", "message": sentences[0], "refusals": refusals})
+    elif as_json and isinstance(stopped, ConversionRefused):
         show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
     elif as_json and isinstance(stopped, NotEquivalent):
         show_json({"status": "not equivalent", **stopped.as_dict()})

@@ -17,8 +17,13 @@ from converter.evaluator.errors import ComputationFailed, EvaluationError, NotEx
 from converter.evaluator.gate import Gate, Illegal, WrongOutput
 from converter.evaluator.kernels.registry import Kernel
 from converter.evaluator.values import Array, Value
+from converter.internal_error import Fault, InternalError
 
 Environment = dict[str, Value]
+
+
+_OF_VALUES = (ValueError, IndexError, ArithmeticError, MemoryError)
+"""What numpy raises for values that do not fit together. All else is the fault of a kernel."""
 
 
 class Step(ABC):
@@ -54,8 +59,16 @@ class Step(ABC):
             raise Rejected(str(error), self.place) from error
         except WrongOutput as error:
             raise ComputationFailed(str(error), self.place) from error
-        except Exception as error:
+        except _OF_VALUES as error:
             raise ComputationFailed(f"{type(error).__name__}: {error}", self.place) from error
+        except InternalError:
+            raise
+        except Exception as error:
+            operator = f"{self.place.operator}-{self.place.since_version}"
+            path = " > ".join(self.place.path) or "graph"
+            what = f"the kernel of {operator}"
+            fault = Fault(error, what, "converter.evaluator", self.node.op_type, self.place.node, path)
+            raise InternalError([fault]) from error
 
     @abstractmethod
     def _compute(self, inputs: list[Value], environment: Environment) -> Sequence[Value]: ...

@@ -199,6 +199,8 @@ def _check_count(what: str, names: Sequence[str], formals: Sequence[Formal], lea
     for formal, name in zip(formals, names, strict=False):
         if not name and formal.single:
             raise Illegal(f"{what} {formal.name!r} is required, but its name is empty")
+    if what == "input" and formals and formals[-1].option == Option.Variadic and "" in names[len(formals) - 1 :]:
+        raise Illegal(f"input {formals[-1].name!r} is a list, none of whose names may be empty")
 
 
 def _with_type(attribute: AttributeProto, kind: int) -> AttributeProto:

@@ -25,6 +25,7 @@ from converter.history import (
     history,
     latest_opset,
 )
+from converter.onnx_errors import ONNX_ERRORS
 
 FunctionKey = tuple[str, str, str]
 
@@ -100,7 +101,7 @@ def _load_initializer(
 ) -> values.Array:
     try:
         return decode(proto, scope.library.base_dir)
-    except Exception as error:  # onnx raises all kinds, also for external data that is not there
+    except (*ONNX_ERRORS, OSError) as error:  # external data may not be there
         raise NotExecutable(f"initializer {name!r} cannot be read: {error}", Place(scope.path)) from error
 
 
@@ -232,7 +233,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
             return _prepare_expansion(node, place, scope, gate, foldable)
         try:
             attributes = gate.attributes(node, scope.library.base_dir)
-        except Exception as error:  # onnx raises all kinds
+        except (*ONNX_ERRORS, OSError) as error:
             raise Illegal(f"an attribute cannot be read: {error}") from error
         return KernelStep(
             node,

@@ -42,7 +42,7 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
         return {}
     try:
         results = run_node(node, values, imports, strict=False)
-    except (EvaluationError, ValueError, MemoryError):
+    except (EvaluationError, MemoryError):
         return {}
     return {
         output: result

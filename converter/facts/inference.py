@@ -23,6 +23,7 @@ from converter.arrays import Array, tensor_of
 from converter.dtypes import element_type, type_of_spelling, type_string
 from converter.facts.misread_axes import readable
 from converter.facts.value_types import has_rank, rank_of, without_shape
+from converter.onnx_errors import ONNX_ERRORS
 from converter.scopes import (
     FunctionKey,
     called_function_key,
@@ -104,53 +105,76 @@ def _inferred_types(
 ) -> Mapping[str, TypeProto]:
     function = model.functions.get(called_function_key(node)) if model.functions else None
     inputs = node.input[:]
-    try:
-        if function is not None:
-            if _calls_overriding(function, model.functions):
-                return {}
-            types = [type_of(name) or TypeProto() if name else TypeProto() for name in inputs]
-            results = shape_inference.infer_function_output_types(function, types, node.attribute)
-            return dict(zip(node.output, results, strict=False))
-        domain = history.canonical_domain(node.domain)
-        definition = history.definition(domain, node.op_type, imports.get(domain, 0))
-        if definition is None:
+    if function is not None:
+        if _calls_overriding(function, model.functions):
             return {}
-        types_by_name = {name: type_of(name) or TypeProto() for name in inputs if name}
+        types = [type_of(name) or TypeProto() if name else TypeProto() for name in inputs]
+        try:
+            results = shape_inference.infer_function_output_types(function, types, node.attribute)
+        except ONNX_ERRORS:
+            return {}
+        return dict(zip(node.output, results, strict=False))
+    domain = history.canonical_domain(node.domain)
+    definition = history.definition(domain, node.op_type, imports.get(domain, 0))
+    if definition is None:
+        return {}
+    if spelt := _spelt_dtype(node):
+        found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
+        return {} if found is None else {node.output[0]: found}
+    first = type_of(inputs[0]) if inputs and inputs[0] else None
+    read = readable(node, definition.since_version, first and rank_of(first))
+    if read is None:
+        return {} if first is None else {node.output[0]: without_shape(first)}
+    question = Question(model, definition, read, imports, type_of, constant, stand_ins or {})
+    try:
+        return question.ask(read)
+    except ONNX_ERRORS:
+        # onnx cannot make sense of the node: nothing is known of its outputs.
+        if not definition.takes_subgraphs:
+            return {}
+    try:
+        # Subgraphs that are at the target already hold nodes that mean nothing at this opset.
+        return question.ask(_with_declared_subgraphs(read))
+    except ONNX_ERRORS:
+        return {}
+
+
+class Question:
+    """What onnx has to know of a node and its inputs to infer the types of its outputs."""
+
+    def __init__(
+        self,
+        model: ModelFacts,
+        definition: history.Definition,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        type_of: Callable[[str], TypeProto | None],
+        constant: Callable[[str], Array | None] | None,
+        stand_ins: Mapping[str, Array],
+    ) -> None:
+        types = {name: type_of(name) or TypeProto() for name in node.input if name}
         if definition.takes_subgraphs:
             captured = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
-            types_by_name.update({name: found for name in captured if (found := type_of(name)) is not None})
-        if spelt := _spelt_dtype(node):
-            return {node.output[0]: _of_dtype(spelt, types_by_name[inputs[0]])}
-        first = types_by_name.get(inputs[0]) if inputs else None
-        read = readable(node, definition.since_version, first and rank_of(first))
-        if read is None:
-            return {} if first is None else {node.output[0]: without_shape(first)}
-        node = read
-        data = {name: tensor_of(value, name) for name, value in (stand_ins or {}).items()}
+            types.update({name: found for name in captured if (found := type_of(name)) is not None})
+        data = {name: tensor_of(value, name) for name, value in stand_ins.items()}
         if constant is not None:
-            for name in inputs:
-                if name and name not in data and _is_small(types_by_name[name]):
+            for name in node.input:
+                if name and name not in data and _is_small(types[name]):
                     value = constant(name)
                     if value is not None:
                         data[name] = tensor_of(value, name)
-        ask = partial(
+        self._ask = partial(
             shape_inference.infer_node_outputs,
             definition.schema,
-            input_types=types_by_name,
+            input_types=types,
             input_data=data,
             opset_imports=_written(tuple(imports.items())),
             ir_version=model.model.ir_version,
         )
-        if not definition.takes_subgraphs:
-            return ask(node)
-        try:
-            return ask(node)
-        except Exception:
-            # Subgraphs that are at the target already hold nodes that mean nothing at this opset.
-            return ask(_with_declared_subgraphs(node))
-    except Exception:
-        # onnx raises errors of many kinds on nodes that it cannot make sense of: nothing is known of their outputs.
-        return {}
+
+    def ask(self, node: NodeProto) -> Mapping[str, TypeProto]:
+        """onnx's answer. Raises one of ONNX_ERRORS."""
+        return self._ask(node)
 
 
 @lru_cache
@@ -162,13 +186,17 @@ def _spelt_dtype(node: NodeProto) -> str:
     """The dtype that a node up to opset 5 spells in words, which onnx's inference does not read; "" where none does."""
     for attribute in node.attribute:
         if attribute.name == "to" and attribute.type == AttributeProto.STRING:
-            return str(attribute.s.decode()).lower()
+            return str(attribute.s.decode(errors="replace")).lower()
     return ""
 
 
-def _of_dtype(dtype: str, like: TypeProto) -> TypeProto:
+def _of_dtype(dtype: str, like: TypeProto) -> TypeProto | None:
+    """A tensor of a dtype and the shape of another; None where onnx has no such dtype."""
     result = TypeProto()
-    result.tensor_type.elem_type = element_type(dtype)
+    try:
+        result.tensor_type.elem_type = element_type(dtype)
+    except ValueError:
+        return None
     if like.tensor_type.HasField("shape"):
         result.tensor_type.shape.CopyFrom(like.tensor_type.shape)
     return result

@@ -15,6 +15,7 @@ from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_
 from converter.facts.misread_axes import hide_misread
 from converter.facts.value_types import is_static
 from converter.history import AI_ONNX, canonical_domain
+from converter.onnx_errors import ONNX_ERRORS
 from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs, subgraphs_within
 
 _LONGEST_VECTOR = 1 << 22
@@ -62,9 +63,10 @@ def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
     if any(map(overrides_operator, model.functions)):
         return None  # The inference would take such a function for the operator that has its name.
     try:
-        return _declared(shape_inference.infer_shapes(model, data_prop=data_prop))
-    except Exception:
+        inferred = shape_inference.infer_shapes(model, data_prop=data_prop)
+    except ONNX_ERRORS:
         return None
+    return _declared(inferred)
 
 
 def _declared(model: ModelProto) -> Types:

@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 
 from converter.dtypes import dtype_name
 from converter.history import canonical_domain, definition
-from converter.model_file.errors import ModelFileError, one_line
+from converter.model_file.errors import ModelFileError, ResultRejected, one_line
 from converter.model_file.external_data import ExternalData
 from converter.model_file.tensors import is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
@@ -34,7 +34,8 @@ def check_model(
     """Raises ModelFileError where onnx.checker, shape inference included, does not accept a model of any size.
 
     External data is looked for in `base_dir`; without it, the values in it stay unknown. `original` is what the model
-    was made from: where that is not accepted either, the sentence is about it. Shapes that the original declares
+    was made from: where that is not accepted either, the sentence is about it; where it is, this is
+    ResultRejected. Shapes that the original declares
     falsely, which runtimes pass over, are let through: the sentence that is given back says so. Where inference at the
     original's opset did not notice, those of values inside `model` are forgotten.
     """
@@ -49,7 +50,7 @@ def check_model(
                 _forget_shapes(model.graph, outputs_too=False)
                 return []
             if not _is_accepted(model, base_dir, outputs_too=True):
-                raise ModelFileError(f"the conversion went wrong, please report it: {error}") from error
+                raise ResultRejected(f"the original is sound, but not what became of it: {error}") from error
         elif not all(_is_accepted(one, base_dir, outputs_too=True) for one in (original, model)):
             raise fault from None
         return [f"the model declares a shape that is not the computed one, which was left as it is: {fault or error}"]

@@ -7,6 +7,10 @@ class ModelFileError(Exception):
     """A file, or the model in it, is unusable; the message is one sentence for people."""
 
 
+class ResultRejected(ModelFileError):
+    """onnx accepts a model, but not what was made from it: whoever made it is to blame."""
+
+
 def one_line(text: object) -> str:
     """Text of unknown origin (a system's or a parser's message) folded onto one line, without a full stop."""
     return " ".join(str(text).split()).rstrip(".")

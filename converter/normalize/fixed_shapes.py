@@ -8,6 +8,7 @@ from numbers import Integral
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
+from converter.arguments import whole_number
 from converter.scopes import subgraphs
 
 Shapes = Mapping[str, int | Sequence[int]]
@@ -21,7 +22,8 @@ class ShapeFault(ValueError):
 def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
     """A copy of a model with sizes for open dimensions; a symbol is replaced everywhere it stands.
 
-    Raises ShapeFault for what is neither a symbol nor an input, and for sizes that contradict what is declared.
+    Raises ShapeFault for what is neither a symbol nor an input, and for sizes that contradict what is declared;
+    TypeError for sizes that are no whole numbers.
     """
     fixed = ModelProto()
     fixed.CopyFrom(model)
@@ -46,9 +48,7 @@ def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
 def _whole_numbers(name: str, value: object) -> tuple[int, ...]:
     """The sizes that are given for a name, numpy's numbers and arrays included."""
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    numbers = [int(one) for one in given if isinstance(one, Integral) and not isinstance(one, bool)]
-    if len(numbers) < len(given):
-        raise ShapeFault(f"{name!r} takes a size or a shape, in whole numbers, and not {value!r}")
+    numbers = [whole_number(one, f"each size of {name!r}") for one in given]
     if any(size >= 1 << 63 for size in numbers):
         raise ShapeFault(f"{name!r} cannot have a size of more than 63 bits")
     return tuple(numbers)

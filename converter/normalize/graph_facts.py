@@ -246,8 +246,11 @@ class GraphFacts:
             return None
         try:
             inputs = [tensor.values if tensor.name else None for tensor in node.inputs]
+        except (ValueError, OSError):  # what a file holds of them cannot be read
+            return None
+        try:
             results = run_node(write_node(node), inputs, opsets, strict=False)
-        except (EvaluationError, ValueError, MemoryError, OSError):
+        except (EvaluationError, MemoryError):
             return None
         return results if all(isinstance(value, numpy.ndarray) for value in results) else None
 

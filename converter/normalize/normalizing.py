@@ -11,6 +11,7 @@ from typing import Any
 import onnx_graphsurgeon as gs
 from onnx import ModelProto, ValueInfoProto
 
+from converter.arguments import whole_number
 from converter.convert import Conversion, ModelOrPath, NotEquivalent, convert
 from converter.facts import ModelFacts
 from converter.facts.inference import overrides_operator
@@ -92,6 +93,7 @@ def normalize(
     Raises PassNotEquivalent where a pass changed what the model computes, ProofMissing where `require_proof` asks for a
     proof and there is none, PassFailed, UnknownPass, ShapeFault, ModelFileError, and what `convert` raises.
     """
+    seed, size_limit = whole_number(seed, "the seed", least=0), whole_number(size_limit, "the limit of sizes")
     chosen = chosen_passes(passes)
     if isinstance(model_or_path, ModelProto):
         source = model_or_path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from converter.internal_error import InternalError, internal_error
 from converter.model_file import ModelFileError
 from converter.normalize import passes as own_passes
 from converter.normalize.exporting import to_model
@@ -108,11 +109,13 @@ class Pipeline:
             self._is_tidy = True
             if not _is_own(one):
                 to_model(self._state.graph, largest=0)  # which fails where the pass has left what nobody can write
-        except ModelFileError:
+        except (ModelFileError, InternalError, MemoryError):
             raise
         except CyclicGraph as error:
             raise PassFailed(f"pass {one.name}: {error}") from error
         except Exception as error:
+            if _is_own(one):
+                raise internal_error(error, f"the pass {one.name}", one.rewrite.__module__) from error
             reason = " ".join(str(error).split())
             raise PassFailed(f"pass {one.name} failed with {type(error).__name__}: {reason}") from error
         return self._renewed(before) or self._picture(before)

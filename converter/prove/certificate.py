@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 import onnx
+from google.protobuf.message import EncodeError
 from onnx import ModelProto
 
 from converter.history import Cell
@@ -272,7 +273,7 @@ def model_sha256(model: ModelProto) -> str:
     and opsets one after the other. External data is no part of it."""
     try:
         return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
-    except Exception:  # above 2 GiB each of protobuf's implementations raises an error of its own
+    except (EncodeError, ValueError, RuntimeError, MemoryError):  # above 2 GiB, by protobuf's implementation
         sha = hashlib.sha256()
         for part in (*model.graph.initializer, *model.graph.node, *model.functions, *model.opset_import):
             sha.update(part.SerializeToString(deterministic=True))

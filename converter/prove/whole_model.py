@@ -12,6 +12,7 @@ import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from converter import dtypes
+from converter.arguments import whole_number
 from converter.prove.battery import Battery, Case, Input
 from converter.prove.certificate import Outcome
 from converter.prove.shapes import dims_of
@@ -54,8 +55,11 @@ def prove_models(
     """Execute both models on the same inputs: on `inputs` by name, else on `runs` inputs drawn from the types.
 
     Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
-    External data is looked for in the folder of a file, or in `base_dir`.
+    External data is looked for in the folder of a file, or in `base_dir`. Raises TypeError and ValueError for numbers
+    that are none, or too small.
     """
+    runs, seed = whole_number(runs, "the number of runs", least=1), whole_number(seed, "the seed", least=0)
+    ulps = whole_number(ulps, "the bound in ULPs", least=0)
     (one, folder), (other, other_folder) = _loaded(a, base_dir), _loaded(b, base_dir)
     mismatches = interface_differences(one, other)
     if mismatches:

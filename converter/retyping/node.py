@@ -16,6 +16,7 @@ from onnx.numpy_helper import to_array
 
 from converter.dtypes import dtype_name, element_type, type_of_spelling, type_string
 from converter.history import Definition
+from converter.onnx_errors import ONNX_ERRORS
 from converter.retyping.changes import DoesNotFit, changed_type, retyped_tensor, set_type
 
 
@@ -180,7 +181,7 @@ class Retyper:
                 opset_imports=opsets,
                 ir_version=self._ir_version,
             )
-        except Exception:  # onnx raises errors of many kinds
+        except ONNX_ERRORS:
             return None
         return {name: spelt for name, found in inferred.items() if (spelt := type_string(found))}
 

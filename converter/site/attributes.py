@@ -24,7 +24,7 @@ def encode_attribute(attribute: AttributeProto, value: Any) -> None:
         attribute.type, attribute.f = AttributeProto.FLOAT, float(value)
     elif isinstance(value, (str, bytes)):
         attribute.type = AttributeProto.STRING
-        attribute.s = value.encode() if isinstance(value, str) else value
+        attribute.s = _bytes(value)
     elif isinstance(value, numpy.ndarray):
         attribute.type = AttributeProto.TENSOR
         attribute.t.CopyFrom(tensor_of(value))
@@ -51,9 +51,14 @@ def _encode_list(attribute: AttributeProto, values: Sequence[Any]) -> None:
         attribute.floats.extend(map(float, values))
     elif kinds <= {str, bytes}:
         attribute.type = AttributeProto.STRINGS
-        attribute.strings.extend(value.encode() if isinstance(value, str) else value for value in values)
+        attribute.strings.extend(map(_bytes, values))
     elif kinds == {GraphProto}:
         attribute.type = AttributeProto.GRAPHS
         attribute.graphs.extend(values)
     else:
         raise TypeError("a list attribute holds values of one kind")
+
+
+def _bytes(text: str | bytes) -> bytes:
+    """As the model had them, be they no UTF-8."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-from onnx import NodeProto
+from typing import Any
 
 from converter.arrays import Array
-from converter.history import Cell
 from converter.refusal import Why
 from converter.site.attributes import encode_attribute
 from converter.site.view import SiteView
-
-if TYPE_CHECKING:
-    from converter.walk.crossing import NodeWalk
 
 
 class EditableSite(SiteView):
     """A site whose node a rule edits in place: its attributes, inputs and outputs."""
 
-    __slots__ = ("_is_edited",)
-
-    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
-        super().__init__(node, cell, scope)
-        self._is_edited = False
+    __slots__ = ()
 
     def pop_attribute(self, name: str, default: Any = None) -> Any:
         """`attribute`, and the node loses it."""
@@ -34,12 +24,15 @@ class EditableSite(SiteView):
                 del self.node.attribute[position]
                 self._is_edited = True
                 return value
+        if default is None:
+            self._check_absent(name)
         return default
 
     def set_attribute(self, name: str, value: Any) -> None:
         """Set an attribute, replacing what it was."""
         self.remove_attribute(name)
         self._is_edited = True
+        self._written.add(name)
         encode_attribute(self.node.attribute.add(name=name), value)
 
     def remove_attribute(self, name: str) -> None:
@@ -55,6 +48,7 @@ class EditableSite(SiteView):
         for attribute in self.node.attribute:
             if attribute.name == name:
                 attribute.name = new_name
+                self._written.add(new_name)
                 self._is_edited = True
 
     def set_input(self, position: int, name: str) -> None:

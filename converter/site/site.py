@@ -15,6 +15,7 @@ from converter.dtypes import numpy_dtype, tensor_type, tensor_type_proto
 from converter.history import Cell
 from converter.inlining import rename_captured
 from converter.refusal import Why
+from converter.rule import UndeclaredRounding
 from converter.site.editing import EditableSite
 from converter.site.operators import Operators
 from converter.site.view import Dims
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
 class Site(EditableSite):
     """A node in its scope, on its way across one cell: what rules are given."""
 
-    __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding")
+    __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding", "rule")
 
     def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         super().__init__(node, cell, scope)
         self.emitted: list[tuple[NodeProto, int]] = []
         """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""
         self.is_replaced = False
-        self.rounding: tuple[int, str] | None = None
+        self.rule: Rule | None = None
+        """The rule that the site is given to."""
+        self.rounding: int | None = None
+        """The bound that the rule has claimed for this site, in ULPs."""
         self.inner_crossings: list[tuple[Cell, Rule]] = []
         """What the nodes of emitted subgraphs went through."""
 
@@ -43,9 +47,26 @@ class Site(EditableSite):
         """Whether the rule has done anything."""
         return self._is_edited or self.is_replaced or bool(self.emitted)
 
-    def rounds(self, ulps: int, because: str) -> None:
-        """Say that the rewrite rounds here, and within how many units in the last place of the largest magnitude."""
-        self.rounding = (ulps, because)
+    def rounds(self, ulps: int | None = None, *, fewer_digits: int = 0) -> None:
+        """Say that the rewrite rounds here.
+
+        Args:
+            ulps: The bound; by default the one that the rule's entry declares.
+            fewer_digits: By how many binary digits a stage is narrower than the result: the bound counts its units.
+
+        Raises:
+            UndeclaredRounding: The entry (`rounding(...)`) declares no rounding, or not as much.
+        """
+        rule = self.rule
+        if rule is None or not rule.ulps:
+            raise UndeclaredRounding("the rule rounds here, and its entry in the rule book does not declare it")
+        claimed = rule.ulps if ulps is None else ulps
+        if claimed > rule.ulps or fewer_digits > rule.fewer_digits:
+            raise UndeclaredRounding(
+                f"the rule claims {claimed} ULP of a stage with {fewer_digits} fewer digits, and its entry in the rule "
+                f"book declares {rule.ulps} and {rule.fewer_digits}"
+            )
+        self.rounding = claimed << fewer_digits
 
     @property
     def op(self) -> Operators:

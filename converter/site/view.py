@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
 from converter import history
 from converter.arrays import Array
 from converter.carriers import exact_carrier
-from converter.dtypes import dtype_of_type, shape_of_type
+from converter.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
 from converter.history import Cell
 from converter.refusal import SiteRefused, Why
 
@@ -24,12 +24,15 @@ Dims = list[int | str | None]
 class SiteView:
     """A node in its scope, with what is known of its values, on its way across one cell."""
 
-    __slots__ = ("cell", "node", "scope")
+    __slots__ = ("_is_edited", "_written", "cell", "node", "scope")
 
     def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
         self.node = node
         self.cell = cell
         self.scope = scope
+        self._is_edited = False
+        self._written: set[str] = set()
+        """The attributes that the rule has written, as the far side has them."""
 
     def refuse(self, why: Why, sentence: str) -> NoReturn:
         """Give up on this site: `sentence` tells a person what stands in the way and, where possible, what to do."""
@@ -39,22 +42,62 @@ class SiteView:
         """Whether the node sets the attribute, be it by reference."""
         return any(attribute.name == name for attribute in self.node.attribute)
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: Any = None, *, is_of_any_kind: bool = False) -> Any:
         """An attribute's value: int, float, str, list, TensorProto, GraphProto; `default` where the node has none.
 
-        Refuses where it is a reference to a function's parameter (the walk then inlines the function).
+        Refuses where it is a reference to a function's parameter (the walk then inlines the function), where it is of
+        another kind than its definition says, unless `is_of_any_kind`, and where the definition requires it and the
+        node has none.
         """
         for attribute in self.node.attribute:
             if attribute.name == name:
-                return self._decode(attribute)
+                return self._decode(attribute, is_of_any_kind=is_of_any_kind)
+        if default is None:
+            self._check_absent(name)
         return default
 
-    def _decode(self, attribute: AttributeProto) -> Any:
+    def _check_absent(self, name: str) -> None:
+        definition = self._definition
+        if definition is not None and name in definition.required_attributes:
+            self.refuse(Why.INVALID_MODEL, f"the attribute {name!r} is missing, which {self._version} requires")
+
+    @property
+    def _definition(self) -> history.Definition | None:
+        """The definition of the node as rules find it, on the near side of the cell."""
+        return history.definition(self.cell.domain, self.cell.operator, self.cell.near)
+
+    @property
+    def _version(self) -> str:
+        return f"{self.cell.operator}-{self.cell.near}"
+
+    def dtype_attribute(self, name: str, default: str = "") -> str:
+        """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where the node has
+        none. Refuses where onnx has no such dtype."""
+        value = self.attribute(name, is_of_any_kind=True)
+        if value is None:
+            return default
+        try:
+            if isinstance(value, (int, str)):
+                return dtype_name(element_type(value) if isinstance(value, str) else value)
+        except ValueError:
+            pass
+        raise SiteRefused(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is no dtype that onnx knows")
+
+    def _decode(self, attribute: AttributeProto, *, is_of_any_kind: bool = False) -> Any:
         if attribute.ref_attr_name:
             self.refuse(
                 Why.ATTRIBUTE_REFERENCE,
                 f"attribute {attribute.name} is the function's parameter {attribute.ref_attr_name}, whose value is "
                 "only known at each call",
+            )
+        definition = self._definition
+        kind = definition.attribute_kinds.get(attribute.name) if definition is not None else None
+        if kind is not None and kind != attribute.type and not is_of_any_kind and attribute.name not in self._written:
+            kinds = AttributeProto.AttributeType
+            self.refuse(
+                Why.INVALID_MODEL,
+                f"the attribute {attribute.name!r} is {kinds.Name(attribute.type)}, and {self._version} takes "
+                f"{kinds.Name(kind)}",
             )
         if attribute.type == AttributeProto.INTS:
             return list(attribute.ints)
@@ -197,4 +240,10 @@ class SiteView:
         return self.scope.parts(self._name(value))
 
     def _name(self, value: str | int) -> str:
-        return value if isinstance(value, str) else self.input(value)
+        if isinstance(value, str):
+            return value
+        name = self.input(value)
+        definition = self._definition
+        if not name and definition is not None and not self._is_edited and definition.requires_input(value):
+            self.refuse(Why.INVALID_MODEL, f"input {value} is missing, which {self._version} requires")
+        return name

@@ -11,9 +11,11 @@ from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from converter.facts import ScopeFacts
 from converter.history import Cell, canonical_domain
+from converter.internal_error import InternalError
+from converter.model_file.errors import ModelFileError
 from converter.refusal import SiteRefused, Why
 from converter.routes import Leg, Route
-from converter.rule import Rule
+from converter.rule import Rule, becomes_its_values
 from converter.scopes import Container
 from converter.site import Site
 from converter.site.operators import AT_TARGET
@@ -33,14 +35,6 @@ _MOST_STAND_INS = 3
 """How often a stand-in may call for itself."""
 
 
-def _becomes_its_values(site: Site) -> None:
-    values = [site.constant_value(name) if name else None for name in site.node.output]
-    site.replace(*(None if value is None else site.constant(value) for value in values))
-
-
-_IS_CONSTANT = Rule("what is constant needs no kernel", _becomes_its_values)
-
-
 class Stopped(Exception):
     """A site was refused at a cell."""
 
@@ -48,6 +42,15 @@ class Stopped(Exception):
         self.reason = reason
         self.cell = cell
         super().__init__(reason.sentence)
+
+
+class RuleFailed(Exception):
+    """A rule raised what it should not; the cause is its error."""
+
+    def __init__(self, rule: Rule, cell: Cell) -> None:
+        self.rule = rule
+        self.cell = cell
+        super().__init__(rule.name)
 
 
 class NodeWalk(ScopeValues, ABC):
@@ -102,7 +105,7 @@ class NodeWalk(ScopeValues, ABC):
         site = Site(node, cell, self)
         known = [self.facts.constant(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
-            rule = _IS_CONSTANT
+            rule = becomes_its_values
         try:
             if rule is None or self._under_way.count(cell) >= _MOST_STAND_INS:
                 raise SiteRefused(Why.TARGET, objection)
@@ -124,6 +127,7 @@ class NodeWalk(ScopeValues, ABC):
             site.refuse(Why.NOT_WRITTEN, "no rule has been written for this cell yet")
         if leg.rule.apply is None:
             return
+        site.rule = leg.rule
         if omitted := self.facts.omissible.intersection(site.node.input):
             site.refuse(
                 Why.ATTRIBUTE_REFERENCE,
@@ -131,13 +135,15 @@ class NodeWalk(ScopeValues, ABC):
             )
         try:
             leg.rule.apply(site)
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
-            site.refuse(Why.INVALID_MODEL, f"the rule {leg.rule.name!r} could not read the node: {error}")
+        except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
+            raise
+        except Exception as error:
+            raise RuleFailed(leg.rule, leg.cell) from error
 
     def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
-        if site.rounding is not None:
-            ulps, because = site.rounding
-            rule = replace(rule, ulps=ulps, because=because)
+        if rule.ulps:
+            by_default = 0 if rule.when else rule.largest_ulps()
+            rule = replace(rule, ulps=by_default if site.rounding is None else site.rounding, fewer_digits=0, when="")
         if self.walk.exact and not rule.is_exact:
             raise SiteRefused(
                 Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from onnx import ModelProto
 
 from converter.facts import ModelFacts
+from converter.internal_error import Fault
 from converter.names import Names
 from converter.refusal import Refusal
 from converter.routes import Routes
@@ -46,9 +47,11 @@ class ModelWalk:
         self.functions = frozenset(self.facts.functions)
         self.trace = ConversionTrace()
         self.refusals: list[Refusal] = []
+        self.faults: list[Fault] = []
+        """Defects of rules, or of the walk itself."""
 
     def run(self) -> None:
-        """Walk the graph and the functions. `refusals` tells whether the result may be used."""
+        """Walk the graph and the functions. `refusals` and `faults` tell whether the result may be used."""
         ScopeWalk(self, self.model.graph, self.facts.graph).run()
         for before, function in zip(self.facts.model.functions, self.model.functions, strict=True):
             ScopeWalk(self, function, self.facts.function_scope(before)).run()

@@ -11,14 +11,17 @@ from onnx import GraphProto, NodeProto, TensorProto
 from converter import history
 from converter.dtypes import dtype_name, tensor_type
 from converter.facts import ScopeFacts
+from converter.facts.objections import objection_to
 from converter.history import AI_ONNX, canonical_domain
+from converter.internal_error import Fault, InternalError
+from converter.model_file.errors import ModelFileError
 from converter.refusal import Refusal, SiteRefused, Why
 from converter.routes import Route
 from converter.scopes import Container, called_function_key, referenced_names, subgraphs
 from converter.sweep import drop_unused
 from converter.targets.forms import may_object
 from converter.trace import Crossings, SiteTrace
-from converter.walk.crossing import NodeWalk, Stopped
+from converter.walk.crossing import NodeWalk, RuleFailed, Stopped
 from converter.walk.declaring import declare_silent_values
 
 if TYPE_CHECKING:
@@ -113,10 +116,32 @@ class ScopeWalk(NodeWalk):
             reason = stopped.reason
             self.walk.refusals.append(Refusal(reason.why, reason.sentence, operator, name, self.path, cell))
             return
+        except (ModelFileError, InternalError, MemoryError):
+            raise
+        except Exception as error:
+            self._note_failure(index, error, operator, name)
+            return
         if crossings:
             self._crossings[index] = crossings
         if nodes is not None:
             self._replacements[index] = nodes
+
+    def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
+        """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where the node as it was
+        given is not legal."""
+        before = self.facts.container.node[index]
+        objection = objection_to(before, self.facts)
+        cell = str(error.cell) if isinstance(error, RuleFailed) else ""
+        if objection:
+            sentence = f"the node is not what its version allows: {objection}"
+            self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, cell))
+            return
+        what, module = "the walk", "converter"
+        if isinstance(error, RuleFailed):
+            module = self.walk.rule_book.module_of(error.cell, error.rule)
+            what = f"the rule {error.rule.name!r} of {module}"
+        cause = error.__cause__ if isinstance(error, RuleFailed) and error.__cause__ else error
+        self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, cell))
 
     def _descend(self, index: int, node: NodeProto) -> None:
         original = self.facts.container.node[index]

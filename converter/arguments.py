@@ -1,0 +1,39 @@
+"""Whole numbers as callers give them: Python's and numpy's."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+
+
+def whole_number(value: object, what: str, *, least: int | None = None) -> int:
+    """A number as an int, numpy's integers included.
+
+    Raises TypeError for a bool, a text, a fraction or anything else, ValueError for a number below `least`.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{what} is a whole number, and not {value!r}") from None
+    if least is not None and number < least:
+        raise ValueError(f"{what} is {least} or more, and not {number}")
+    return number
+
+
+def whole_number_or_none(value: object, what: str) -> int | None:
+    """`whole_number`, where None stands for none."""
+    return None if value is None else whole_number(value, what)
+
+
+def opsets_of(to: object) -> dict[str, int] | None:
+    """The opsets by domain that `to` asks for: one for ai.onnx, or a mapping. Raises TypeError."""
+    if to is None:
+        return None
+    if not isinstance(to, Mapping):
+        return {"": whole_number(to, "the opset to convert to")}
+    for domain in to:
+        if not isinstance(domain, str):
+            raise TypeError(f"opsets are given by the name of their domain, and not by {domain!r}")
+    return {domain: whole_number(opset, f"the opset of {domain or 'ai.onnx'!r}") for domain, opset in to.items()}

@@ -1,0 +1,58 @@
+"""Numbers that callers give: numpy's integers are taken, all that is no whole number is a TypeError of one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+from converter import convert, convert_version, normalize
+from converter.prove import prove_models
+from tests.small_models import minimum_model
+
+NUMBERS = [18, numpy.int64(18), numpy.uint8(18), numpy.array(18)]
+NO_NUMBERS = ["18", b"18", True, numpy.True_, 18.0, numpy.float32(18), [18], numpy.array([18, 19]), object()]
+
+PLACES: dict[str, Callable[[Any], Any]] = {
+    "opset of convert_version": lambda value: convert_version(minimum_model(), value),
+    "opset of convert": lambda value: convert(minimum_model(), to=value),
+    "opset of a domain": lambda value: convert(minimum_model(), to={"ai.onnx": value}),
+    "IR version": lambda value: convert(minimum_model(), ir=value),
+    "seed of convert": lambda value: convert(minimum_model(), to=18, seed=value),
+    "seed of normalize": lambda value: normalize(minimum_model(), seed=value),
+    "size limit of normalize": lambda value: normalize(minimum_model(), size_limit=value),
+    "runs of a proof": lambda value: prove_models(minimum_model(), minimum_model(), runs=value),
+    "seed of a proof": lambda value: prove_models(minimum_model(), minimum_model(), seed=value),
+    "ulps of a proof": lambda value: prove_models(minimum_model(), minimum_model(), ulps=value),
+}
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "IR version"])
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: type(number).__name__)
+def test_integers_of_any_kind_are_taken(place: str, number: Any) -> None:
+    PLACES[place](number)
+
+
+@pytest.mark.parametrize("number", [8, numpy.int32(8), numpy.array(8)], ids=lambda number: type(number).__name__)
+def test_an_ir_version_of_any_kind_is_taken(number: Any) -> None:
+    assert convert(minimum_model(), ir=number).model.ir_version == 8
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_what_is_no_whole_number_is_a_type_error(place: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=r"is a whole number, and not"):
+        PLACES[place](value)
+
+
+@pytest.mark.parametrize("place", ["seed of convert", "seed of normalize", "runs of a proof", "ulps of a proof"])
+def test_numbers_that_are_too_small_are_a_value_error(place: str) -> None:
+    with pytest.raises(ValueError, match=r"is [01] or more, and not -1"):
+        PLACES[place](-1)
+
+
+def test_opsets_are_given_by_the_names_of_domains() -> None:
+    with pytest.raises(TypeError, match="by the name of their domain"):
+        convert(minimum_model(), to={1: 18})  # type: ignore[dict-item]
