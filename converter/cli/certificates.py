@@ -7,7 +7,7 @@ from pathlib import Path
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, show, show_json
 from converter.facts import ModelFacts
-from converter.model_file import load_model, settled, validate_model
+from converter.model_file import check_regular, load_model, settled, validate_model
 from converter.prove import Certificate, verify
 
 _LARGEST = 1 << 30
@@ -40,6 +40,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
 
 
 def _read(file: Path) -> Certificate:
+    check_regular(file)
     try:
         if file.stat().st_size > _LARGEST:
             raise UsageFault(f"{file}: this is too large for a certificate")

@@ -17,6 +17,8 @@ DONE = 0
 UNUSABLE = 1
 REFUSED = 2
 NOT_EQUIVALENT = 3
+OUTPUT_LOST = 74
+"""As sysexits.h has it: an error of input or output."""
 INTERRUPTED = 130
 
 _COMMAND_LINE_FAULT = typer.BadParameter.__base__
@@ -27,8 +29,25 @@ class UsageFault(Exception):
     """A command line that asks for something impossible; the message is one sentence."""
 
 
+class OutputLost(Exception):
+    """Standard output cannot be written to."""
+
+
+class Interrupted(BaseException):
+    """A signal that ends the program."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.what_is_written = "nothing was written"
+        super().__init__(number)
+
+
 def status_of(error: BaseException) -> tuple[int, list[str]]:
     """The exit status and what to say."""
+    if isinstance(error, Interrupted):
+        return 128 + error.number, [f"interrupted; {error.what_is_written}"]
+    if isinstance(error, OutputLost):
+        return OUTPUT_LOST, [str(error)]
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, ["interrupted; nothing was written"]
     if isinstance(error, ConversionRefused):
