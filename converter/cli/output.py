@@ -38,7 +38,7 @@ def standard_output() -> Iterator[TextIO]:
         sys.stdout.flush()
     except OSError as error:
         _leave_standard_output()
-        raise OutputLost(f"standard output cannot be written: {error.strerror}") from error
+        raise OutputLost(f"standard output cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def _leave_standard_output() -> None:

@@ -1,5 +1,6 @@
 """Model files and the models in them: load, validate, check, save. The rest of the project sees this page only."""
 
+from converter.model_file.carrying import with_data_of
 from converter.model_file.checking import check_model, without_weights
 from converter.model_file.errors import ModelFileError
 from converter.model_file.external_data import with_data
@@ -23,5 +24,6 @@ __all__ = [
     "settled",
     "validate_model",
     "with_data",
+    "with_data_of",
     "without_weights",
 ]

@@ -117,6 +117,14 @@ class ExternalData:
             raise ModelFileError(f"external data {reference.location!r} was truncated while it was read")
         return content
 
+    def is_same(self, tensor: TensorProto, other_data: ExternalData, other: TensorProto) -> bool:
+        """Whether two external tensors of one size hold the same bytes. Raises ModelFileError."""
+        places = [(self, external_reference(tensor)), (other_data, external_reference(other))]
+        files = [resolve_location(reference.location, data.folder) for data, reference in places]
+        if files[0] == files[1] and places[0][1].offset == places[1][1].offset:
+            return True
+        return self.read(tensor) == other_data.read(other)
+
 
 def with_data(tensor: TensorProto, folder: str | os.PathLike[str]) -> TensorProto:
     """A tensor, or where its data is external a copy that has it. Raises ModelFileError where it cannot be read.

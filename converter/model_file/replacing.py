@@ -123,7 +123,11 @@ def _put(temporary: Temporary, target: Path) -> None:
         # A file system without links: an empty file of this name keeps others away, and is replaced.
         with open(target, "xb"):
             pass
-        os.replace(temporary.path, target)
+        try:
+            os.replace(temporary.path, target)
+        except BaseException:
+            target.unlink()
+            raise
 
 
 def _sync_folder(folder: Path) -> None:
