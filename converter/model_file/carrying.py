@@ -19,7 +19,7 @@ from converter.model_file.files import JobFiles, Stamp
 from converter.model_file.loading import form_of, parse_model
 from converter.model_file.neighbours import mentioned
 from converter.model_file.replacing import Replacement
-from converter.model_file.temporary import Temporary
+from converter.model_file.temporary import Temporary, remove_leftovers
 from converter.model_file.tensors import all_tensors, is_external, stored_bytes
 
 _BLOCK = 2**23
@@ -65,6 +65,7 @@ class Names:
 
     def _holds(self, path: Path, content: Path) -> bool:
         """Whether a file holds this already, and no other model can refer to it."""
+        remove_leftovers(path.parent)  # of a process that was killed when the file had just got its name
         if not stat.S_ISREG(path.lstat().st_mode) or path.stat().st_size != content.stat().st_size:
             return False
         if not path.samefile(content) and not filecmp.cmp(path, content, shallow=False):

@@ -114,20 +114,26 @@ def _replace(temporary: Temporary, target: Path) -> None:
 
 
 def _put(temporary: Temporary, target: Path) -> None:
-    """Give a file a name that nothing has; it keeps the temporary one until the end."""
+    """Give a file a name that nothing has, and no other: onnx reads no data that has two."""
     try:
         os.link(temporary.path, target)
     except FileExistsError as error:
         raise ModelFileError(f"{target.name!r} exists already") from error
     except OSError:
-        # A file system without links: an empty file of this name keeps others away, and is replaced.
-        with open(target, "xb"):
-            pass
-        try:
-            os.replace(temporary.path, target)
-        except BaseException:
-            target.unlink()
-            raise
+        _put_without_links(temporary, target)
+    else:
+        os.unlink(temporary.path)
+
+
+def _put_without_links(temporary: Temporary, target: Path) -> None:
+    """On a file system that has none: an empty file of the name keeps others away, and is replaced."""
+    with open(target, "xb"):
+        pass
+    try:
+        os.replace(temporary.path, target)
+    except BaseException:
+        target.unlink()
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

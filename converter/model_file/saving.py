@@ -18,7 +18,7 @@ from converter.model_file.errors import ModelFileError, reason
 from converter.model_file.files import CERTIFICATE, MODEL, JobFiles
 from converter.model_file.loading import PROTOBUF_LIMIT, form_of
 from converter.model_file.replacing import Replacement
-from converter.model_file.temporary import only_writer
+from converter.model_file.temporary import only_writer, remove_leftovers
 from converter.model_file.tensors import all_tensors, is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
 
@@ -72,6 +72,7 @@ def save_model(
         if source_dir is None and any(map(is_external, all_tensors(model))):
             raise ModelFileError("the model has external data, and the folder that it lies in is not given")
         with only_writer(target.parent), Replacement() as replacement:
+            remove_leftovers(target.parent)
             names = Names(target, table)
             changed: dict[str, str] = {}
             if source_dir is not None:
