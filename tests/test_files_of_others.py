@@ -355,6 +355,15 @@ class TestWhatIsReplaced:
         model = load_model(target)
         assert model.graph.initializer[0].external_data[0].value == "model.opsetlift-1.data"
 
+    def test_a_working_folder_that_is_gone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "gone").mkdir()
+        monkeypatch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        assert run("in.onnx", tmp_path / "out.onnx") == 1
+        assert "the file cannot be read" in capsys.readouterr().err
+
     def test_long_names_are_written(self, tmp_path: Path) -> None:
         source = with_weights(tmp_path / "d", "in.onnx", value=1)
         with_weights(tmp_path / "e", "other.onnx", value=2)
@@ -545,6 +554,17 @@ sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18",
             assert sentence == "opsetlift: interrupted; nothing was written"
         assert value_in(target) == (2 if written else 1)
         assert len(names(tmp_path / "d")) == 2
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_while_the_engine_is_imported_they_end_with_one_sentence(self, tmp_path: Path, number: int) -> None:
+        (tmp_path / "converter").mkdir()
+        slow = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(10)\n"
+        (tmp_path / "converter/__init__.py").write_text(slow)
+        (tmp_path / "opsetlift").symlink_to(ROOT / "opsetlift")
+        command = [sys.executable, "-m", "opsetlift", "coverage"]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stdout) == (128 + number, "")
+        assert ended.stderr == "opsetlift: interrupted; nothing was written\n"
 
     def test_those_that_the_caller_ignores_are_ignored(self, tmp_path: Path) -> None:
         script = """

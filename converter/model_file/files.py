@@ -80,7 +80,10 @@ class JobFiles:
         self._sources.append(self._checked(path, role))
 
     def _checked(self, path: Path, role: str) -> _Entry:
-        entry = _Entry(path, role, _Identity.of(path))
+        try:
+            entry = _Entry(path, role, _Identity.of(path))
+        except (OSError, ValueError) as error:
+            raise ModelFileError(f"{path}: the file cannot be read: {reason(error)}") from error
         if target := _find(self._targets, entry.identity):
             raise _collision(target, entry)
         return entry
@@ -152,7 +155,7 @@ def _resolved_target(path: Path) -> Path:
         return path
     resolved = Path(os.path.realpath(path))
     if not resolved.exists():
-        raise ModelFileError(f"{path}: this is a link that leads to no file")
+        raise ModelFileError(f"{path}: this is a link that leads to no regular file")
     return resolved
 
 
