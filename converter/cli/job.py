@@ -74,24 +74,25 @@ class Job:
 
         Whatever ends it then says that the files are written.
         """
-        if self.target == STANDARD_STREAM:
-            content = model_bytes(model)
-            write_bytes(content)
-        elif self.target is not None:
-            beside = {self._certificate: certificate.encode()} if self._certificate and certificate is not None else {}
-            try:
-                save_model(model, self.target, source_dir=self._folder, beside=beside, files=self._files)
-            except Interrupted as stopped:
-                stopped.what_is_written = f"{self.target} is either as it was or complete"
-                raise
+        what_is_written = "nothing was written"
+        to_standard_error = redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext()
         try:
-            with redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext():
+            if self.target == STANDARD_STREAM:
+                content = model_bytes(model)
+                what_is_written = "the model may be incomplete"
+                write_bytes(content)
+            elif self.target is not None:
+                beside = {self._certificate: certificate.encode()} if self._certificate and certificate else {}
+                what_is_written = f"{self.target} is either as it was or complete"
+                save_model(model, self.target, source_dir=self._folder, beside=beside, files=self._files)
+                what_is_written = f"{self.target} is written"
+            with to_standard_error:
                 yield
         except Interrupted as stopped:
-            stopped.what_is_written = f"{self.target} is written" if self.target is not None else "nothing was written"
+            stopped.what_is_written = what_is_written
             raise
         except OutputLost as lost:
-            raise OutputLost(f"{lost}; {self.target} is written" if self.target is not None else str(lost)) from lost
+            raise OutputLost(f"{lost}; {what_is_written}") from lost
 
 
 def _check_standard_output(certificate: Path | None, *, as_json: bool) -> None:
