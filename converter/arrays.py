@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
+
+from converter.model_file import ModelFileError, with_data
 
 Array = NDArray[Any]
 
@@ -29,6 +30,6 @@ def array_of(tensor: TensorProto, base_dir: str) -> Array | None:
         text = [item.decode("utf-8", "surrogateescape") for item in tensor.string_data]
         return numpy.array(text, dtype=object).reshape(tuple(tensor.dims))
     try:
-        return numpy_helper.to_array(tensor, base_dir)
-    except (OSError, ValueError, RuntimeError, onnx.checker.ValidationError):
+        return numpy_helper.to_array(with_data(tensor, base_dir))
+    except (ModelFileError, ValueError, RuntimeError):
         return None

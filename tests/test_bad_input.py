@@ -88,7 +88,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     "output in no folder": (["convert", "good.onnx", "none/out.onnx", "--to", "18"], "does not exist"),
     "output is external data of the input": (
         ["convert", "external.onnx", "weights.bin", "--to", "18", "--force"],
-        "external data 'weights.bin'",
+        "external data of 'external.onnx'",
     ),
     "certificate over the output": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "out.onnx"],

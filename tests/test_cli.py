@@ -126,7 +126,8 @@ class TestConvert:
         Path("a").mkdir()
         onnx.save(externalise(weighted_model(), workplace / "a"), "a/external.onnx")
         assert main(["convert", "a/external.onnx", "a/out.onnx", "--to", "18"]) == 0
-        assert files(workplace / "a") == {"external.onnx", "out.onnx", "weights.bin"}
+        assert files(workplace / "a") == {"external.onnx", "out.onnx", "weights.bin", "out.onnx.opsetlift-1.data"}
+        assert main(["prove", "a/external.onnx", "a/out.onnx"]) == 0
 
     def test_overwrites_only_by_force(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         Path("out.onnx").write_bytes(b"precious")
@@ -414,7 +415,7 @@ class TestProcess:
         (sentence,) = capsys.readouterr().err.splitlines()
         assert "please report it (AssertionError: two lines)" in sentence
 
-    def test_a_reader_that_goes_away_is_no_error(self) -> None:
+    def test_a_reader_that_goes_away_is_one_sentence(self) -> None:
         script = "from converter.cli import main; raise SystemExit(main(['coverage']))"
         with subprocess.Popen(
             [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -422,8 +423,8 @@ class TestProcess:
             assert process.stdout is not None
             assert process.stderr is not None
             process.stdout.close()
-            assert process.stderr.read() == ""
-            assert process.wait() == 0
+            assert process.stderr.read() == "opsetlift: standard output cannot be written: broken pipe\n"
+            assert process.wait() == 74
 
     def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
         command = [sys.executable, "-m", "converter.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy
@@ -88,7 +88,11 @@ class TestExternalData:
         validate_model(loaded)
         check_model(loaded, tmp_path)
         save_model(loaded, tmp_path / "copy.onnx", source_dir=tmp_path)
-        assert load_model(tmp_path / "copy.onnx") == loaded
+        copied = tmp_path / "copy.onnx.opsetlift-1.data"
+        assert copied.stat().st_size == 3 * 2**30
+        assert copied.stat().st_blocks < 100  # still sparse
+        reference = load_model(tmp_path / "copy.onnx").graph.initializer[0].external_data[0]
+        assert reference.value == copied.name
 
     def test_is_copied_to_the_output_folder(self, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
@@ -106,13 +110,16 @@ class TestExternalData:
         assert save_model(model, tmp_path / "model.onnx", source_dir=tmp_path) == [tmp_path / "model.onnx"]
         assert (tmp_path / "weights.bin").stat() == before
 
-    def test_equal_data_in_the_output_folder_is_no_conflict(self, tmp_path: Path) -> None:
+    def test_two_models_never_share_data(self, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
         source.mkdir()
         target.mkdir()
         model = externalise(weighted_model(), source)
         save_model(model, target / "first.onnx", source_dir=source)
-        assert save_model(model, target / "second.onnx", source_dir=source) == [target / "second.onnx"]
+        own = target / "second.onnx.opsetlift-1.data"
+        assert save_model(model, target / "second.onnx", source_dir=source) == [target / "second.onnx", own]
+        (target / "weights.bin").unlink()
+        assert numpy_helper.to_array(onnx.load(target / "second.onnx").graph.initializer[0]).sum() == 15
 
     def test_other_data_in_the_output_folder_is_not_overwritten(self, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
@@ -120,11 +127,10 @@ class TestExternalData:
         target.mkdir()
         (target / "weights.bin").write_bytes(b"of another model")
         model = externalise(weighted_model(), source)
-        with pytest.raises(ModelFileError, match=r"'weights\.bin' exists already"):
-            save_model(model, target / "model.onnx", source_dir=source)
-        assert files_in(target) == {"weights.bin": b"of another model"}
         save_model(model, target / "model.onnx", source_dir=source, overwrite=True)
-        assert (target / "weights.bin").read_bytes() == (source / "weights.bin").read_bytes()
+        assert set(files_in(target)) == {"model.onnx", "model.onnx.opsetlift-1.data", "weights.bin"}
+        assert (target / "weights.bin").read_bytes() == b"of another model"
+        assert numpy_helper.to_array(onnx.load(target / "model.onnx").graph.initializer[0]).sum() == 15
 
     def test_is_not_overwritten_by_the_model_that_needs_it(self, tmp_path: Path) -> None:
         model = externalise(weighted_model(), tmp_path)
@@ -139,9 +145,9 @@ class TestExternalData:
             folder.mkdir()
         (target / "parts").symlink_to(elsewhere)
         model = externalise(weighted_model(), source, "parts/weights.bin")
-        with pytest.raises(ModelFileError, match="outside the folder"):
-            save_model(model, target / "model.onnx", source_dir=source)
+        save_model(model, target / "model.onnx", source_dir=source)
         assert files_in(elsewhere) == {}
+        assert numpy_helper.to_array(onnx.load(target / "model.onnx").graph.initializer[0]).sum() == 15
 
     def test_needs_the_folder_that_it_lies_in(self, tmp_path: Path) -> None:
         model = externalise(weighted_model(), tmp_path)
@@ -176,40 +182,42 @@ class TestAllOrNothing:
         save_model(minimum_model(), tmp_path / "model.onnx", overwrite=True)
         assert load_model(tmp_path / "model.onnx") == minimum_model()
 
-    @pytest.mark.parametrize("failing", ["weights.bin", "model.onnx"])
+    @pytest.mark.parametrize("failing", ["weights.bin", "proof.json", "model.onnx"])
     def test_a_failing_move_puts_everything_back(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
     ) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
         source.mkdir()
         target.mkdir()
-        (target / "weights.bin").write_bytes(b"of another model")
-        model = externalise(weighted_model(), source)
-        move = os.replace
-
-        def replace(temporary: Path, path: Path) -> None:
-            if path.name == failing and temporary.read_bytes() != b"of another model":
-                raise OSError(28, "No space left on device")
-            move(temporary, path)
-
-        monkeypatch.setattr(os, "replace", replace)
-        with pytest.raises(ModelFileError, match="no space left on device"):
-            save_model(model, target / "model.onnx", source_dir=source, overwrite=True)
-        assert files_in(target) == {"weights.bin": b"of another model"}
-
-    def test_folders_made_for_external_data_go_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        source, target = tmp_path / "source", tmp_path / "target"
-        source.mkdir()
-        target.mkdir()
         model = externalise(weighted_model(), source, "a/b/weights.bin")
+        before = {"model.onnx": b"old model", "proof.json": b"old proof"}
+        for name, content in before.items():
+            (target / name).write_bytes(content)
+        failed = []
 
-        def replace(temporary: Path, path: Path) -> None:
-            raise OSError(28, "No space left on device")
+        def failing_once(move: Callable[..., None]) -> Callable[..., None]:
+            def moved(one: Path, other: Path) -> None:
+                if Path(other).name == failing and len(failed) < 2:  # a link, and what is done where there are none
+                    failed.append(other)
+                    raise OSError(28, "No space left on device")
+                move(one, other)
 
-        monkeypatch.setattr(os, "replace", replace)
-        with pytest.raises(ModelFileError):
-            save_model(model, target / "model.onnx", source_dir=source)
-        assert list(target.iterdir()) == []
+            return moved
+
+        monkeypatch.setattr(os, "replace", failing_once(os.replace))
+        monkeypatch.setattr(os, "link", failing_once(os.link))
+        if failing != "weights.bin":
+            failed.append("the only way")
+        with pytest.raises(ModelFileError, match="no space left on device"):
+            save_model(
+                model,
+                target / "model.onnx",
+                source_dir=source,
+                overwrite=True,
+                beside={target / "proof.json": b"new proof"},
+            )
+        assert {str(path.relative_to(target)) for path in target.rglob("*")} == set(before)
+        assert files_in(target) == before
 
     def test_what_goes_with_the_model_is_written_with_it(self, tmp_path: Path) -> None:
         save_model(minimum_model(), tmp_path / "model.onnx", beside={tmp_path / "proof.json": b"{}"})

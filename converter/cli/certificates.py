@@ -7,7 +7,7 @@ from pathlib import Path
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, show, show_json
 from converter.facts import ModelFacts
-from converter.model_file import load_model, settled, validate_model
+from converter.model_file import check_regular, load_model, settled, validate_model, with_data_of
 from converter.prove import Certificate, verify
 
 _LARGEST = 1 << 30
@@ -22,6 +22,14 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     models = [settled(load_model(path))[0] for path in (original, converted)]
     for model in models:
         validate_model(model)
+    models[1], changed = with_data_of(models[1], converted.parent, models[0], original.parent)
+    if changed:
+        sentence = f"the external data of tensor {changed!r} differs"
+        if as_json:
+            show_json({"status": "not equivalent", "cases": 0, "sites": 0, "summary": sentence})
+        else:
+            complain(f"not equivalent: {sentence}")
+        return NOT_EQUIVALENT
     facts = ModelFacts(models[0], str(original.absolute().parent))
     try:
         found = verify(certificate, models[0], models[1], facts)
@@ -40,6 +48,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
 
 
 def _read(file: Path) -> Certificate:
+    check_regular(file)
     try:
         if file.stat().st_size > _LARGEST:
             raise UsageFault(f"{file}: this is too large for a certificate")

@@ -11,13 +11,13 @@ from typing import Any
 from rich.console import RenderableType
 
 from converter.cli.errors import DONE, UsageFault
+from converter.cli.job import Job
 from converter.cli.normalizing import normalization_as_dict, normalization_page
 from converter.cli.output import opsets, printable, show, show_json, table
-from converter.cli.stopping import check_destination, is_same_file, report_stop
+from converter.cli.stopping import report_stop
 from converter.convert import Conversion, NotEquivalent, convert
 from converter.dtype_policy import DtypeChanges, dtypes_from
 from converter.history import AI_ONNX, display_domain
-from converter.model_file import check_writable, save_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
 
@@ -60,11 +60,17 @@ class ConversionRequest:
 def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int:
     """Convert, prove, write, and say what was done; returns the exit status."""
     targets = request.opsets
-    if not is_dry:
-        _check_destinations(request)
+    job = Job(
+        request.source,
+        None if is_dry else request.target,
+        certificate=request.certificate,
+        runtime=request.runtime,
+        overwrite=request.overwrite,
+        as_json=as_json,
+    )
     try:
         conversion = convert(
-            request.source,
+            job.model,
             to=targets or None,
             ir=request.ir,
             target=request.runtime,
@@ -74,39 +80,17 @@ def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int
             normalize=request.normalize,
             prove=request.prove,
             seed=request.seed,
-            base_dir=str(request.source.parent),
+            base_dir=job.base_dir,
         )
     except (ConversionRefused, NotEquivalent) as stopped:
         return report_stop(stopped, as_json)
-    if not is_dry:
-        _write(request, conversion)
-    if as_json:
-        show_json(_as_dict("would be converted" if is_dry else "converted", conversion))
-    else:
-        show(*_page(request, conversion, is_dry))
+    certificate = conversion.certificate.to_json() if conversion.certificate is not None else None
+    with job.written(conversion.model, certificate):
+        if as_json:
+            show_json(_as_dict("would be converted" if is_dry else "converted", conversion))
+        else:
+            show(*_page(request, conversion, is_dry))
     return DONE
-
-
-def _check_destinations(request: ConversionRequest) -> None:
-    """Before any work is done: nothing is in the way, and nothing would overwrite the input."""
-    check_destination(request.source, request.target, overwrite=request.overwrite)
-    if request.certificate is not None:
-        if is_same_file(request.certificate, request.source) or is_same_file(request.certificate, request.target):
-            raise UsageFault(f"{request.certificate}: the certificate needs a file of its own")
-        check_writable(request.certificate, overwrite=request.overwrite)
-
-
-def _write(request: ConversionRequest, conversion: Conversion) -> None:
-    beside: dict[Path, bytes] = {}
-    if request.certificate is not None and conversion.certificate is not None:
-        beside[request.certificate] = conversion.certificate.to_json().encode()
-    save_model(
-        conversion.model,
-        request.target,
-        source_dir=request.source.parent,
-        overwrite=request.overwrite,
-        beside=beside,
-    )
 
 
 def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:

@@ -20,6 +20,8 @@ REFUSED = 2
 NOT_EQUIVALENT = 3
 INTERNAL = 70
 """EX_SOFTWARE of BSD's sysexits.h."""
+OUTPUT_LOST = 74
+"""As sysexits.h has it: an error of input or output."""
 INTERRUPTED = 130
 
 _COMMAND_LINE_FAULT = typer.BadParameter.__base__
@@ -30,8 +32,25 @@ class UsageFault(Exception):
     """A command line that asks for something impossible; the message is one sentence."""
 
 
+class OutputLost(Exception):
+    """Standard output cannot be written to."""
+
+
+class Interrupted(BaseException):
+    """A signal that ends the program."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.what_is_written = "nothing was written"
+        super().__init__(number)
+
+
 def status_of(error: BaseException) -> tuple[int, list[str]]:
     """The exit status and what to say."""
+    if isinstance(error, Interrupted):
+        return 128 + error.number, [f"interrupted; {error.what_is_written}"]
+    if isinstance(error, OutputLost):
+        return OUTPUT_LOST, [str(error)]
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, ["interrupted; nothing was written"]
     if isinstance(error, ConversionRefused) and all(one.why is Why.INVALID_MODEL for one in error.refusals):

@@ -1,11 +1,13 @@
 """The commands, and how whatever they end in becomes an exit status.
 
 0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
-it applies (OPSETLIFT_TRACEBACK=1 shows where); 130 interrupted.
+it applies (OPSETLIFT_TRACEBACK=1 shows where); 74 standard output is closed or full; 128 and the number of the signal
+that ended it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -20,7 +22,16 @@ import typer
 
 from converter.cli.certificates import prove_again
 from converter.cli.conversion import ConversionRequest, carry_out
-from converter.cli.errors import DONE, INTERNAL, INTERRUPTED, UNUSABLE, UsageFault, status_of
+from converter.cli.errors import (
+    DONE,
+    INTERNAL,
+    INTERRUPTED,
+    UNUSABLE,
+    Interrupted,
+    OutputLost,
+    UsageFault,
+    status_of,
+)
 from converter.cli.normalizing import (
     NormalizationRequest,
     carry_out_normalization,
@@ -28,10 +39,11 @@ from converter.cli.normalizing import (
     passes_from,
     shapes_from,
 )
-from converter.cli.output import complain, leave_standard_output, show, show_json
+from converter.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
 from converter.cli.pages import coverage_page, explanation_page
 from converter.cli.proving import prove_files
 from converter.cli.reaching import reach_page
+from converter.cli.signals import ignore_further_signals, raised_as_exceptions
 from converter.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from converter.coverage import Coverage
 from converter.dtype_policy import KEEP
@@ -42,35 +54,61 @@ from converter.targets import find_target
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
+_LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    occupy_standard_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with raised_as_exceptions():
+            try:
+                return _run(given)
+            except (Exception, Interrupted, KeyboardInterrupt) as error:
+                ignore_further_signals()
+                return _report(error, is_json="--json" in given)
+    except OutputLost as lost:
+        status, sentences = status_of(lost)
+        complain(*sentences)
+        return status
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             # What libraries have to say to programmers is no concern of who converts a model.
             warnings.simplefilter("ignore")
-            status = int(app(args=given, prog_name="opsetlift", standalone_mode=False) or DONE)
-        if status == INTERRUPTED:
-            raise KeyboardInterrupt
-    except (Exception, KeyboardInterrupt) as error:
-        status, sentences = status_of(error)
-        if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
-            traceback.print_exception(error)
-        complain(*sentences)
-        if "--json" in given and status == INTERNAL:
-            show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
-        elif "--json" in given and status == UNUSABLE:
-            show_json({"status": "error", "message": " ".join(sentences)})
-        return status
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        leave_standard_output()
+            status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
+    except SystemExit as error:
+        # How typer ends where a pipe is closed while it shows its help.
+        raise OutputLost("standard output is closed") from error
+    except OSError as error:
+        if error.filename is None and error.errno in _LOSSES:
+            raise output_lost(error) from error  # what typer prints itself
+        raise
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    if status == DONE:
+        with standard_output():
+            pass
+    return status
+
+
+def _report(error: BaseException, *, is_json: bool) -> int:
+    """Say what stopped a command; returns the exit status."""
+    status, sentences = status_of(error)
+    if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
+        traceback.print_exception(error)
+    complain(*sentences)
+    if is_json and status == INTERNAL:
+        show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
+    elif is_json and status == UNUSABLE:
+        show_json({"status": "error", "message": " ".join(sentences)})
     return status
 
 

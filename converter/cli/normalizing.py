@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 
 from converter.cli.errors import DONE, REFUSED, UsageFault
+from converter.cli.job import Job
 from converter.cli.output import complain, printable, show, show_json, table
-from converter.cli.stopping import check_destination, report_stop
+from converter.cli.stopping import report_stop
 from converter.convert import NotEquivalent
-from converter.model_file import save_model
 from converter.refusal import ConversionRefused
 
 if TYPE_CHECKING:
@@ -107,18 +107,18 @@ def carry_out_normalization(request: NormalizationRequest, *, as_json: bool) -> 
     """Normalise, prove, write, and say what was done; returns the exit status."""
     from converter.normalize import ProofMissing, normalize
 
-    check_destination(request.source, request.target, overwrite=request.overwrite)
+    job = Job(request.source, request.target, runtime=request.runtime, overwrite=request.overwrite, as_json=as_json)
     try:
         with usage_faults():
             found = normalize(
-                request.source,
+                job.model,
                 request.passes,
                 target=request.runtime,
                 fix_shapes=request.shapes,
                 prove=request.prove,
                 require_proof=request.require_proof,
                 seed=request.seed,
-                base_dir=str(request.source.parent),
+                base_dir=job.base_dir,
             )
     except ProofMissing as error:
         complain("refused: a proof is required, and there is none; nothing was written", str(error))
@@ -127,11 +127,11 @@ def carry_out_normalization(request: NormalizationRequest, *, as_json: bool) -> 
         return REFUSED
     except (ConversionRefused, NotEquivalent) as error:
         return report_stop(error, as_json)
-    save_model(found.model, request.target, source_dir=request.source.parent, overwrite=request.overwrite)
-    if as_json:
-        show_json({"status": "normalized", **normalization_as_dict(found)})
-    else:
-        show(printable(f"{request.source} -> {request.target}"), *normalization_page(found))
+    with job.written(found.model):
+        if as_json:
+            show_json({"status": "normalized", **normalization_as_dict(found)})
+        else:
+            show(printable(f"{request.source} -> {request.target}"), *normalization_page(found))
     return DONE
 
 

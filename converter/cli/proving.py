@@ -13,7 +13,7 @@ from converter.arrays import Array
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, printable, show, show_json
 from converter.dtypes import dtype_of_type, numpy_dtype, type_string
-from converter.model_file import load_model, validate_model
+from converter.model_file import check_regular, load_model, validate_model
 from converter.prove import Outcome, WholeModelResult, prove_models
 from converter.prove.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime
 
@@ -98,6 +98,7 @@ def read_inputs(path: Path, model: ModelProto) -> dict[str, Array]:
 
 
 def _read_archive(path: Path) -> dict[str, Array]:
+    check_regular(path)
     try:
         with numpy.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
 
 from converter import dtypes
+from converter.model_file import ModelFileError, with_data
 
 Array = NDArray[Any]
 Value = Any
@@ -132,7 +133,11 @@ def tensor_value(tensor: TensorProto, base_dir: str | None = None) -> Array:
         raise ValueError("the data is external; base_dir says where")
     if tensor.data_type not in _ELEMENT_TYPES:
         raise ValueError(f"{tensor.data_type} is no element type")
-    array: Array = numpy.asarray(numpy_helper.to_array(tensor, base_dir or ""))
+    try:
+        tensor = with_data(tensor, base_dir or "")
+    except ModelFileError as error:
+        raise ValueError(str(error)) from error
+    array: Array = numpy.asarray(numpy_helper.to_array(tensor))
     array.flags.writeable = False
     return array
 

@@ -7,10 +7,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from onnx import TensorProto
+from onnx import ModelProto, TensorProto
 
 from converter.model_file.errors import ModelFileError, reason
-from converter.model_file.tensors import stored_bytes
+from converter.model_file.tensors import all_tensors, is_external, stored_bytes
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ def external_reference(tensor: TensorProto) -> ExternalReference:
         _number(tensor, "offset", entries.get("offset", "0")),
         _number(tensor, "length", entries["length"]) if "length" in entries else None,
     )
+
+
+def external_locations(model: ModelProto) -> list[str]:
+    """The locations of all external data of a model, sorted. Raises ModelFileError where a tensor names none."""
+    return sorted({external_reference(tensor).location for tensor in all_tensors(model) if is_external(tensor)})
 
 
 def _number(tensor: TensorProto, key: str, text: str) -> int:
@@ -98,8 +103,35 @@ class ExternalData:
             )
 
     def read(self, tensor: TensorProto) -> bytes:
-        """The bytes of an external tensor that `check` accepts."""
+        """The bytes of an external tensor. Raises ModelFileError where `check` does not accept it."""
+        self.check(tensor)
         reference = external_reference(tensor)
-        with open(resolve_location(reference.location, self.folder), "rb") as file:
-            file.seek(reference.offset)
-            return file.read(stored_bytes(tensor) or 0)
+        size = stored_bytes(tensor) or 0
+        try:
+            with open(resolve_location(reference.location, self.folder), "rb") as file:
+                file.seek(reference.offset)
+                content = file.read(size)
+        except OSError as error:
+            raise ModelFileError(f"external data {reference.location!r} cannot be read: {reason(error)}") from error
+        if len(content) != size:
+            raise ModelFileError(f"external data {reference.location!r} was truncated while it was read")
+        return content
+
+    def is_same(self, tensor: TensorProto, other_data: ExternalData, other: TensorProto) -> bool:
+        """Whether two external tensors of one size hold the same bytes. Raises ModelFileError."""
+        places = [(self, external_reference(tensor)), (other_data, external_reference(other))]
+        files = [resolve_location(reference.location, data.folder) for data, reference in places]
+        if files[0] == files[1] and places[0][1].offset == places[1][1].offset:
+            return True
+        return self.read(tensor) == other_data.read(other)
+
+
+def with_data(tensor: TensorProto, folder: str | os.PathLike[str]) -> TensorProto:
+    """A tensor, or where its data is external a copy that has it. Raises ModelFileError where it cannot be read.
+
+    Unlike onnx's own reader, this takes links that stay in the folder, as loading and onnxruntime do.
+    """
+    if not is_external(tensor):
+        return tensor
+    content = ExternalData(Path(folder)).read(tensor)
+    return TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=content)

@@ -41,7 +41,7 @@ def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
     """
     try:
         content = _read(Path(path))
-        model = _parse(content, _form(Path(path)))
+        model = parse_model(content, form_of(Path(path)))
         _check_is_model(model)
         check_tensors(model, Path(path).parent)
     except ModelFileError as error:
@@ -49,7 +49,29 @@ def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
     return model
 
 
-def _form(path: Path) -> str:
+def model_from(content: bytes) -> onnx.ModelProto:
+    """The model in bytes that were read from a pipe. Raises ModelFileError, also where it has external data."""
+    try:
+        if not content:
+            raise ModelFileError("there is nothing to read")
+        model = parse_model(content, "protobuf")
+        _check_is_model(model)
+        if any(map(is_external, all_tensors(model))):
+            raise ModelFileError("a model with external data has to be a file, beside which the data lies")
+        check_tensors(model, None)
+    except ModelFileError as error:
+        raise ModelFileError(f"standard input: {error}") from error
+    return model
+
+
+def check_regular(path: Path) -> None:
+    """Raises ModelFileError for what exists and is no regular file: reading a pipe or a device may never end."""
+    if path.exists() and not path.is_file():
+        raise ModelFileError(f"{path}: this is {'a folder' if path.is_dir() else 'not a regular file'}")
+
+
+def form_of(path: Path) -> str:
+    """The form of a model file, by its extension, as onnx names it."""
     return registry.get_format_from_file_extension(path.suffix) or "protobuf"
 
 
@@ -63,7 +85,7 @@ def _read(path: Path) -> bytes:
             raise ModelFileError("this is not a regular file")
         if status.st_size == 0:
             raise ModelFileError("the file is empty")
-        if status.st_size > PROTOBUF_LIMIT and _form(path) == "protobuf":
+        if status.st_size > PROTOBUF_LIMIT and form_of(path) == "protobuf":
             raise ModelFileError("the file has more than the 2 GB of a protobuf; its weights belong in external data")
         return path.read_bytes()
     except FileNotFoundError as error:
@@ -74,7 +96,8 @@ def _read(path: Path) -> bytes:
         raise ModelFileError("the file does not fit into memory") from error
 
 
-def _parse(content: bytes, form: str) -> onnx.ModelProto:
+def parse_model(content: bytes, form: str) -> onnx.ModelProto:
+    """The model that a file of a form holds. Raises ModelFileError."""
     for mark, described in _OTHER_FORMATS:
         if content.startswith(mark):
             raise ModelFileError(f"this is {described}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,10 +13,12 @@ from google.protobuf.message import EncodeError, Message
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.serialization import registry
 
+from converter.model_file.carrying import Names, carry_data, old_data, stem_of, unused, with_locations
 from converter.model_file.errors import ModelFileError, reason
-from converter.model_file.external_data import external_reference, resolve_location
-from converter.model_file.loading import PROTOBUF_LIMIT
+from converter.model_file.files import CERTIFICATE, MODEL, JobFiles
+from converter.model_file.loading import PROTOBUF_LIMIT, form_of
 from converter.model_file.replacing import Replacement
+from converter.model_file.temporary import only_writer, remove_leftovers
 from converter.model_file.tensors import all_tensors, is_external, stored_bytes
 from converter.model_file.weightless import copy_head, copy_with_tensors
 
@@ -27,6 +27,8 @@ SMALLEST_EXTERNAL_TENSOR = 1024
 
 _ROOM_FOR_THE_REST = 2**26
 _PAGE = 4096
+_TO_BE_NAMED = "/"
+"""The location of data that has no name yet; a path that no model can have."""
 
 
 def save_model(
@@ -36,74 +38,71 @@ def save_model(
     source_dir: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     beside: Mapping[Path, bytes] | None = None,
+    files: JobFiles | None = None,
 ) -> list[Path]:
-    """Write a model, in the form that the extension says, and the external data that it refers to.
+    """Write a model, in the form that the extension says, and copies of the external data that it refers to.
 
-    `source_dir` is the folder that the external data lies in. Files appear under their names complete or not at all,
-    and where one cannot be written none is; `beside` gives the contents of files that go with the model. A model that
-    is too large for one file has its weights put into `<name>.data`. Returns the files written, the model first.
-    Raises ModelFileError.
+    Files appear under their names complete or not at all, and where one cannot be written none is. The rename of the
+    model comes last and switches from the old files to the new ones. No file is replaced but the one at `path` and
+    those of `beside`: where the name of external data is taken in the folder, the data gets another one, and the model
+    refers to that. Two models never share data. Data that was so named for the model which is replaced is removed,
+    unless another file mentions it.
+
+    Args:
+        model: The model; it stays as it is.
+        path: Where to write it. A link to a regular file is followed.
+        source_dir: The folder that the model's external data lies in.
+        overwrite: Whether regular files at `path` and in `beside` may be replaced; `files` says so where it is given.
+        beside: The contents of other files that go with the model, as its certificate.
+        files: What the job read, which is never replaced.
+
+    Returns:
+        The files written, the model first.
+
+    Raises:
+        ModelFileError: where something cannot be written, or is not to be replaced.
     """
-    target = Path(path)
-    check_writable(target, overwrite=overwrite)
+    given = Path(path)
+    table = JobFiles(overwrite=overwrite) if files is None else files
+    target = table.write(given, MODEL)
+    others = {one: table.write(one, CERTIFICATE) for one in beside or {}}
+    if source_dir is not None:
+        table.check_data(model, Path(source_dir))
     try:
-        with Replacement(overwrite=overwrite) as replacement:
-            data = {} if source_dir is None else _external_files(model, Path(source_dir))
-            if source_dir is None and any(map(is_external, all_tensors(model))):
-                raise ModelFileError("the model has external data, and the folder that it lies in is not given")
-            _carry_along(data, target, replacement)
-            for path_beside, content in (beside or {}).items():
-                replacement.stage(path_beside).write_bytes(content)
+        if source_dir is None and any(map(is_external, all_tensors(model))):
+            raise ModelFileError("the model has external data, and the folder that it lies in is not given")
+        with only_writer(target.parent), Replacement() as replacement:
+            remove_leftovers(target.parent)
+            names = Names(target, table)
+            changed: dict[str, str] = {}
+            if source_dir is not None:
+                changed = carry_data(model, Path(source_dir), target, names, table, replacement)
             if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
-                model = _split_off_weights(model, target.with_name(target.name + ".data"), replacement)
-            replacement.stage(target).write_bytes(_serialize(model, target))
-            return replacement.commit()
+                model = _split_off_weights(model, target, names, replacement)
+            if names.used and target.parent.resolve() != given.parent.resolve():
+                raise ModelFileError("this is a link to another folder, and the model's data has to lie beside it")
+            for one, content in (beside or {}).items():
+                temporary = replacement.temporary(others[one].parent)
+                temporary.file.write(content)
+                replacement.replace(temporary, others[one], overwrite=table.overwrite)
+            temporary = replacement.temporary(target.parent)
+            temporary.file.write(_serialize(with_locations(model, changed), target))
+            replacement.replace(temporary, target, overwrite=table.overwrite)
+            replacement.commit(obsolete=unused(old_data(target) - names.used, target))
+            return [given, *(beside or {}), *names.new]
     except ModelFileError as error:
-        raise ModelFileError(f"{target}: {error}") from error
-    except (OSError, MemoryError) as error:
-        raise ModelFileError(f"{target}: cannot be written: {reason(error)}") from error
+        raise ModelFileError(f"{given}: {error}") from error
+    except (OSError, MemoryError, ValueError) as error:
+        raise ModelFileError(f"{given}: cannot be written: {reason(error)}") from error
 
 
-def check_writable(path: Path, *, overwrite: bool) -> None:
-    """Raises ModelFileError where nothing can be written at `path`, or something is there and has to stay."""
-    try:
-        if not path.parent.is_dir():
-            raise ModelFileError(f"{path}: the folder {path.parent} does not exist")
-        if path.is_dir():
-            raise ModelFileError(f"{path}: this is a folder, not a file to write to")
-        if os.path.lexists(path):
-            if not overwrite:
-                raise ModelFileError(f"{path}: this exists already; --force (overwrite=True) replaces it")
-            if not path.is_file() and not path.is_symlink():
-                raise ModelFileError(f"{path}: this is not a regular file")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise ModelFileError(f"{path}: cannot be written: permission denied")
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{path}: cannot be written: {reason(error)}") from error
-
-
-def _external_files(model: ModelProto, source_dir: Path) -> dict[str, Path]:
-    locations = sorted({external_reference(tensor).location for tensor in all_tensors(model) if is_external(tensor)})
-    return {location: resolve_location(location, source_dir) for location in locations}
-
-
-def _carry_along(data: dict[str, Path], target: Path, replacement: Replacement) -> None:
-    """Stage copies of external data beside the target, unless it is there already."""
-    for location, source in data.items():
-        destination = target.parent / location
-        if target.exists() and source.samefile(target):
-            raise ModelFileError(f"this is the external data {location!r} of the model itself")
-        if destination.parent.resolve() / destination.name == target.parent.resolve() / target.name:
-            raise ModelFileError(f"the external data {location!r} has to lie there")
-        if not _nearest_folder(destination).resolve().is_relative_to(target.parent.resolve()):
-            raise ModelFileError(f"the external data {location!r} would be written outside the folder")
-        if destination.exists() and (destination.samefile(source) or filecmp.cmp(source, destination, shallow=False)):
-            continue
-        shutil.copyfile(source, replacement.stage(destination))
-
-
-def _nearest_folder(path: Path) -> Path:
-    return next(parent for parent in path.parents if parent.exists())
+def model_bytes(model: ModelProto) -> bytes:
+    """A model for a pipe. Raises ModelFileError for one that needs files beside it."""
+    if any(map(is_external, all_tensors(model))):
+        raise ModelFileError("a model with external data cannot go to standard output; name a file")
+    if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
+        raise ModelFileError("a model of more than 2 GB cannot go to standard output; name a file")
+    return _serialize(model, Path())
 
 
 def _size(model: ModelProto) -> int:
@@ -111,24 +110,32 @@ def _size(model: ModelProto) -> int:
     return sum(stored_bytes(tensor) or 0 for tensor in all_tensors(model) if not is_external(tensor))
 
 
-def _split_off_weights(model: ModelProto, path: Path, replacement: Replacement) -> ModelProto:
-    """A copy of the model whose weights are written to `path`."""
-    with replacement.stage(path).open("wb") as file:
+def _split_off_weights(model: ModelProto, target: Path, names: Names, replacement: Replacement) -> ModelProto:
+    """A copy of the model whose weights go to a file of their own."""
+    temporary = replacement.temporary(target.parent)
+    file = temporary.file
 
-        def is_kept(tensor: TensorProto) -> bool:
-            size = stored_bytes(tensor)
-            return is_external(tensor) or size is None or size < SMALLEST_EXTERNAL_TENSOR
+    def is_kept(tensor: TensorProto) -> bool:
+        size = stored_bytes(tensor)
+        return is_external(tensor) or size is None or size < SMALLEST_EXTERNAL_TENSOR
 
-        def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
-            file.write(b"\0" * (-file.tell() % _PAGE))
-            copy_head(tensor, target)
-            target.data_location = TensorProto.EXTERNAL
-            entries = {"location": path.name, "offset": str(file.tell()), "length": str(stored_bytes(tensor))}
-            for key, value in entries.items():
-                target.external_data.add(key=key, value=value)
-            file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
+    def copy_tensor(tensor: TensorProto, copied: TensorProto) -> None:
+        file.write(b"\0" * (-file.tell() % _PAGE))
+        copy_head(tensor, copied)
+        copied.data_location = TensorProto.EXTERNAL
+        entries = {"location": _TO_BE_NAMED, "offset": str(file.tell()), "length": str(stored_bytes(tensor))}
+        for key, value in entries.items():
+            copied.external_data.add(key=key, value=value)
+        file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
 
-        return copy_with_tensors(model, is_kept, copy_tensor)
+    split = copy_with_tensors(model, is_kept, copy_tensor)
+    file.flush()
+    location, is_there = names.find(stem_of(target) + ".data", temporary.path)
+    if is_there:
+        replacement.drop(temporary)
+    else:
+        replacement.put(temporary, target.parent / location)
+    return with_locations(split, {_TO_BE_NAMED: location})
 
 
 def _raw_data(tensor: TensorProto) -> bytes:
@@ -136,7 +143,7 @@ def _raw_data(tensor: TensorProto) -> bytes:
 
 
 def _serialize(model: ModelProto, path: Path) -> bytes:
-    form = registry.get_format_from_file_extension(path.suffix) or "protobuf"
+    form = form_of(path)
     try:
         content = registry.get(form).serialize_proto(model)
     except (EncodeError, ValueError, RuntimeError) as error:

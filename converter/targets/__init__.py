@@ -3,7 +3,7 @@
 `find_target("onnxruntime==1.4")` is what `convert(..., target=...)` and `--for` use.
 """
 
-from converter.targets.finding import UnknownTarget, catalogue, find_target
+from converter.targets.finding import UnknownTarget, catalogue, files_of, find_target
 from converter.targets.objections import false_shapes, forget_false_shapes, objections
 from converter.targets.reading import TargetFileError
 from converter.targets.target import Quirk, Range, Runtime, Target
@@ -17,6 +17,7 @@ __all__ = [
     "UnknownTarget",
     "catalogue",
     "false_shapes",
+    "files_of",
     "find_target",
     "forget_false_shapes",
     "objections",

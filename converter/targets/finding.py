@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
@@ -15,6 +16,7 @@ from onnx.helper import VERSION_TABLE
 
 from converter.history import AI_ONNX, AI_ONNX_ML
 from converter.ir_version import OLDEST_IR_VERSION
+from converter.model_file import ModelFileError, check_regular
 from converter.plugins import registered
 from converter.targets.reading import TargetFileError, read_runtime
 from converter.targets.target import Range, Runtime, Target, is_part_of
@@ -70,6 +72,23 @@ def find_target(wanted: str) -> Target:
     return _of_version(runtime, version)
 
 
+def files_of(wanted: str) -> list[Path]:
+    """The files that `find_target` reads for the path of a file, those that it names included."""
+    path = Path(wanted.partition("==")[0].strip())
+    if path.suffix != ".toml":
+        return []
+    found = [path]
+
+    def read_beside(name: str) -> str:
+        found.append(path.parent / name)
+        return found[-1].read_text(encoding="utf-8")
+
+    with contextlib.suppress(ModelFileError, TargetFileError, OSError, ValueError):
+        check_regular(path)
+        read_runtime(path.stem, path.read_text(encoding="utf-8"), read_beside)
+    return found
+
+
 def _of_version(runtime: Runtime, version: str) -> Target:
     if version and not re.search(r"\d", version):
         raise UnknownTarget(f"{version!r} is no version of {runtime.title}; known are {_shown(runtime)}")
@@ -88,8 +107,9 @@ def _shown(runtime: Runtime) -> str:
 
 def _read_file(path: Path, name: str) -> Runtime:
     try:
+        check_regular(path)
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (ModelFileError, OSError, UnicodeDecodeError) as error:
         raise TargetFileError(f"target {name}: {path} cannot be read: {error}") from error
     return read_runtime(name, text, lambda beside: (path.parent / beside).read_text(encoding="utf-8"))
 
