@@ -22,6 +22,7 @@ from converter.carriers import holds
 from converter.evaluator import EvaluationError, Evaluator, Rejected
 from converter.evaluator.values import Array
 from converter.facts import ModelFacts
+from converter.model_file import Contents
 from converter.prove.battery import Battery, Case, Enough, Input
 from converter.prove.certificate import DtypeProof, Outcome, model_sha256
 from converter.prove.compare import compare
@@ -53,7 +54,7 @@ def prove_dtypes(
     proof = DtypeProof(
         changes=dict(changes),
         interface=interface,
-        retyped_sha256=model_sha256(retyped),
+        retyped_sha256=model_sha256(retyped, Contents(base_dir)),
         tolerance=tolerance(changes),
         outcome=Outcome.UNPROVEN,
     )

@@ -10,6 +10,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 from converter import dtypes
 from converter.history import Definition
 from converter.prove.battery import Input
+from converter.prove.proven_bodies import DOMAIN
 from converter.prove.shapes import Dims, dims_of
 from converter.prove.sites import Array, Site
 from converter.scopes import called_function_key, function_key, subgraphs
@@ -125,7 +126,11 @@ def site_models(
     inputs = [_bare_input(name, kind) for name, kind in types.items() if name not in constants]
     shared_nodes = {id(node): node for node in site.shared.values() if isinstance(node, NodeProto)}
     shared_tensors = [_renamed(tensor, name) for name, tensor in site.shared.items() if isinstance(tensor, TensorProto)]
-    before = _model(site.before, inputs, initializers, site.outputs, original, site.pair.source)
+    before = _model(site.before_as_run, inputs, initializers, site.outputs, original, site.pair.source)
+    if site.replaced is not None and site.replaced.functions:
+        before.functions.extend(site.replaced.functions)
+        before.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+        before.graph.initializer.extend(_renamed(tensor, name) for name, tensor in site.replaced.tensors.items())
     nodes = [*shared_nodes.values(), *site.after]
     after = _model(nodes, inputs, [*initializers, *shared_tensors], site.outputs, result, site.pair.target)
     return before, after

@@ -15,6 +15,7 @@ from converter import dtypes
 from converter.dtypes import type_string
 from converter.history import Definition, OperatorHistory, canonical_domain, history
 from converter.prove.function_attributes import attribute_bindings, refers, resolved
+from converter.prove.proven_bodies import ProvenBodies, Replaced
 from converter.prove.scopes import Aligned, ScopePair, names_read, paired_scopes
 from converter.prove.shapes import Dims, dims_of, elements
 from converter.prove.signature import Key, Numbering, array_key, node_key
@@ -60,11 +61,18 @@ class Site:
     stands in their place."""
     computing: Sequence[NodeProto] = ()
     """Their original nodes."""
+    replaced: Replaced | None = None
+    """The original node as it is run: what rounds in its bodies is proven there, and is the same on both sides."""
 
     @property
     def before(self) -> Sequence[NodeProto]:
         """The nodes of the original's side."""
         return [*self.computing, self.node]
+
+    @property
+    def before_as_run(self) -> Sequence[NodeProto]:
+        """The nodes of the original's side, as they are run."""
+        return [*self.computing, self.replaced.node if self.replaced else self.node]
 
     @property
     def path(self) -> str:
@@ -165,6 +173,10 @@ class Site:
         constants = self.pair.added_constants
         return {name: constants[name] for name in sorted(read) if name in constants}
 
+    @property
+    def _called(self) -> Sequence[FunctionProto]:
+        return self.replaced.functions if self.replaced else ()
+
     @cached_property
     def definition(self) -> Definition | None:
         """The original operator's definition."""
@@ -196,7 +208,8 @@ class Site:
         return (
             tuple(sorted(self.pair.source.items())),
             tuple(sorted(self.pair.target.items())),
-            tuple(node_key(node, number) for node in self.before),
+            tuple(node_key(node, number) for node in self.before_as_run),
+            tuple(node_key(node, number) for one in self._called for node in one.node),
             tuple(_shared_key(name, value, number) for name, value in self.shared.items()),
             tuple(node_key(node, number) for node in self.after),
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
@@ -225,6 +238,7 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
     """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
     functions = {function_key(function) for function in original.functions}
     bindings = attribute_bindings(original)
+    bodies = ProvenBodies(original, result, trace)
     given = {info.name for info in original.graph.input}
     overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
     for pair in paired_scopes(original, result, trace):
@@ -240,9 +254,10 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
             after = [node for one in (*joined, aligned) for node in one.after]
             for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
                 *computing, node = (resolved(one, call) for one in nodes)
+                replaced = bodies.replaced(pair, aligned, call)
                 there = [resolved(one, call) for one in after]
                 given_defaults = {} if function is not None else overridable
-                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing)
+                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing, replaced)
 
 
 def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:
