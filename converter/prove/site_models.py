@@ -13,7 +13,7 @@ from converter.prove.battery import Input
 from converter.prove.proven_bodies import DOMAIN
 from converter.prove.shapes import Dims, dims_of
 from converter.prove.sites import Array, Site
-from converter.scopes import called_function_key, function_key, subgraphs
+from converter.scopes import called_function_key, function_key, subgraphs, subgraphs_within
 
 ALTERNATIVES = 24
 """Where dtypes are not known, up to so many ways to choose them are tried."""
@@ -133,6 +133,12 @@ def site_models(
         before.graph.initializer.extend(_renamed(tensor, name) for name, tensor in site.replaced.tensors.items())
     nodes = [*shared_nodes.values(), *site.after]
     after = _model(nodes, inputs, [*initializers, *shared_tensors], site.outputs, result, site.pair.target)
+    if site.body_outputs:
+        for model in (before, after):
+            for graph in subgraphs_within(model.graph):
+                for info in graph.output:
+                    if (kind := site.body_outputs.get(info.name)) is not None:
+                        info.type.CopyFrom(kind)
     return before, after
 
 

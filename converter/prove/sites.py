@@ -20,7 +20,7 @@ from converter.prove.scopes import Aligned, ScopePair, names_read, paired_scopes
 from converter.prove.shapes import Dims, dims_of, elements
 from converter.prove.signature import Key, Numbering, array_key, node_key
 from converter.prove.structure import scope_differences
-from converter.scopes import FunctionKey, called_function_key, function_key
+from converter.scopes import FunctionKey, called_function_key, function_key, subgraph_path, subgraphs
 from converter.trace import ConversionTrace
 
 Array = NDArray[Any]
@@ -129,10 +129,23 @@ class Site:
 
     @cached_property
     def declared(self) -> Mapping[str, Dims | None]:
-        """The dimensions of its outputs, as far as the model tells any size."""
+        """The dimensions of its outputs, as far as the model tells how many there are."""
         types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
         dims = {name: dims_of(kind) for name, kind in types.items() if kind is not None}
-        return {name: sizes for name, sizes in dims.items() if sizes and any(isinstance(size, int) for size in sizes)}
+        return {name: sizes for name, sizes in dims.items() if sizes is not None}
+
+    @cached_property
+    def body_outputs(self) -> Mapping[str, TypeProto]:
+        """The types of what its bodies give, as far as the model tells how many dimensions there are.
+
+        A loop that never runs gives a tensor without elements whose other sizes can only be those that are inferred:
+        open ones are 0, as in onnxruntime. On both sides they are those of the original.
+        """
+        found: dict[str, list[TypeProto]] = {}
+        for one in (*self.joined, self.aligned):
+            for name, kind in _types_of_body_outputs(self.path, one.index, one.node, self.facts):
+                found.setdefault(name, []).append(kind)
+        return {name: kinds[0] for name, kinds in found.items() if all(kind == kinds[0] for kind in kinds)}
 
     def constant(self, name: str) -> Array | None:
         """The value of a constant, however large. What a caller may override is none, whoever says so."""
@@ -215,8 +228,25 @@ class Site:
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
             number.all(self.types),
             number.all(self.outputs),
+            tuple((number(name), _sizes_key(kind)) for name, kind in self.body_outputs.items()),
             self.ulps,
         )
+
+
+def _types_of_body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[tuple[str, TypeProto]]:
+    for attribute, graph in subgraphs(node):
+        inner_path = subgraph_path(path, index, node, attribute)
+        for info in graph.output:
+            kind = facts.type_of(inner_path, info.name)
+            if kind is not None and dims_of(kind) is not None and kind.HasField("tensor_type"):
+                yield info.name, kind
+        for position, inner in enumerate(graph.node):
+            yield from _types_of_body_outputs(inner_path, position, inner, facts)
+
+
+def _sizes_key(kind: TypeProto) -> Key:
+    """A type without the names of its open sizes."""
+    return dtypes.type_string(kind), tuple(size if isinstance(size, int) else None for size in dims_of(kind) or ())
 
 
 def _shared_key(name: str, value: TensorProto | NodeProto, number: Numbering) -> Key:
