@@ -12,7 +12,7 @@ from converter.history import Definition
 from converter.prove.battery import Input
 from converter.prove.proven_bodies import DOMAIN
 from converter.prove.shapes import Dims, dims_of
-from converter.prove.sites import Array, Site
+from converter.prove.sites import Array, BodyOutput, Site
 from converter.scopes import called_function_key, function_key, subgraphs, subgraphs_within
 
 ALTERNATIVES = 24
@@ -135,11 +135,17 @@ def site_models(
     after = _model(nodes, inputs, [*initializers, *shared_tensors], site.outputs, result, site.pair.target)
     if site.body_outputs:
         for model in (before, after):
-            for graph in subgraphs_within(model.graph):
-                for info in graph.output:
-                    if (kind := site.body_outputs.get(info.name)) is not None:
-                        info.type.CopyFrom(kind)
+            _declare(model, site.body_outputs)
     return before, after
+
+
+def _declare(model: ModelProto, known: Mapping[str, BodyOutput]) -> None:
+    """Say of outputs of subgraphs what is known of them, where no rule said something else."""
+    for graph in subgraphs_within(model.graph):
+        for info in graph.output:
+            output = known.get(info.name)
+            if output is not None and (dims_of(info.type) is None or info == output.declared):
+                info.type.CopyFrom(output.type)
 
 
 def _bare_input(name: str, kind: TypeProto) -> ValueInfoProto:

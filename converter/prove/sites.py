@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy
 from numpy.typing import NDArray
-from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from converter import dtypes
 from converter.dtypes import type_string
@@ -43,6 +43,14 @@ class Facts(Protocol):
 
     def constant(self, path: str, name: str) -> Array | None:
         """The value, if it is the same in every run."""
+
+
+@dataclass(frozen=True)
+class BodyOutput:
+    """An output of a subgraph of the original: how it is declared, and what is known of its type."""
+
+    declared: ValueInfoProto
+    type: TypeProto
 
 
 @dataclass(frozen=True)
@@ -135,17 +143,17 @@ class Site:
         return {name: sizes for name, sizes in dims.items() if sizes is not None}
 
     @cached_property
-    def body_outputs(self) -> Mapping[str, TypeProto]:
-        """The types of what its bodies give, as far as the model tells how many dimensions there are.
+    def body_outputs(self) -> Mapping[str, BodyOutput]:
+        """What its bodies give, as far as the model tells how many dimensions there are.
 
         A loop that never runs gives a tensor without elements whose other sizes can only be those that are inferred:
-        open ones are 0, as in onnxruntime. On both sides they are those of the original.
+        open ones are 0, as in onnxruntime.
         """
-        found: dict[str, list[TypeProto]] = {}
+        found: dict[str, list[BodyOutput]] = {}
         for one in (*self.joined, self.aligned):
-            for name, kind in _types_of_body_outputs(self.path, one.index, one.node, self.facts):
-                found.setdefault(name, []).append(kind)
-        return {name: kinds[0] for name, kinds in found.items() if all(kind == kinds[0] for kind in kinds)}
+            for output in _body_outputs(self.path, one.index, one.node, self.facts):
+                found.setdefault(output.declared.name, []).append(output)
+        return {name: outputs[0] for name, outputs in found.items() if all(one == outputs[0] for one in outputs)}
 
     def constant(self, name: str) -> Array | None:
         """The value of a constant, however large. What a caller may override is none, whoever says so."""
@@ -228,20 +236,20 @@ class Site:
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
             number.all(self.types),
             number.all(self.outputs),
-            tuple((number(name), _sizes_key(kind)) for name, kind in self.body_outputs.items()),
+            tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
             self.ulps,
         )
 
 
-def _types_of_body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[tuple[str, TypeProto]]:
+def _body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[BodyOutput]:
     for attribute, graph in subgraphs(node):
         inner_path = subgraph_path(path, index, node, attribute)
         for info in graph.output:
             kind = facts.type_of(inner_path, info.name)
             if kind is not None and dims_of(kind) is not None and kind.HasField("tensor_type"):
-                yield info.name, kind
+                yield BodyOutput(info, kind)
         for position, inner in enumerate(graph.node):
-            yield from _types_of_body_outputs(inner_path, position, inner, facts)
+            yield from _body_outputs(inner_path, position, inner, facts)
 
 
 def _sizes_key(kind: TypeProto) -> Key:
