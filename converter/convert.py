@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from onnx import ModelProto
 
 from converter.arguments import opsets_of, whole_number, whole_number_or_none
+from converter.derivation import derive
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
 from converter.internal_error import internal_error
-from converter.ir_fitting import Fitting, IRFitting
-from converter.ir_version import natural_ir_version
 from converter.model_file import ResultRejected, check_model, load_model, settled, validate_model
 from converter.refusal import ConversionRefused
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
 from converter.targets import Target, false_shapes, find_target, forget_false_shapes, objections
-from converter.walked import Walked, walked_copy
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -56,8 +54,11 @@ class Conversion:
     model: ModelProto
     report: Report
     certificate: Certificate | None
+    """The proof that `model` computes what the original did; None without proof, and where passes ran, which no
+    certificate covers."""
     normalization: Normalization | None = None
-    """What the passes did afterwards, where they were asked for; `model` is what came of them."""
+    """What the passes did afterwards, where they were asked for; `model` is what came of them. Its `conversion` is the
+    one before the passes, with that model and its certificate."""
 
     @cached_property
     def graph(self) -> gs.Graph:
@@ -127,9 +128,8 @@ def convert(
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
-    walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
+    walked, fitting = derive(start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir)
     model, trace = walked.model, walked.trace
-    fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
     try:
@@ -145,9 +145,11 @@ def convert(
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.
-        from converter.prove import prove_conversion, with_dtypes_proven
+        from converter.prove import Destination, prove_conversion, with_dtypes_proven
 
-        certificate = prove_conversion(start, model, trace, ModelFacts(start, base_dir), seed=seed)
+        destination = Destination.of(targets, ir, runtime)
+        facts = ModelFacts(start, base_dir)
+        certificate = prove_conversion(start, model, trace, facts, seed=seed, destination=destination)
         if policy is not None and changes is not None:
             certificate = with_dtypes_proven(certificate, source, start, model, policy, changes, base_dir=base_dir)
         if certificate.is_refuted:
@@ -164,7 +166,9 @@ def convert(
     if ir is not None or runtime is not None:
         # The passes may have asked for an IR version that the target does not take.
         model = convert(model, ir=ir, target=runtime, prove=prove, check=check, seed=seed, base_dir=base_dir).model
-    return replace(conversion, model=model, normalization=found)
+    # The certificate is about the model before the passes, and stays with that.
+    found = replace(found, conversion=conversion)
+    return replace(conversion, model=model, certificate=None, normalization=found)
 
 
 def _is_graph(given: ModelOrPath | gs.Graph) -> TypeGuard[gs.Graph]:
@@ -179,20 +183,3 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     Raises ConversionRefused where it cannot be done, TypeError for a `target_version` that is no whole number.
     """
     return convert(model, to=target_version, prove=False, check=False).model
-
-
-def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
-    """Bring the model to the IR version that was asked for, or to one that the runtime takes."""
-    model = walked.model
-    wanted = model.ir_version if runtime is None else runtime.ir_version_for(model.ir_version)
-    has_functions = runtime is None or runtime.has_functions
-    if ir is not None:
-        wanted = ir
-    elif wanted == model.ir_version and (has_functions or not model.functions):
-        return Fitting()
-    fitting = IRFitting(source, model, walked.trace, walked.names, walked.crossings_of)
-    done = fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
-    if ir is None and runtime is not None:
-        # Without its functions the model may need less.
-        model.ir_version = runtime.ir_version_for(natural_ir_version(model))
-    return done

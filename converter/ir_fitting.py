@@ -17,7 +17,7 @@ from converter.ir_version import minimum_for_opsets, needs_beyond
 from converter.local_functions import CrossingsOf, inline_functions
 from converter.model_file.tensors import is_external
 from converter.names import FunctionNames, Names
-from converter.notes import MovedNote, fields_missing_in, notes_of_function, take_notes
+from converter.notes import MovedNote, fields_missing_in, notes_of_function, take_notes, take_notes_off_nodes
 from converter.refusal import ConversionRefused, Refusal, Why
 from converter.scopes import (
     GRAPH_PATH,
@@ -75,6 +75,7 @@ class IRFitting:
         # Notes come first, while each is still at the node that it was about.
         fields = fields_missing_in(ir_version) - ({"metadata_props", "value_info"} if keep_metadata else set())
         found = take_notes(self._model, fields)
+        take_notes_off_nodes(self._trace.converted_bodies(), fields)
         self._trace.moved_notes |= {note.field for note in found}
         self._done.moved_notes += found
         holds_functions = keep_functions and ir_version >= 8

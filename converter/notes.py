@@ -60,6 +60,12 @@ def take_notes(model: ModelProto, fields: set[str]) -> list[MovedNote]:
     return found
 
 
+def take_notes_off_nodes(nodes: Iterable[NodeProto], fields: set[str]) -> None:
+    """Take the notes in `fields` off nodes, in place; what they said is not kept."""
+    for _ in _off_nodes("", nodes, fields):
+        pass
+
+
 def without_notes(model: ModelProto, fields: set[str]) -> ModelProto:
     """A model without the notes in `fields`; the model itself where there is nothing to leave out."""
     if not fields:

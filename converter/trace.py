@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from onnx import NodeProto
+
 from converter.history import Cell
 from converter.rule import Rule
 
@@ -26,6 +28,9 @@ class SiteTrace:
     """The half-open range of positions in the result scope's nodes that took its place; empty where it was dropped."""
     crossings: Crossings
     """The rules that changed it or nodes that they emitted, in order."""
+    with_converted_bodies: NodeProto | None = None
+    """The node before its own rules changed it, with subgraphs that had been converted by then; the traces of these are
+    about this form of them. None where the subgraphs that the result has are meant."""
 
     @property
     def ulps(self) -> int:
@@ -68,6 +73,17 @@ class ConversionTrace:
     def scope(self, path: str) -> ScopeTrace:
         """The trace of a scope, made on first use."""
         return self.scopes.setdefault(path, ScopeTrace())
+
+    def rounds_below(self, path: str) -> bool:
+        """Whether rules that round were applied in a scope whose path begins so."""
+        return any(
+            one.startswith(path) and any(site.ulps for site in scope.sites) for one, scope in self.scopes.items()
+        )
+
+    def converted_bodies(self) -> list[NodeProto]:
+        """The copies of nodes that stand for forms between the original and the result."""
+        sites = (site for scope in self.scopes.values() for site in scope.sites)
+        return [site.with_converted_bodies for site in sites if site.with_converted_bodies is not None]
 
     def crossings_in(self, path: str) -> Crossings:
         """The rules that were applied in a scope and in the subgraphs in it."""

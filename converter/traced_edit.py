@@ -37,17 +37,29 @@ class TracedEdit:
             start = len(nodes)
             crossings = list(site.crossings) if site else []
             is_site = site is not None
+            converted = site.with_converted_bodies if site else None
+            if converted is not None:
+                # The traces of its bodies are about this form of them.
+                self._descend(path, index, before, converted, [converted])
+            unchanged = None
+            if converted is None and before.attribute and self._trace.rounds_below(f"{path}/{index}:"):
+                unchanged = list(map(_copy, standing))
             for node in standing:
                 edited = self._edit(node, crossings)
                 if edited is None:
-                    if node.attribute:
+                    if node.attribute and site is not None and site.with_converted_bodies is not None:
+                        for _, graph in subgraphs(node):
+                            self.run_untraced(graph)
+                    elif node.attribute:
                         self._descend(path, index, before, node, standing)
                     nodes.append(node)
                 else:
                     nodes += edited
                     is_changed = is_site = True
+                    if unchanged is not None and len(unchanged) == 1:
+                        converted = unchanged[0]
             if is_site:
-                sites.append(SiteTrace(index, start, len(nodes), crossings))
+                sites.append(SiteTrace(index, start, len(nodes), crossings, converted))
         if is_changed:
             self._trace.scope(path).sites[:] = sites
             _put_in_place(container, nodes)
@@ -79,6 +91,12 @@ class TracedEdit:
                 is_changed = True
         if is_changed:
             _put_in_place(container, nodes)
+
+
+def _copy(node: NodeProto) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    return copy
 
 
 def _put_in_place(container: Container, nodes: Sequence[NodeProto]) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 from converter.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from converter.cli.output import complain, show, show_json
 from converter.facts import ModelFacts
-from converter.model_file import check_regular, load_model, settled, validate_model, with_data_of
-from converter.prove import Certificate, verify
+from converter.model_file import check_regular, load_model, settled, validate_model
+from converter.prove import Certificate, CertificateRefused, verify
+from converter.targets import find_target
 
 _LARGEST = 1 << 30
 
 
-def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: bool) -> int:
+def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None) -> int:
     """Run the proof of a certificate again on its two models, and say what came of it; returns the exit status.
+
+    `runtime` is the one that the conversion was for, where a file of the user's own describes it.
 
     Raises UsageFault for what is no certificate, or one of other models.
     """
@@ -22,17 +25,21 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     models = [settled(load_model(path))[0] for path in (original, converted)]
     for model in models:
         validate_model(model)
-    models[1], changed = with_data_of(models[1], converted.parent, models[0], original.parent)
-    if changed:
-        sentence = f"the external data of tensor {changed!r} differs"
-        if as_json:
-            show_json({"status": "not equivalent", "cases": 0, "sites": 0, "summary": sentence})
-        else:
-            complain(f"not equivalent: {sentence}")
-        return NOT_EQUIVALENT
     facts = ModelFacts(models[0], str(original.absolute().parent))
     try:
-        found = verify(certificate, models[0], models[1], facts)
+        found = verify(
+            certificate,
+            models[0],
+            models[1],
+            facts,
+            converted_dir=str(converted.absolute().parent),
+            runtime=find_target(runtime) if runtime is not None else None,
+        )
+    except CertificateRefused as error:
+        complain(f"refused: {recorded}: {error}")
+        if as_json:
+            show_json({"status": "refused", "summary": str(error)})
+        return REFUSED
     except ValueError as error:
         raise UsageFault(f"{recorded}: {error}") from error
     if as_json:

@@ -60,6 +60,11 @@ class ConversionRequest:
 def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int:
     """Convert, prove, write, and say what was done; returns the exit status."""
     targets = request.opsets
+    if request.normalize and request.certificate is not None:
+        raise UsageFault(
+            "--certificate is about a conversion, and does not cover the passes of --normalize: "
+            "convert with --certificate first, then run opsetlift normalize on the result"
+        )
     job = Job(
         request.source,
         None if is_dry else request.target,
@@ -98,11 +103,16 @@ def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:
     found = {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
     if conversion.normalization is not None:
         found["normalization"] = normalization_as_dict(conversion.normalization)
+        before_passes = conversion.normalization.conversion
+        if before_passes is not None and before_passes.certificate is not None:
+            found["proof_before_passes"] = before_passes.certificate.summary()
     return found
 
 
 def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> Iterator[RenderableType]:
-    report = conversion.report
+    report, normalization = conversion.report, conversion.normalization
+    before_passes = normalization.conversion if normalization is not None else None
+    certificate = (before_passes or conversion).certificate
     yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if is_dry else ''}")
     yield from _summary(report)
     if report.rewrites:
@@ -126,13 +136,13 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield f"Left out, as the IR version has no place for it: {fields} ({count} in all; --json shows them)."
     if report.added_functions:
         yield printable(f"Functions copied for their callers: {', '.join(report.added_functions)}.")
-    if conversion.certificate is not None:
-        yield conversion.certificate.summary()
+    if certificate is not None:
+        yield certificate.summary()
     elif not is_dry:
         yield "Not proven: --no-prove."
-    if conversion.normalization is not None:
+    if normalization is not None:
         yield "Then normalised:"
-        yield from normalization_page(conversion.normalization)
+        yield from normalization_page(normalization)
 
 
 def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:

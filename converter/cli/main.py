@@ -245,13 +245,19 @@ def prove(
     certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Run the proof of this conversion from A to B again.")
     ] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TARGET", help="The certificate's runtime, if a file of yours describes it."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Execute two models on the same inputs, and say whether they compute the same."""
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
-        return prove_again(certificate, first, second, as_json=json)
+        return prove_again(certificate, first, second, as_json=json, runtime=runtime)
+    if runtime is not None:
+        raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
     if judge not in (None, "ort"):
         raise UsageFault(f"there is no judge {judge!r}, only ort, which is onnxruntime")
     return prove_files(

@@ -4,7 +4,8 @@ Facts are read off the original model, which a conversion never edits, and off t
 its name through a conversion, and hence its facts.
 """
 
+from converter.facts.inference import type_told_by_outputs
 from converter.facts.model import ModelFacts
 from converter.facts.scope import ScopeFacts
 
-__all__ = ["ModelFacts", "ScopeFacts"]
+__all__ = ["ModelFacts", "ScopeFacts", "type_told_by_outputs"]

@@ -20,7 +20,7 @@ from onnx import (
 
 from converter import history
 from converter.arrays import Array, tensor_of
-from converter.dtypes import element_type, type_of_spelling, type_string
+from converter.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
 from converter.facts.misread_axes import readable
 from converter.facts.value_types import has_rank, rank_of, without_shape
 from converter.onnx_errors import ONNX_ERRORS
@@ -236,6 +236,37 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
             for dim in ranked[name].tensor_type.shape.dim:
                 dim.Clear()
     return ranked
+
+
+def type_told_by_outputs(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int], name: str) -> TypeProto | None:
+    """The type of an input whose rank nothing else tells: the only rank for which onnx infers those that outputs have.
+
+    None where another rank would do as well, or might.
+    """
+    wanted = {output: len(shape) for output in node.output if output and (shape := scope.shape(output)) is not None}
+    dtype = dtype_of_type(scope.type_string(name) or "")
+    if not wanted or dtype is None or name not in node.input:
+        return None
+    fitting = []
+    for rank in range(_HIGHEST_RANK + 1):
+        supposed = tensor_type_proto(dtype, [None] * rank)
+
+        def type_of(asked: str, supposed: TypeProto = supposed) -> TypeProto | None:
+            return supposed if asked == name else scope.type_of(asked)
+
+        found = inferred_types(scope.model, node, imports, type_of, scope.constant)
+        if not found:
+            continue  # onnx rejects a node with an input of this rank
+        ranks = {output: rank_of(found[output]) if output in found else None for output in wanted}
+        if all(ranks[output] in (None, size) for output, size in wanted.items()):
+            if None in ranks.values():
+                return None
+            fitting.append(supposed)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+_HIGHEST_RANK = 8
+"""Of tensors that models have."""
 
 
 def _is_small(type_proto: TypeProto) -> bool:

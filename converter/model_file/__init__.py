@@ -1,7 +1,7 @@
 """Model files and the models in them: load, validate, check, save. The rest of the project sees this page only."""
 
-from converter.model_file.carrying import with_data_of
 from converter.model_file.checking import check_model, without_weights
+from converter.model_file.comparable import Contents
 from converter.model_file.errors import ModelFileError, ResultRejected
 from converter.model_file.external_data import with_data
 from converter.model_file.files import CERTIFICATE, MODEL, JobFiles
@@ -13,6 +13,7 @@ from converter.model_file.validation import validate_model
 __all__ = [
     "CERTIFICATE",
     "MODEL",
+    "Contents",
     "JobFiles",
     "ModelFileError",
     "ResultRejected",
@@ -25,6 +26,5 @@ __all__ = [
     "settled",
     "validate_model",
     "with_data",
-    "with_data_of",
     "without_weights",
 ]

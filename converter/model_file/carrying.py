@@ -11,10 +11,10 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 
 from converter.model_file.errors import ModelFileError
-from converter.model_file.external_data import ExternalData, external_locations, external_reference, resolve_location
+from converter.model_file.external_data import external_locations, external_reference, resolve_location
 from converter.model_file.files import JobFiles, Stamp
 from converter.model_file.loading import form_of, parse_model
 from converter.model_file.neighbours import mentioned
@@ -181,29 +181,3 @@ def with_locations(model: ModelProto, changed: Mapping[str, str]) -> ModelProto:
             if entry.key == "location":
                 entry.value = changed.get(entry.value, entry.value)
     return copied
-
-
-def with_data_of(
-    model: ModelProto, folder: Path, original: ModelProto, original_folder: Path
-) -> tuple[ModelProto, str]:
-    """A copy of a model that refers to the files of its original where these hold the same, as it did before it was
-    saved; and the name of the first tensor of whose data the original has something else, or ""."""
-    known: dict[tuple[str, int, tuple[int, ...]], list[TensorProto]] = {}
-    for tensor in filter(is_external, all_tensors(original)):
-        known.setdefault(_key(tensor), []).append(tensor)
-    copied = ModelProto()
-    copied.CopyFrom(model)
-    data, original_data = ExternalData(folder), ExternalData(original_folder)
-    for tensor in filter(is_external, all_tensors(copied)):
-        alike = known.get(_key(tensor), [])
-        same = next((one for one in alike if data.is_same(tensor, original_data, one)), None)
-        if same is not None:
-            del tensor.external_data[:]
-            tensor.external_data.MergeFrom(same.external_data)
-        elif alike:
-            return copied, tensor.name
-    return copied, ""
-
-
-def _key(tensor: TensorProto) -> tuple[str, int, tuple[int, ...]]:
-    return tensor.name, tensor.data_type, tuple(tensor.dims)

@@ -60,7 +60,7 @@ class Normalization:
     report: NormalizationReport
     proof: Proof | None
     conversion: Conversion | None = None
-    """How the model was first brought to the target, where one was named."""
+    """The conversion before the passes, if there was one; its certificate is about its model, not this one."""
 
     @cached_property
     def graph(self) -> gs.Graph:

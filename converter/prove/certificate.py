@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 import onnx
-from google.protobuf.message import EncodeError
 from onnx import ModelProto
 
-from converter.history import Cell
+from converter.history import Cell, canonical_domain, display_domain
+from converter.model_file import Contents, ModelFileError
 from converter.rule import Rule
+from converter.targets import Target
 from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+Record = TypeVar("Record")
 
 ARGUMENT = (
     "Outside the sites the two models are the same: every node, initializer, name, type, attribute and annotation was "
@@ -100,11 +104,36 @@ class DtypeProof:
 
 
 @dataclass
+class Destination:
+    """Where a conversion was to take a model: with the model and the rule book, this decides the trace."""
+
+    opsets: dict[str, int]
+    """By domain, as people write it."""
+    ir: int | None = None
+    """The IR version that was asked for."""
+    runtime: str | None = None
+    """The runtime that the result was to be for, as "onnxruntime==1.4"."""
+
+    @classmethod
+    def of(cls, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> Destination:
+        """The destination that `converter.derivation.derive` is given."""
+        shown = {display_domain(domain): opset for domain, opset in opsets.items()}
+        return cls(shown, ir, runtime.spelling if runtime is not None else None)
+
+    @property
+    def opsets_by_domain(self) -> dict[str, int]:
+        """As `derive` takes them."""
+        return {canonical_domain(domain): opset for domain, opset in self.opsets.items()}
+
+
+@dataclass
 class Certificate:
     """The proof of one conversion."""
 
     source_sha256: str
+    """What `model_sha256` gives for the model that was converted."""
     target_sha256: str
+    """The same for the result."""
     source_opsets: dict[str, int]
     target_opsets: dict[str, int]
     seed: int
@@ -119,6 +148,8 @@ class Certificate:
     schema_version: int = SCHEMA_VERSION
     dtypes: DtypeProof | None = None
     """Where dtypes were changed, before all else: the source's hash is that of the model before."""
+    destination: Destination | None = None
+    """None for a proof that cannot be run again from its certificate, as its trace comes from elsewhere."""
 
     @property
     def is_refuted(self) -> bool:
@@ -179,30 +210,83 @@ class Certificate:
 
     def to_json(self) -> str:
         """The certificate as JSON text."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
         content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace", "dtypes")}
+        content["argument"] = list(self.argument)
         content["sites"] = [{**asdict(site), "outcome": site.outcome.name} for site in self.sites]
-        content["trace"] = _trace_as_json(self.trace)
-        if self.dtypes is not None:
-            content["dtypes"] = {**asdict(self.dtypes), "outcome": self.dtypes.outcome.name}
-        return json.dumps(content, indent=1, ensure_ascii=False)
+        content["trace"] = trace_as_dict(self.trace)
+        content["destination"] = asdict(self.destination) if self.destination is not None else None
+        dtypes = self.dtypes
+        content["dtypes"] = {**asdict(dtypes), "outcome": dtypes.outcome.name} if dtypes is not None else None
+        return content
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """The inverse of `to_json`. Raises ValueError for what is no certificate of this schema version."""
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: This is no certificate of this schema version, it names something twice, or a value is not of
+                its field's type.
+        """
         try:
-            content = json.loads(text)
+            content = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_number)
             found = content["schema_version"]
             if found != SCHEMA_VERSION:
                 raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
-            content["sites"] = [
-                SiteRecord(**{**site, "outcome": Outcome[site["outcome"]]}) for site in content["sites"]
-            ]
+            content["sites"] = [_record(SiteRecord, _with_outcome(site)) for site in content["sites"]]
             content["trace"] = _trace_from_json(content["trace"])
-            if dtypes := content.get("dtypes"):
-                content["dtypes"] = DtypeProof(**{**dtypes, "outcome": Outcome[dtypes["outcome"]]})
-            return cls(**content)
+            if content["destination"] is not None:
+                content["destination"] = _record(Destination, content["destination"])
+            if content["dtypes"] is not None:
+                content["dtypes"] = _record(DtypeProof, _with_outcome(content["dtypes"]))
+            return _record(cls, content)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no certificate: {error}") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _refuse_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _with_outcome(content: dict[str, Any]) -> dict[str, Any]:
+    return {**content, "outcome": Outcome[content["outcome"]]}
+
+
+def _record(kind: type[Record], content: dict[str, Any]) -> Record:
+    """A dataclass from its fields. Raises TypeError for unknown and missing ones, and for values of another type."""
+    for one in fields(kind):  # type: ignore[arg-type]
+        if one.name in content and not _has_type(content[one.name], str(one.type)):
+            raise TypeError(f"{one.name} is {str(content[one.name])[:40]!r}, which is no {one.type}")
+    return kind(**content)
+
+
+def _has_type(value: Any, spelt: str) -> bool:
+    """Whether a value has the type of an annotation; numbers have to be finite and not negative."""
+    if spelt.endswith(" | None"):
+        return value is None or _has_type(value, spelt.removesuffix(" | None"))
+    if spelt in ("list[str]", "Sequence[str]"):
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if spelt.startswith("dict[str, "):
+        inner = spelt.removeprefix("dict[str, ").removesuffix("]")
+        return isinstance(value, dict) and all(_has_type(one, inner) for one in value.values())
+    if spelt == "str":
+        return isinstance(value, str)
+    if spelt == "int":
+        return type(value) is int and value >= 0
+    if spelt == "float":
+        return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    return True
 
 
 def _number(count: int, noun: str) -> str:
@@ -217,7 +301,8 @@ def _named(site: SiteRecord) -> str:
     return f"{site.operator} {site.node!r} in {site.path}"
 
 
-def _trace_as_json(trace: ConversionTrace) -> dict[str, Any]:
+def trace_as_dict(trace: ConversionTrace) -> dict[str, Any]:
+    """For JSON."""
     return {
         "scopes": {path: _scope_as_json(scope) for path, scope in trace.scopes.items()},
         **_sets_as_lists(trace),
@@ -245,18 +330,30 @@ def _sets_as_lists(trace: ScopeTrace | ConversionTrace) -> dict[str, list[str]]:
 
 def _trace_from_json(content: dict[str, Any]) -> ConversionTrace:
     scopes = {path: _scope_from_json(scope) for path, scope in content.pop("scopes").items()}
-    return ConversionTrace(scopes, **{name: set(value) for name, value in content.items()})
+    return ConversionTrace(scopes, **_lists_as_sets(content))
+
+
+def _lists_as_sets(content: dict[str, Any]) -> dict[str, set[str]]:
+    for name, value in content.items():
+        if not _has_type(value, "list[str]") or len(set(value)) < len(value):
+            raise TypeError(f"{name} is no list of different names")
+    return {name: set(value) for name, value in content.items()}
 
 
 def _scope_from_json(content: dict[str, Any]) -> ScopeTrace:
     def crossings(site: dict[str, Any]) -> Iterator[tuple[Cell, Rule]]:
         for one in site["crossings"]:
+            if len(one) > 3:
+                raise TypeError("a rule is said to have done more than there is")
             yield Cell(**one["cell"]), Rule(one["rule"], None, ulps=one["ulps"])
 
-    sites = [
-        SiteTrace(site["index"], site["start"], site["stop"], list(crossings(site))) for site in content.pop("sites")
-    ]
-    return ScopeTrace(sites, **{name: set(value) for name, value in content.items()})
+    sites = []
+    for site in content.pop("sites"):
+        place = site["index"], site["start"], site["stop"]
+        if len(site) > 4 or not all(_has_type(one, "int") for one in place):
+            raise TypeError(f"a site is at {str(place)[:80]}, which is no place")
+        sites.append(SiteTrace(*place, list(crossings(site))))
+    return ScopeTrace(sites, **_lists_as_sets(content))
 
 
 def tool_versions() -> dict[str, str]:
@@ -268,13 +365,18 @@ def tool_versions() -> dict[str, str]:
     return {"opsetlift": own, "onnx": onnx.__version__, "numpy": numpy.__version__}
 
 
-def model_sha256(model: ModelProto) -> str:
-    """The SHA-256 of a model as protobuf writes it; of one too large for that, of its initializers, nodes, functions
-    and opsets one after the other. External data is no part of it."""
+def model_sha256(model: ModelProto, contents: Contents | None = None) -> str:
+    """The SHA-256 of a model, in which it makes no difference how, and in which files, its tensors are stored.
+
+    Args:
+        model: The model.
+        contents: Reads the external data. Without it a model that has some has no hash.
+
+    Returns:
+        The hash; "" where external data cannot be read.
+    """
     try:
-        return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
-    except (EncodeError, ValueError, RuntimeError, MemoryError):  # above 2 GiB, by protobuf's implementation
-        sha = hashlib.sha256()
-        for part in (*model.graph.initializer, *model.graph.node, *model.functions, *model.opset_import):
-            sha.update(part.SerializeToString(deterministic=True))
-        return sha.hexdigest()
+        comparable = (contents or Contents("")).comparable(model)
+    except ModelFileError:
+        return ""
+    return hashlib.sha256(comparable.SerializeToString(deterministic=True)).hexdigest()

@@ -94,8 +94,11 @@ class ScopePair:
         *,
         parent: ScopePair | None = None,
         in_site: bool = False,
+        attribute: str = "",
     ) -> None:
         self.path = path
+        self.attribute = attribute
+        """That of the node around it, of a subgraph."""
         self.original = original
         self.result = result
         self.source, self.target = opsets
@@ -165,8 +168,10 @@ class ScopePair:
 
     def children(self, aligned: Aligned) -> Iterator[ScopePair]:
         """The pairs of subgraphs of a node, where the result still has them."""
-        node = aligned.node
+        node, site = aligned.node, aligned.site
         after = [other for other in aligned.after if other.op_type == node.op_type and other.domain == node.domain]
+        converted = site.with_converted_bodies if site is not None else None
+        after = after if converted is None else [converted]
         counterparts = dict(subgraphs(after[0])) if len(after) == 1 else {}
         for name, graph in subgraphs(node):
             if name in counterparts:
@@ -177,7 +182,8 @@ class ScopePair:
                     (self.source, self.target),
                     self._traces,
                     parent=self,
-                    in_site=self.in_site or aligned.site is not None,
+                    in_site=self.in_site or (site is not None and converted is None),
+                    attribute=name,
                 )
 
 

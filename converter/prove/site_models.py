@@ -10,9 +10,10 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, 
 from converter import dtypes
 from converter.history import Definition
 from converter.prove.battery import Input
+from converter.prove.proven_bodies import DOMAIN
 from converter.prove.shapes import Dims, dims_of
-from converter.prove.sites import Array, Site
-from converter.scopes import called_function_key, function_key, subgraphs
+from converter.prove.sites import Array, BodyOutput, Site
+from converter.scopes import called_function_key, function_key, subgraphs, subgraphs_within
 
 ALTERNATIVES = 24
 """Where dtypes are not known, up to so many ways to choose them are tried."""
@@ -125,10 +126,26 @@ def site_models(
     inputs = [_bare_input(name, kind) for name, kind in types.items() if name not in constants]
     shared_nodes = {id(node): node for node in site.shared.values() if isinstance(node, NodeProto)}
     shared_tensors = [_renamed(tensor, name) for name, tensor in site.shared.items() if isinstance(tensor, TensorProto)]
-    before = _model(site.before, inputs, initializers, site.outputs, original, site.pair.source)
+    before = _model(site.before_as_run, inputs, initializers, site.outputs, original, site.pair.source)
+    if site.replaced is not None and site.replaced.functions:
+        before.functions.extend(site.replaced.functions)
+        before.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+        before.graph.initializer.extend(_renamed(tensor, name) for name, tensor in site.replaced.tensors.items())
     nodes = [*shared_nodes.values(), *site.after]
     after = _model(nodes, inputs, [*initializers, *shared_tensors], site.outputs, result, site.pair.target)
+    if site.body_outputs:
+        for model in (before, after):
+            _declare(model, site.body_outputs)
     return before, after
+
+
+def _declare(model: ModelProto, known: Mapping[str, BodyOutput]) -> None:
+    """Say of outputs of subgraphs what is known of them, where no rule said something else."""
+    for graph in subgraphs_within(model.graph):
+        for info in graph.output:
+            output = known.get(info.name)
+            if output is not None and (dims_of(info.type) is None or info == output.declared):
+                info.type.CopyFrom(output.type)
 
 
 def _bare_input(name: str, kind: TypeProto) -> ValueInfoProto:

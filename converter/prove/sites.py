@@ -9,17 +9,18 @@ from typing import Any, Protocol
 
 import numpy
 from numpy.typing import NDArray
-from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from converter import dtypes
 from converter.dtypes import type_string
 from converter.history import Definition, OperatorHistory, canonical_domain, history
 from converter.prove.function_attributes import attribute_bindings, refers, resolved
+from converter.prove.proven_bodies import ProvenBodies, Replaced
 from converter.prove.scopes import Aligned, ScopePair, names_read, paired_scopes
 from converter.prove.shapes import Dims, dims_of, elements
 from converter.prove.signature import Key, Numbering, array_key, node_key
 from converter.prove.structure import scope_differences
-from converter.scopes import FunctionKey, called_function_key, function_key
+from converter.scopes import FunctionKey, called_function_key, function_key, subgraph_path, subgraphs
 from converter.trace import ConversionTrace
 
 Array = NDArray[Any]
@@ -45,6 +46,14 @@ class Facts(Protocol):
 
 
 @dataclass(frozen=True)
+class BodyOutput:
+    """An output of a subgraph of the original: how it is declared, and what is known of its type."""
+
+    declared: ValueInfoProto
+    type: TypeProto
+
+
+@dataclass(frozen=True)
 class Site:
     """A node of the original, with what stands in its place, ready to be run by itself."""
 
@@ -60,11 +69,18 @@ class Site:
     stands in their place."""
     computing: Sequence[NodeProto] = ()
     """Their original nodes."""
+    replaced: Replaced | None = None
+    """The original node as it is run: what rounds in its bodies is proven there, and is the same on both sides."""
 
     @property
     def before(self) -> Sequence[NodeProto]:
         """The nodes of the original's side."""
         return [*self.computing, self.node]
+
+    @property
+    def before_as_run(self) -> Sequence[NodeProto]:
+        """The nodes of the original's side, as they are run."""
+        return [*self.computing, self.replaced.node if self.replaced else self.node]
 
     @property
     def path(self) -> str:
@@ -121,10 +137,23 @@ class Site:
 
     @cached_property
     def declared(self) -> Mapping[str, Dims | None]:
-        """The dimensions of its outputs, as far as the model tells any size."""
+        """The dimensions of its outputs, as far as the model tells how many there are."""
         types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
         dims = {name: dims_of(kind) for name, kind in types.items() if kind is not None}
-        return {name: sizes for name, sizes in dims.items() if sizes and any(isinstance(size, int) for size in sizes)}
+        return {name: sizes for name, sizes in dims.items() if sizes is not None}
+
+    @cached_property
+    def body_outputs(self) -> Mapping[str, BodyOutput]:
+        """What its bodies give, as far as the model tells how many dimensions there are.
+
+        A loop that never runs gives a tensor without elements whose other sizes can only be those that are inferred:
+        open ones are 0, as in onnxruntime.
+        """
+        found: dict[str, list[BodyOutput]] = {}
+        for one in (*self.joined, self.aligned):
+            for output in _body_outputs(self.path, one.index, one.node, self.facts):
+                found.setdefault(output.declared.name, []).append(output)
+        return {name: outputs[0] for name, outputs in found.items() if all(one == outputs[0] for one in outputs)}
 
     def constant(self, name: str) -> Array | None:
         """The value of a constant, however large. What a caller may override is none, whoever says so."""
@@ -165,6 +194,10 @@ class Site:
         constants = self.pair.added_constants
         return {name: constants[name] for name in sorted(read) if name in constants}
 
+    @property
+    def _called(self) -> Sequence[FunctionProto]:
+        return self.replaced.functions if self.replaced else ()
+
     @cached_property
     def definition(self) -> Definition | None:
         """The original operator's definition."""
@@ -196,14 +229,32 @@ class Site:
         return (
             tuple(sorted(self.pair.source.items())),
             tuple(sorted(self.pair.target.items())),
-            tuple(node_key(node, number) for node in self.before),
+            tuple(node_key(node, number) for node in self.before_as_run),
+            tuple(node_key(node, number) for one in self._called for node in one.node),
             tuple(_shared_key(name, value, number) for name, value in self.shared.items()),
             tuple(node_key(node, number) for node in self.after),
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
             number.all(self.types),
             number.all(self.outputs),
+            tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
             self.ulps,
         )
+
+
+def _body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[BodyOutput]:
+    for attribute, graph in subgraphs(node):
+        inner_path = subgraph_path(path, index, node, attribute)
+        for info in graph.output:
+            kind = facts.type_of(inner_path, info.name)
+            if kind is not None and dims_of(kind) is not None and kind.HasField("tensor_type"):
+                yield BodyOutput(info, kind)
+        for position, inner in enumerate(graph.node):
+            yield from _body_outputs(inner_path, position, inner, facts)
+
+
+def _sizes_key(kind: TypeProto) -> Key:
+    """A type without the names of its open sizes."""
+    return dtypes.type_string(kind), tuple(size if isinstance(size, int) else None for size in dims_of(kind) or ())
 
 
 def _shared_key(name: str, value: TensorProto | NodeProto, number: Numbering) -> Key:
@@ -225,6 +276,7 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
     """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
     functions = {function_key(function) for function in original.functions}
     bindings = attribute_bindings(original)
+    bodies = ProvenBodies(original, result, trace)
     given = {info.name for info in original.graph.input}
     overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
     for pair in paired_scopes(original, result, trace):
@@ -240,9 +292,10 @@ def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, f
             after = [node for one in (*joined, aligned) for node in one.after]
             for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
                 *computing, node = (resolved(one, call) for one in nodes)
+                replaced = bodies.replaced(pair, aligned, call)
                 there = [resolved(one, call) for one in after]
                 given_defaults = {} if function is not None else overridable
-                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing)
+                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing, replaced)
 
 
 def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:

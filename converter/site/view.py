@@ -11,6 +11,7 @@ from converter import history
 from converter.arrays import Array
 from converter.carriers import exact_carrier
 from converter.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
+from converter.facts import type_told_by_outputs
 from converter.history import Cell
 from converter.refusal import SiteRefused, Why
 
@@ -192,12 +193,19 @@ class SiteView:
         return dims
 
     def rank(self, value: str | int, *, because: str = "") -> int:
-        """The rank of a tensor. Refuses where it is not known; `because` says what it is needed for."""
+        """The rank of a tensor, be it only the model's word on an output that tells the rank of an input. Refuses where
+        it is not known; `because` says what it is needed for."""
         shape = self.shape(value)
-        if shape is None:
+        if shape is not None:
+            return len(shape)
+        facts, name = self.scope.facts, self._name(value)
+        imports = {**self.scope.imports, self.cell.domain: self.cell.near}
+        told = type_told_by_outputs(facts, self.node, imports, name)
+        if told is None:
             reason = because or "it decides here"
-            self.refuse(Why.RANK_UNKNOWN, f"the rank of {self._name(value)!r} is not known, and {reason}")
-        return len(shape)
+            self.refuse(Why.RANK_UNKNOWN, f"the rank of {name!r} is not known, and {reason}")
+        facts.register_type(name, told)
+        return len(told.tensor_type.shape.dim)
 
     def subgraph_output_shape(self, attribute: str, position: int) -> Dims | None:
         """The shape of an output of one of the node's subgraphs; None where its rank is not known."""

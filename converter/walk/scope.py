@@ -37,6 +37,7 @@ class ScopeWalk(NodeWalk):
         super().__init__(walk, container, facts, parent)
         self._replacements: dict[int, list[NodeProto]] = {}
         self._crossings: dict[int, Crossings] = {}
+        self._converted: dict[int, NodeProto] = {}
 
     def run(self) -> None:
         """Take each node across its cells, then put the results into place."""
@@ -107,6 +108,7 @@ class ScopeWalk(NodeWalk):
         name = node.name or self.base_name
         operator = node.op_type
         crossings: Crossings = []
+        converted = self._converted_bodies(index, node) if route.descend else None
         try:
             if route.why:
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
@@ -123,6 +125,8 @@ class ScopeWalk(NodeWalk):
             return
         if crossings:
             self._crossings[index] = crossings
+            if converted is not None:
+                self._converted[index] = converted
         if nodes is not None:
             self._replacements[index] = nodes
 
@@ -142,6 +146,17 @@ class ScopeWalk(NodeWalk):
             what = f"the rule {error.rule.name!r} of {module}"
         cause = error.__cause__ if isinstance(error, RuleFailed) and error.__cause__ else error
         self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, cell))
+
+    def _converted_bodies(self, index: int, node: NodeProto) -> NodeProto | None:
+        """A copy of a node whose bodies round, before its own rules change it: the bodies are proven as they are here,
+        and what the rules do then is proven with equal bodies."""
+        if not any(subgraphs(node)):
+            return None
+        if not (self.walk.functions or self.walk.trace.rounds_below(f"{self.path}/{index}:")):
+            return None
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        return copy
 
     def _descend(self, index: int, node: NodeProto) -> None:
         original = self.facts.container.node[index]
@@ -172,12 +187,16 @@ class ScopeWalk(NodeWalk):
                 standing = self._replacements.get(index, (node,))
                 kept.extend(standing)
                 if index in self._crossings:
-                    sites.append(SiteTrace(index, position, len(kept), self._crossings[index]))
+                    converted = self._converted.get(index)
+                    sites.append(SiteTrace(index, position, len(kept), self._crossings[index], converted))
                 position = len(kept)
             del self.container.node[:]
             self.container.node.extend(kept)
         else:
-            sites = [SiteTrace(index, index, index + 1, crossings) for index, crossings in self._crossings.items()]
+            sites = [
+                SiteTrace(index, index, index + 1, crossings, self._converted.get(index))
+                for index, crossings in self._crossings.items()
+            ]
         if sites:
             self.walk.trace.scope(self.path).sites.extend(sites)
         if self._parts:

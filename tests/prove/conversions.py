@@ -65,7 +65,7 @@ class KnownFacts:
                 self._visit(inner, subgraph, self._types[path], self._constants[path])
 
     def type_of(self, path: str, name: str) -> TypeProto | None:
-        return self._types[path].get(name)
+        return self._types.get(path, {}).get(name)
 
     def constant(self, path: str, name: str) -> NDArray[Any] | None:
         return self._constants[path].get(name)

@@ -1,64 +1,384 @@
-"""The record of a proof."""
+"""The record of a proof, and what is believed of one that somebody hands in."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from converter.prove import Certificate, verify
-from tests.prove.conversions import Conversion, KnownFacts, conversion
+from converter import convert
+from converter.convert import Conversion
+from converter.facts import ModelFacts
+from converter.model_file import Contents, load_model, save_model
+from converter.prove import Certificate, CertificateRefused, verify
+from converter.prove.certificate import model_sha256
+from tests.prove.conversions import conversion, model
+from tests.small_models import externalise
+
+LAYERS = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
+g (float16[N, 3] x, float16[N, 3] b, bool c) => (float16[N] y, float16[N, 3] z)
+   <float16[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+  h = MatMul (x, w)
+  s = HardSwish (h)
+  d = Sub (s, b)
+  y = ReduceMin <axes = [1], keepdims = 0> (d)
+  z = If (c) <
+    then_branch = t () => (float16[N, 3] p) { p = local.leak <slope: float = 0.5> (d) },
+    else_branch = e () => (float16[N, 3] q) { q = HardSwish (d) }
+  >
+}
+<domain: "local", opset_import: ["": 16]>
+leak <slope> (a) => (r) { k = LeakyRelu <alpha: float = @slope> (a) r = Neg (k) }"""
+
+CONVERSIONS: dict[str, dict[str, Any]] = {
+    "down": {"to": 13},
+    "up": {"to": 18},
+    "inlined": {"to": 13, "ir": 7},
+    "for a runtime": {"target": "onnxruntime==1.4"},
+    "other dtypes": {"to": 18, "dtypes": {"float16": "float"}},
+}
 
 
-@pytest.fixture
-def made() -> Conversion:
-    return conversion(
-        "g (float[N, M] x) => (float[N] y) { y = ReduceMin <axes = [1], keepdims = 0> (x) }",
-        "g (float[N, M] x) => (float[N] y) <int64[1] axes = {1}> { y = ReduceMin <keepdims = 0> (x, axes) }",
-        (13, 18),
-        claims=[(0, 0, 1)],
-        added=["axes"],
+def layers() -> ModelProto:
+    made = model(LAYERS)
+    made.graph.node[1].metadata_props.add(key="layer", value="3")
+    return made
+
+
+@pytest.fixture(scope="module")
+def conversions() -> dict[str, Conversion]:
+    return {name: convert(layers(), **options) for name, options in CONVERSIONS.items()}
+
+
+@pytest.fixture(params=CONVERSIONS)
+def done(request: pytest.FixtureRequest, conversions: dict[str, Conversion]) -> Conversion:
+    return conversions[request.param]
+
+
+def copied(original: ModelProto) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(original)
+    return copy
+
+
+def certificate_of(done: Conversion) -> dict[str, Any]:
+    assert done.certificate is not None
+    content: dict[str, Any] = json.loads(done.certificate.to_json())
+    return content
+
+
+def checked(content: dict[str, Any], converted: ModelProto, original: ModelProto | None = None) -> Certificate:
+    original = original or layers()
+    return verify(Certificate.from_json(json.dumps(content)), original, converted, ModelFacts(original))
+
+
+def test_a_certificate_says_what_was_proven_and_with_what() -> None:
+    content = certificate_of(
+        convert(model("g (float[N] x) => (float[1] y) { y = ReduceMin <axes = [0]> (x) }", 13), to=18)
     )
-
-
-def test_a_certificate_says_what_was_proven_and_with_what(made: Conversion) -> None:
-    content = json.loads(made.prove(seed=7).to_json())
-    assert content["seed"] == 7
     assert content["source_opsets"] == {"ai.onnx": 13}
     assert content["target_opsets"] == {"ai.onnx": 18}
+    assert content["destination"] == {"opsets": {"ai.onnx": 18}, "ir": None, "runtime": None}
     assert set(content["tools"]) == {"opsetlift", "onnx", "numpy"}
     assert len(content["argument"]) == 2
     site = content["sites"][0]
     assert (site["operator"], site["node"], site["path"], site["outcome"]) == ("ReduceMin", "y", "graph", "EQUAL")
-    assert site["rules"] == ["Any 1→2: by hand"]
+    assert site["rules"] == ["ReduceMin 13→18: axes become input"]
     assert site["cases"] > 10
 
 
-def test_a_certificate_survives_json(made: Conversion) -> None:
-    certificate = made.prove()
-    again = Certificate.from_json(certificate.to_json())
-    assert again.to_json() == certificate.to_json()
-    assert again.summary() == certificate.summary()
+def test_a_certificate_survives_json(done: Conversion) -> None:
+    assert done.certificate is not None
+    again = Certificate.from_json(done.certificate.to_json())
+    assert again.to_json() == done.certificate.to_json()
+    assert again.summary() == done.certificate.summary()
     assert again.is_proven
 
 
-def test_a_proof_can_be_run_again_from_its_certificate(made: Conversion) -> None:
-    certificate = Certificate.from_json(made.prove(seed=3).to_json())
-    again = verify(certificate, made.original, made.result, KnownFacts(made.original))
-    assert again.to_json() == certificate.to_json()
+def test_a_proof_can_be_run_again_from_its_certificate(done: Conversion) -> None:
+    again = checked(certificate_of(done), done.model)
+    assert done.certificate is not None
+    assert again.to_json() == done.certificate.to_json()
 
 
-def test_a_certificate_of_other_models_is_not_verified(made: Conversion) -> None:
-    certificate = made.prove()
+def test_a_certificate_of_other_models_is_not_verified(conversions: dict[str, Conversion]) -> None:
     with pytest.raises(ValueError, match="the certificate is about another converted model"):
-        verify(certificate, made.original, made.original, KnownFacts(made.original))
+        checked(certificate_of(conversions["down"]), layers())
+    with pytest.raises(ValueError, match="the certificate is about another original"):
+        checked(certificate_of(conversions["down"]), conversions["down"].model, conversions["up"].model)
 
 
-def test_the_seed_decides_what_is_tried(made: Conversion) -> None:
-    assert made.prove(seed=1).to_json() == made.prove(seed=1).to_json()
+def test_a_certificate_without_a_destination_is_not_verified() -> None:
+    made = conversion(*["g (float[N] x) => (float[N] y) { y = Neg (x) }"] * 2, (12, 13))
+    with pytest.raises(ValueError, match="where the conversion was to go"):
+        verify(made.prove(), made.original, made.result, ModelFacts(made.original))
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"schema_version": 99}', "no json"])
+def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all values of a certificate, containers included."""
+    if path:
+        yield path
+    if isinstance(content, dict | list):
+        for key, value in content.items() if isinstance(content, dict) else enumerate(content):
+            yield from leaves(value, (*path, key))
+
+
+def holder_of(content: Any, path: tuple[Any, ...]) -> Any:
+    for key in path[:-1]:
+        content = content[key]
+    return content
+
+
+def mutations(value: Any) -> Iterator[Any]:
+    if isinstance(value, bool) or value is None:
+        yield 1
+    elif isinstance(value, int | float):
+        yield from (value + 1, value + 10**12, -1 - value, float("nan"), 1e308, str(value), None)
+    elif isinstance(value, str):
+        yield from (f"{value}x", "", 7)
+    elif isinstance(value, list):
+        yield from ([*value, *value[-1:]] if value else ["x"], value[:-1] if value else [{}], {})
+    else:
+        yield from ({**value, "unheard of": 1}, {}, [])
+
+
+NOT_STATEMENTS = {"tools", "rejected", "worst_ulps", "worst"}
+"""What depends on the machine and the installed versions. Nothing follows from it."""
+
+
+@pytest.mark.parametrize("name", ["down", "other dtypes"])
+def test_everything_that_a_certificate_states_is_checked(
+    name: str, conversions: dict[str, Conversion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = conversions[name]
+    assert done.certificate is not None
+    found = Certificate.from_json(done.certificate.to_json())
+    # What the proof finds does not depend on what is mutated here, so that once is enough.
+    monkeypatch.setattr("converter.prove.verification.prove_conversion", lambda *_, **__: found)
+    monkeypatch.setattr("converter.prove.verification.with_dtypes_proven", lambda certificate, *_, **__: certificate)
+    accepted = []
+    for path in leaves(certificate_of(done)):
+        if NOT_STATEMENTS & set(path):
+            continue
+        for mutated in mutations(holder_of(certificate_of(done), path)[path[-1]]):
+            content = certificate_of(done)
+            holder = holder_of(content, path)
+            if holder[path[-1]] == mutated:
+                continue
+            holder[path[-1]] = mutated
+            try:
+                checked(content, done.model)
+            except ValueError:
+                continue
+            accepted.append((path, mutated))
+    assert accepted == []
+
+
+def test_no_more_cases_may_be_stated_than_are_found(conversions: dict[str, Conversion]) -> None:
+    content = certificate_of(conversions["down"])
+    content["sites"][0]["cases"] += 1
+    with pytest.raises(CertificateRefused, match="the certificate states cases of"):
+        checked(content, conversions["down"].model)
+
+
+def _swap_inputs(node: Any) -> None:
+    node.input[0], node.input[1] = node.input[1], node.input[0]
+
+
+def _node(done: ModelProto, operator: str) -> Any:
+    nodes = [*done.graph.node]
+    for node in nodes:
+        for attribute in node.attribute:
+            nodes += attribute.g.node
+    nodes += [node for function in done.functions for node in function.node]
+    return next(node for node in nodes if node.op_type == operator)
+
+
+def _replace_weights(done: ModelProto) -> None:
+    weights = next(tensor for tensor in done.graph.initializer if tensor.name == "w")
+    weights.CopyFrom(numpy_helper.from_array(numpy.full((3, 3), 9, numpy.float16), "w"))
+
+
+def _replace_a_constant_of_a_rule(done: ModelProto) -> None:
+    """By one within the bound of that rule."""
+    _node(done, "HardSigmoid").attribute[0].f *= 1.00001
+
+
+def _add_a_trigger(done: ModelProto) -> None:
+    """The output is another one for a single input that no battery tries."""
+    done.graph.initializer.append(numpy_helper.from_array(numpy.float16(0.1234), "secret"))
+    index = next(index for index, node in enumerate(done.graph.node) if node.op_type == "ReduceMin")
+    done.graph.node[index].output[0] = "y_usual"
+    more = [
+        helper.make_node("Equal", ["y_usual", "secret"], ["is_secret"]),
+        helper.make_node("Where", ["is_secret", "secret", "y_usual"], ["y"]),
+    ]
+    for offset, one in enumerate(more, 1):
+        done.graph.node.insert(index + offset, one)
+
+
+WRONG_MODELS: dict[str, Callable[[ModelProto], object]] = {
+    "replaced weights": _replace_weights,
+    "another constant of a rule": _replace_a_constant_of_a_rule,
+    "another attribute": lambda done: _node(done, "ReduceMin").attribute[0].ints.__setitem__(0, 0),
+    "swapped inputs": lambda done: _swap_inputs(_node(done, "Sub")),
+    "another operator": lambda done: setattr(_node(done, "ReduceMin"), "op_type", "ReduceMax"),
+    "another body": lambda done: setattr(_node(done, "LeakyRelu").attribute[0], "f", 0.25),
+    "a function that does something else": lambda done: setattr(_node(done, "Neg"), "op_type", "Abs"),
+    "a trigger": _add_a_trigger,
+    "another output": lambda done: setattr(done.graph.output[1].type.tensor_type.shape.dim[1], "dim_value", 4),
+    "lost metadata": lambda done: [node.ClearField("metadata_props") for node in done.graph.node],
+    "another IR version": lambda done: setattr(done, "ir_version", done.ir_version + 1),
+    "another opset": lambda done: setattr(done.opset_import[0], "version", 12),
+}
+
+
+def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int, crossings: Any = None) -> None:
+    """Claim a site, with all that follows moved to where it is then."""
+    sites = content["trace"]["scopes"].setdefault(path, {"sites": []})["sites"]
+    kept = [site for site in sites if site["index"] != index]
+    old = next((site for site in sites if site["index"] == index), None)
+    shift = stop - start - ((old["stop"] - old["start"]) if old else 1)
+    for site in kept:
+        if site["index"] > index:
+            site["start"] += shift
+            site["stop"] += shift
+    kept.append({"index": index, "start": start, "stop": stop, "crossings": crossings or (old or {})["crossings"]})
+    content["trace"]["scopes"][path]["sites"] = sorted(kept, key=lambda site: site["index"])
+
+
+def _as_it_is(content: dict[str, Any], wrong: ModelProto) -> None:
+    """No more than the hash is changed."""
+
+
+def _any_bound(content: dict[str, Any], wrong: ModelProto) -> None:
+    for site in content["sites"]:
+        site["ulps"] = 10**12
+    for scope in content["trace"]["scopes"].values():
+        for site in scope["sites"]:
+            for crossing in site["crossings"]:
+                crossing["ulps"] = 10**12
+
+
+def _every_node_by_a_rule_of_its_own(content: dict[str, Any], wrong: ModelProto) -> None:
+    cell = {"domain": "", "operator": "MatMul", "older": 9, "newer": 13, "upward": False}
+    crossings = [{"cell": cell, "rule": "by hand", "ulps": 10**12}]
+    for index in range(3):
+        _claim(content, "graph", index, index, index + 1, crossings)
+
+
+def _a_rule_of_another_operator(content: dict[str, Any], wrong: ModelProto) -> None:
+    hard_swish = next(
+        crossing
+        for site in content["trace"]["scopes"]["graph"]["sites"]
+        for crossing in site["crossings"]
+        if crossing["ulps"]
+    )
+    for scope in content["trace"]["scopes"].values():
+        for site in scope["sites"]:
+            site["crossings"] = [hard_swish] * 1000
+
+
+def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
+    content["trace"]["moved_notes"] = ["metadata_props", "value_info", "quantization_annotation"]
+    scope = content["trace"]["scopes"]["graph"]
+    scope["added_initializers"] = [tensor.name for tensor in wrong.graph.initializer]
+    scope["dropped_initializers"] = ["w"]
+
+
+CLAIMS = (_as_it_is, _any_bound, _every_node_by_a_rule_of_its_own, _a_rule_of_another_operator, _everything_was_moved)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.strip("_"))
+@pytest.mark.parametrize("attack", WRONG_MODELS)
+def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(
+    attack: str, claim: Callable[[dict[str, Any], ModelProto], None], conversions: dict[str, Conversion]
+) -> None:
+    done = conversions["down"]
+    wrong = copied(done.model)
+    WRONG_MODELS[attack](wrong)
+    assert wrong != done.model
+    content = certificate_of(done)
+    content["target_sha256"] = model_sha256(wrong)
+    claim(content, wrong)
+    with pytest.raises(CertificateRefused):
+        checked(content, wrong)
+
+
+def test_rules_that_the_rule_book_does_not_have_are_refused(conversions: dict[str, Conversion]) -> None:
+    content = certificate_of(conversions["down"])
+    content["trace"]["scopes"]["graph"]["sites"][0]["crossings"][0]["rule"] = "weights are replaced"
+    with pytest.raises(
+        CertificateRefused, match=r"states nodes .* by weights are replaced .*, and the rule book gives"
+    ):
+        checked(content, conversions["down"].model)
+
+
+def test_a_destination_that_does_not_exist_is_refused(conversions: dict[str, Conversion]) -> None:
+    for destination in (
+        {"opsets": {"ai.onnx": 10**9}, "ir": None, "runtime": None},
+        {"opsets": {"com.example": 2}, "ir": None, "runtime": None},
+        {"opsets": {"ai.onnx": 13}, "ir": 10**9, "runtime": None},
+        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "nothing==1"},
+        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "/etc/passwd.toml"},
+    ):
+        with pytest.raises(ValueError, match=r"has no opset|there is no|there are no rules|names the file"):
+            checked({**certificate_of(conversions["down"]), "destination": destination}, conversions["down"].model)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        '{"schema_version": 99}',
+        "no json",
+        '{"schema_version": 2, "schema_version": 2}',
+        '{"schema_version": NaN}',
+    ],
+)
 def test_what_is_no_certificate_is_not_read(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no certificate|schema version|Expecting value"):
+    with pytest.raises(ValueError, match=r"no certificate|schema version|Expecting value|is there twice|no number"):
         Certificate.from_json(text)
+
+
+def test_the_hash_of_a_model_does_not_depend_on_where_its_weights_lie(tmp_path: Path) -> None:
+    weights = numpy.arange(600, dtype=numpy.float32)
+    inside = model("g (float[600] x) => (float[600] y) { y = Mul (x, w) }", 13)
+    inside.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    typed = model("g (float[600] x) => (float[600] y) { y = Mul (x, w) }", 13)
+    typed.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [600], weights))
+    outside = externalise(copied(inside), tmp_path)
+    assert model_sha256(inside) == model_sha256(typed)
+    assert model_sha256(outside, Contents(str(tmp_path))) == model_sha256(inside)
+    assert model_sha256(outside) == ""
+    inside.graph.initializer[0].CopyFrom(numpy_helper.from_array(weights[::-1].copy(), "w"))
+    assert model_sha256(outside, Contents(str(tmp_path))) != model_sha256(inside)
+
+
+def test_replaced_external_weights_are_found(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    after.mkdir()
+    inside = model("g (float[600] x) => (float[1] y) { m = Mul (x, w) y = ReduceMin <axes = [0]> (m) }", 13)
+    inside.graph.initializer.append(numpy_helper.from_array(numpy.arange(600, dtype=numpy.float32), "w"))
+    source = externalise(inside, before)
+    done = convert(source, to=18, base_dir=str(before))
+    save_model(done.model, after / "out.onnx", source_dir=before)
+    assert done.certificate is not None
+    read = Certificate.from_json(done.certificate.to_json())
+    facts = ModelFacts(source, str(before))
+    written = load_model(after / "out.onnx")
+    assert verify(read, source, written, facts, converted_dir=str(after)).is_proven
+    data = next(file for file in after.iterdir() if file.name != "out.onnx")
+    data.write_bytes(bytes(data.stat().st_size))
+    with pytest.raises(ValueError, match="another converted model"):
+        verify(read, source, written, facts, converted_dir=str(after))
+    read.target_sha256 = model_sha256(written, Contents(str(after)))
+    with pytest.raises(CertificateRefused, match="initializer 'w' differs"):
+        verify(read, source, written, facts, converted_dir=str(after))

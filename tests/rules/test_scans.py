@@ -119,10 +119,10 @@ def test_weights_in_a_body_stay_initializers_below_8():
 
 def test_a_negative_axis_needs_the_rank_below_11():
     check_refusal(
-        """<ir_version: 6, opset_import: ["": 11]> g (float[] x) => (float[T, 2] y) {
+        """<ir_version: 6, opset_import: ["": 11]> g (float[] x) => (float[] y) {
             r = Shape (x)
             u = Reshape (x, r)
-            y = Scan <num_scan_inputs = 1, scan_input_axes = [-1], body = cell (float[2] v) => (float[2] o)
+            y = Scan <num_scan_inputs = 1, scan_input_axes = [-1], body = cell (float[] v) => (float[] o)
                 { o = Relu (v) }> (u)
         }""",
         10,

@@ -1,0 +1,222 @@
+"""`opsetlift prove IN OUT --certificate FILE` on the files of a conversion: it verifies, or there is no certificate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import onnx
+import pytest
+from onnx import ModelProto, NodeProto, helper, numpy_helper, parser
+
+import converter
+from converter.cli import main
+from converter.facts import ModelFacts
+from converter.prove import Certificate, verify
+from tests.small_models import externalise
+
+TEXT = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
+g (float[N, 3] x, bool c, int64 k) => (float[N] y, float[N, 3] z) {
+  h = MatMul (x, w)
+  s = HardSwish (h)
+  d = Sub (s, b)
+  y = ReduceMin <axes = [1], keepdims = 0> (d)
+  z = If (c) <
+    then_branch = t () => (float[N, 3] p) { p = local.leak <slope: float = 0.5> (d) },
+    else_branch = e () => (float[N, 3] q) { u = HardSwish (d) f = Cast <to = 1> (k) q = Mul (u, f) }
+  >
+}
+<domain: "local", opset_import: ["": 16]>
+leak <slope> (a) => (r) { n = LeakyRelu <alpha: float = @slope> (a) r = Neg (n) }"""
+
+OWN_TARGET = """
+title = "mine"
+
+[sources]
+measured = "measured here"
+
+[[release]]
+versions = ["1.0"]
+opset = { max = 12, source = "measured" }
+ir = { max = 7, source = "measured" }
+functions = { are_taken = false, source = "measured" }
+"""
+
+
+def _source() -> ModelProto:
+    model: ModelProto = parser.parse_model(TEXT)
+    weights = numpy.arange(9, dtype=numpy.float32).reshape(3, 3)
+    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    model.graph.initializer.append(numpy_helper.from_array(numpy.ones(3, numpy.float32), "b"))
+    return model
+
+
+def _binary(folder: Path) -> str:
+    onnx.save(_source(), folder / "in.onnx")
+    return "in.onnx"
+
+
+def _external(folder: Path) -> str:
+    (folder / "model").mkdir()
+    onnx.save(externalise(_source(), folder / "model"), folder / "model" / "in.onnx")
+    return "model/in.onnx"
+
+
+def _as_text(folder: Path) -> str:
+    onnx.save(_source(), folder / "in.textproto")
+    return "in.textproto"
+
+
+def _with_metadata(folder: Path) -> str:
+    model = _source()
+    model.ir_version = 10
+    for node in model.graph.node:
+        node.metadata_props.add(key="from", value="somewhere")
+        for attribute in node.attribute:
+            for inner in attribute.g.node:
+                inner.metadata_props.add(key="from", value="inside")
+    onnx.save(model, folder / "in.onnx")
+    return "in.onnx"
+
+
+def _imported_twice(folder: Path) -> str:
+    model = _source()
+    model.opset_import.insert(0, helper.make_opsetid("", 11))
+    onnx.save(model, folder / "in.onnx")
+    return "in.onnx"
+
+
+def _without_an_import(folder: Path) -> str:
+    """A use of ai.onnx.ml that imports nothing, which is repaired on the way in."""
+    model = _source()
+    binarizer = helper.make_node("Binarizer", ["d"], ["more"], domain="ai.onnx.ml", threshold=0.5)
+    model.graph.node.append(NodeProto.FromString(binarizer.SerializeToString()))
+    model.graph.output.append(helper.make_tensor_value_info("more", onnx.TensorProto.FLOAT, ["N", 3]))
+    onnx.save(model, folder / "in.onnx")
+    return "in.onnx"
+
+
+SOURCES: dict[str, Callable[[Path], str]] = {
+    "binary": _binary,
+    "external data": _external,
+    "protobuf text": _as_text,
+    "metadata": _with_metadata,
+    "imported twice": _imported_twice,
+    "without an import": _without_an_import,
+}
+OPTIONS = {
+    "up": ["--to", "18"],
+    "down": ["--to", "13"],
+    "exact": ["--to", "18", "--exact"],
+    "IR version": ["--ir", "9"],
+    "functions inlined": ["--to", "13", "--ir", "7"],
+    "initializers as inputs": ["--to", "13", "--ir", "3"],
+    "runtime": ["--for", "onnxruntime==1.4"],
+    "runtime and IR version": ["--for", "onnxruntime==1.8", "--ir", "6"],
+    "own runtime": ["--for", "mine.toml"],
+    "dtype": ["--dtype", "int64=int32"],
+    "dtype and opset": ["--dtype", "float=float16", "--dtype-interface", "change", "--to", "13"],
+    "dtype, runtime, IR version": ["--dtype", "int64=int32", "--for", "onnxruntime==1.8", "--ir", "5"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, entered, with a runtime of one's own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(OWN_TARGET)
+    return tmp_path
+
+
+def _verified(source: str, out: str, options: list[str]) -> bool:
+    """Whether there is a certificate, which then has to verify; raises AssertionError where it does not."""
+    arguments = ["convert", source, out, *options, "--certificate", "proof.json", "--seed", "3"]
+    if main(arguments) != 0:
+        assert not Path("proof.json").exists()
+        assert not Path(out).exists()
+        return False
+    own = ["--for", "mine.toml"] if "mine.toml" in options else []
+    assert main(["prove", source, out, "--certificate", "proof.json", *own]) == 0
+    return True
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_certificate_fits_the_files(source: str, options: str, folder: Path) -> None:
+    assert _verified(SOURCES[source](folder), "out.onnx", OPTIONS[options])
+
+
+@pytest.mark.parametrize("form", ["textproto", "json", "onnxtxt"])
+def test_a_certificate_fits_the_file_in_any_form(form: str, folder: Path) -> None:
+    assert _verified(_binary(folder), f"out.{form}", ["--to", "18"])
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_no_certificate_is_given_for_what_passes_made(
+    options: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not _verified(_binary(folder), "out.onnx", [*OPTIONS[options], "--normalize"])
+    assert "convert with --certificate first, then run opsetlift normalize" in capsys.readouterr().err
+
+
+def test_json_gives_no_certificate_where_passes_ran(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", _binary(folder), "out.onnx", "--to", "18", "--normalize", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["certificate"] is None
+    assert "all proven equal" in said["proof_before_passes"]
+
+
+@pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}])
+def test_a_conversion_that_is_normalised_has_the_certificate_of_the_model_before(options: dict[str, object]) -> None:
+    source = _source()
+    done = converter.convert(source, normalize=True, **options)  # type: ignore[arg-type]
+    assert done.certificate is None
+    assert done.normalization is not None
+    before = done.normalization.conversion
+    assert before is not None
+    assert before.certificate is not None
+    read = Certificate.from_json(before.certificate.to_json())
+    assert verify(read, source, before.model, ModelFacts(source)).is_proven
+
+
+def test_the_certificate_of_a_normalisation_for_a_runtime_is_about_the_model_that_it_is_with() -> None:
+    source = _source()
+    done = converter.normalize(source, target="onnxruntime==1.8")
+    assert done.conversion is not None
+    assert done.conversion.certificate is not None
+    read = Certificate.from_json(done.conversion.certificate.to_json())
+    assert verify(read, source, done.conversion.model, ModelFacts(source)).is_proven
+
+
+def test_a_certificate_for_a_runtime_of_ones_own_names_what_is_missing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = _binary(folder)
+    assert _verified(source, "out.onnx", ["--for", "mine.toml"])
+    assert main(["prove", source, "out.onnx", "--certificate", "proof.json"]) == 1
+    assert "name that with --for" in capsys.readouterr().err
+    assert main(["prove", source, "out.onnx", "--certificate", "proof.json", "--for", "onnxruntime==1.4"]) == 1
+    assert "about a conversion for mine==1.0" in capsys.readouterr().err
+
+
+def test_weights_that_were_exchanged_beside_the_model_are_found(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = _external(folder)
+    assert _verified(source, "out.onnx", ["--to", "18"])
+    weights = folder / "weights.bin"
+    weights.write_bytes(weights.read_bytes()[::-1])
+    assert main(["prove", source, "out.onnx", "--certificate", "proof.json"]) == 1
+    assert "another converted model" in capsys.readouterr().err
+
+
+def test_weights_may_be_moved_into_the_model(folder: Path) -> None:
+    source = _external(folder)
+    assert _verified(source, "out.onnx", ["--to", "18"])
+    onnx.save(onnx.load("out.onnx"), "inside.onnx")
+    assert not any(
+        tensor.external_data for tensor in onnx.load("inside.onnx", load_external_data=False).graph.initializer
+    )
+    assert main(["prove", source, "inside.onnx", "--certificate", "proof.json"]) == 0
