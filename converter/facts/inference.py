@@ -22,6 +22,7 @@ from converter import history
 from converter.arrays import Array, tensor_of
 from converter.dtypes import element_type, type_of_spelling, type_string
 from converter.facts.misread_axes import readable
+from converter.facts.misread_windows import readable_windows
 from converter.facts.value_types import has_rank, rank_of, without_shape
 from converter.scopes import (
     FunctionKey,
@@ -122,7 +123,7 @@ def _inferred_types(
         if spelt := _spelt_dtype(node):
             return {node.output[0]: _of_dtype(spelt, types_by_name[inputs[0]])}
         first = types_by_name.get(inputs[0]) if inputs else None
-        read = readable(node, definition.since_version, first and rank_of(first))
+        read = readable(readable_windows(node), definition.since_version, first and rank_of(first))
         if read is None:
             return {} if first is None else {node.output[0]: without_shape(first)}
         node = read
