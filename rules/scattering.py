@@ -213,8 +213,9 @@ def cache_is_scattered_by_elements(site: Site) -> None:
     if site.input(2):
         indices = positions.add(positions.column(positions.of(site.input(2)), rank - 1), indices)
         if site.attribute("mode", "linear") == "circular":
-            length = sizes[axis] if isinstance(sizes[axis], str) else int(sizes[axis])
-            indices = op.Mod(positions.name(indices), divisor(site, op, length))
+            length = sizes[axis]
+            size = length if isinstance(length, str) else int(length)
+            indices = op.Mod(positions.name(indices), divisor(site, op, size))
     everywhere = op.Expand(positions.indices(indices), positions.shape(extents))
     op, dtype = site.op, site.dtype(0)
     carrier = (

@@ -99,7 +99,7 @@ def _other_definition_notes(function: onnx.FunctionProto, model_imports: Mapping
     the model's opset all the same.
     """
     own_imports = imported_opsets(function.opset_import)
-    nodes = [node for one in (function, *subgraphs_within(function)) for node in one.node]
+    nodes = [*function.node, *(node for one in subgraphs_within(function) for node in one.node)]
     notes = []
     for domain in CONVERTED_DOMAINS:
         if domain not in own_imports or domain not in model_imports:
