@@ -75,7 +75,7 @@ def _narrowed(bound: float, dtype: str) -> Array:
 def bounds_become_attributes(site: Site) -> None:
     """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min.
 
-    So do those of which min is greater: from 1.0 on onnxruntime does not load them as attributes.
+    So do those of which min is greater: onnxruntime (1.4 to 1.31) does not load them as attributes.
     """
     dtype = site.dtype(0)
     bounds: dict[str, float] = {}
