@@ -17,9 +17,9 @@ from tests.evaluator import (
 
 HEADING = "## Where the evaluator and onnxruntime 1.31.1 differ"
 INTRODUCTION = """\
-Written by `python -m tests.evaluator.disagreements_page` from the lists in `tests/evaluator/test_against_onnxruntime_*.py`,
-which check that each is real. Where one of ONNX's released tests has one of these, its outputs are the evaluator's. *The
-evaluator* is right by the text of the version; elsewhere the text is open, or leaves the result undefined."""
+Written by `python -m tests.evaluator.disagreements_page` from lists in `tests/evaluator/test_against_onnxruntime_*.py`,
+which check that each is real. Where one of ONNX's released tests has one of these, its outputs are the evaluator's.
+*The evaluator* is right by the text of the version; elsewhere the text is open, or leaves the result undefined."""
 
 
 def second_part() -> str:
