@@ -11,7 +11,6 @@ _NEGATIVE = (
 _BROADCAST = "`axis` is not written where broadcasting does by itself what it says"
 _LAST_AXES = "before 13 all dimensions behind the axis are taken together; what had one of them only may name another"
 _SEQUENCE = "`output_sequence` says that the sequence is read, which its name among the outputs says as well"
-_INFINITIES = "infinities that 23 makes NaN are sorted out before 24, and 24's largest values before 23 again"
 
 _REASONS: dict[tuple[str, int], str] = {
     **{
@@ -45,8 +44,6 @@ _REASONS: dict[tuple[str, int], str] = {
     ("Upsample", 10): "Resize takes scales below 1, too, and those of a run are not known",
     ("Scan", 9): "8 has a batch axis, which becomes a scan of its own",
     ("Loop", 23): "Unsqueeze's axes in the body were a scalar, which no text allows; they come back as a vector",
-    **{(operator, 24): _INFINITIES for operator in ("Cast", "CastLike")},
-    ("AveragePool", 22): "windows in the end pads, which 22 ignores, are kept by a Pad, and 19 pads no less for that",
 }
 
 

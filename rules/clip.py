@@ -73,7 +73,10 @@ def _narrowed(bound: float, dtype: str) -> Array:
 
 
 def bounds_become_attributes(site: Site) -> None:
-    """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min."""
+    """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min.
+
+    So do those of which min is greater: onnxruntime (1.4 to 1.31) does not load them as attributes.
+    """
     dtype = site.dtype(0)
     bounds: dict[str, float] = {}
     limits: dict[str, str] = {}
@@ -84,7 +87,7 @@ def bounds_become_attributes(site: Site) -> None:
             bounds[side] = _default(dtype, sign, 11)
         elif value is not None and value.size == 1:
             bounds[side] = float(value.reshape(()))
-    if len(bounds) < len(_SIDES) or not all(map(_fits_float, bounds.values())):
+    if len(bounds) < len(_SIDES) or not all(map(_fits_float, bounds.values())) or bounds["min"] > bounds["max"]:
         low, high = (limits[side] or site.scalar(bounds[side], dtype, side) for side, _ in _SIDES)
         _clip_by_extremes(site, low, high)
         return

@@ -16,7 +16,7 @@ from converter.refusal import Why
 from converter.rule import Birth, Step, exact_cast, rounding, unchanged
 from converter.site import Operators, Site
 from rules.axes import gather_within
-from rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
+from rules.dimensions import Size, divisor, named, numbers_up_to, product, reshaped, size
 from rules.dtype_groups import COMPUTED_IN
 from rules.sampling import Rows, Weigh, confined_by_zeros, linear_weights, neighbours_on
 
@@ -76,8 +76,8 @@ def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: lis
     begin = site.attribute("pads", [0] * 2 * rank)[axis]
     of_tap = numpy.indices(kernel)[axis].reshape(-1, 1) * dilation - begin
     numbers = numbers_up_to(site, op, product(site, op, output))
-    inner = named(site, product(site, op, output[axis + 1 :]))
-    along = op.Mod(op.Div(numbers, inner), named(site, output[axis]))
+    inner = divisor(site, op, product(site, op, output[axis + 1 :]))
+    along = op.Mod(op.Div(numbers, inner), divisor(site, op, output[axis]))
     of_position = op.Cast(op.Mul(along, site.scalar(stride, "int64", "stride")), to=dtype)
     return str(op.Add(site.constant(of_tap.astype(numpy_dtype(dtype)), "taps"), of_position))
 

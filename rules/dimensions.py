@@ -28,6 +28,16 @@ def named(site: Site, number: Size) -> str:
     return site.scalar(number, "int64", "size") if isinstance(number, int) else number
 
 
+def divisor(site: Site, op: Operators, size: Size) -> str:
+    """The name of a size that positions are divided by, 1 in place of 0.
+
+    Where a size is 0 there are no positions; onnxruntime from 1.31 on refuses to divide even none of them by 0.
+    """
+    if isinstance(size, int):
+        return named(site, max(size, 1))
+    return str(op.Add(size, op.Cast(op.Not(op.Cast(size, to="bool")), to="int64")))
+
+
 def product(site: Site, op: Operators, sizes: Sequence[Size]) -> Size:
     """The product of sizes, a number as far as they are."""
     known = 1

@@ -126,9 +126,13 @@ def _slices_of_computed_lengths(site: Site) -> None:
 
 
 def count_is_written(site: Site) -> None:
-    """Without lengths, 18 wants the number of parts."""
-    if not site.input(1):
-        site.remove_input(1)
+    """Without lengths, 18 wants the number of parts; of nothing onnxruntime takes no more parts than there are."""
+    if site.input(1):
+        return
+    site.remove_input(1)
+    if _dimension(site) == 0:
+        site.append_input(site.constant_int64([0] * len(site.node.output), "split"))
+    else:
         site.set_attribute("num_outputs", len(site.node.output))
 
 

@@ -1,7 +1,6 @@
 """LabelEncoder of ai.onnx.ml.
 
-LabelEncoder  2: classes_strings -> keys_* and values_* of three types, looked up bit by bit · 4: +tensors of five
-              types, +default_tensor; floats are looked up by value, so that 0 is -0
+LabelEncoder  2: classes_strings -> keys_* and values_* of three types · 4: +tensors of five types, +default_tensor
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from onnx import numpy_helper
 
 from converter.dtypes import name_of_numpy_dtype
 from converter.refusal import Why
-from converter.rule import StandIn, Step
+from converter.rule import StandIn, Step, unchanged
 from converter.site import Array, Site
 
 _DOMAIN = "ai.onnx.ml"
@@ -30,9 +29,9 @@ class Table:
     values: Array
     default: Array
 
-    def without_repetitions(self, *, zeros_differ: bool) -> Table:
+    def without_repetitions(self) -> Table:
         """Of repeated keys the last one counts, as 4 says in words."""
-        places = {_identity(key, zeros_differ): place for place, key in enumerate(self.keys.tolist())}
+        places = {_identity(key): place for place, key in enumerate(self.keys.tolist())}
         kept = sorted(places.values())
         return Table(self.keys[kept], self.values[kept], self.default)
 
@@ -42,10 +41,8 @@ class Table:
         return numpy.concatenate([self.values, self.default])
 
 
-def _identity(key: Any, zeros_differ: bool) -> Any:
-    if isinstance(key, float):
-        return str(key) if zeros_differ or key else "0.0"
-    return key
+def _identity(key: Any) -> Any:
+    return "NaN" if key != key else key
 
 
 def _table(site: Site) -> Table:
@@ -109,12 +106,12 @@ def classes_become_keys(site: Site) -> None:
         table = Table(texts, numbers, numpy.array([site.attribute("default_int64", -1)], numpy.int64))
     else:
         table = Table(numbers, texts, numpy.array([site.attribute("default_string", "_Unused")], object))
-    site.replace(_emit(site, table.without_repetitions(zeros_differ=True), site.input(0)))
+    site.replace(_emit(site, table.without_repetitions(), site.input(0)))
 
 
 def keys_become_classes(site: Site) -> None:
     """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
-    table = _table(site).without_repetitions(zeros_differ=True)
+    table = _table(site).without_repetitions()
     kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
     if set(kinds) == {"string", "int64"}:
         _map_numbers_and_text(site, table, *kinds)
@@ -124,7 +121,7 @@ def keys_become_classes(site: Site) -> None:
         )
         site.replace(_reply(site, table, numbers))
     else:
-        site.replace(_compared(site, table, zeros_differ=True))
+        site.replace(_compared(site, table))
 
 
 def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> None:
@@ -144,16 +141,12 @@ def _reply(site: Site, table: Table, numbers: str) -> str:
     return str(site.op_in("", 10).Gather(site.constant(table.replies, "replies"), numbers, axis=0))
 
 
-def _compared(site: Site, table: Table, *, zeros_differ: bool) -> str:
+def _compared(site: Site, table: Table) -> str:
     """Each element with each key: of distinct keys at most one is equal."""
     keys = table.keys
     if keys.dtype.kind == "f":
-        replies = [value for key, value in zip(keys.tolist(), table.values.tolist(), strict=True) if key == 0]
-        tells_zeros_apart = zeros_differ and bool(replies) and (len(replies) == 1 or replies[0] != replies[1])
-        if numpy.isnan(keys).any() or tells_zeros_apart:
-            site.refuse(
-                Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN and no -0"
-            )
+        if numpy.isnan(keys).any():
+            site.refuse(Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN")
         keys, first = numpy.unique(keys, return_index=True)
         table = Table(keys, table.values[first], table.default)
     op, last = site.op_in("", 13), site.constant_int64([-1], "last")
@@ -182,45 +175,44 @@ def replies_are_gathered(site: Site) -> None:
         )
 
 
-def zeros_are_told_apart(site: Site) -> None:
-    """Where only one of the two zeros is a key, or they have different values, the other's reply is put in."""
-    table = _table(site)
-    if table.keys.dtype != numpy.float32:
-        return
-    table = table.without_repetitions(zeros_differ=True)
-    is_negative = numpy.signbit(table.keys) & (table.keys == 0)
-    is_positive = ~numpy.signbit(table.keys) & (table.keys == 0)
-    replies = [table.values[mask] if mask.any() else table.default for mask in (is_positive, is_negative)]
-    if not (is_negative | is_positive).any() or replies[0].tolist() == replies[1].tolist():
-        return
-    kept = ~is_negative
-    encoded = _emit(site, Table(table.keys[kept], table.values[kept], table.default), site.input(0))
-    op, zero = site.op_in("", 13), site.scalar(0, "float", "zero")
-    below_zero = op.Less(op.Div(site.scalar(1, "float", "one"), site.input(0)), zero)
-    is_negative_zero = op.And(op.Equal(site.input(0), zero), below_zero)
-    site.replace(op.Where(is_negative_zero, site.constant(replies[1].reshape(()), "reply"), encoded))
-
-
 def tensors_become_lists(site: Site) -> None:
-    """Integers travel in int64; doubles are compared, and given by their numbers. Both zeros become keys."""
+    """Integers travel in int64; doubles are compared, and given by their numbers.
+
+    A NaN among the keys gets nodes of its own: 2 says that it can be mapped, and onnxruntime does not find it.
+    """
     before = _table(site)
-    table = before.without_repetitions(zeros_differ=False)
+    table = before.without_repetitions()
     if table.keys.dtype == numpy.float64:
-        site.replace(_compared(site, table, zeros_differ=False))
+        site.replace(_compared(site, table))
         return
     value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
     if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
         value = site.op_in("", 13).Cast(value, to="int64")
-    table = _with_both_zeros(_in_lists(table))
+    table = _in_lists(table)
     if narrow == "double":
         numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
-        site.replace(_reply(site, table, _emit(site, numbers, value)))
+        site.replace(_reply(site, table, _encoded(site, numbers, value)))
         return
     has_tensors = any(site.has_attribute(f"{name}_tensor") for name in ("keys", "values", "default"))
-    if not has_tensors and [*map(repr, table.keys.tolist())] == [*map(repr, before.keys.tolist())]:
+    if not has_tensors and len(table.keys) == len(before.keys) and _reply_to_nan(table) is None:
         return
-    encoded = _emit(site, table, value)
+    encoded = _encoded(site, table, value)
     site.replace(site.op_in("", 13).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+
+
+def _reply_to_nan(table: Table) -> Array | None:
+    if table.keys.dtype.kind != "f" or not numpy.isnan(table.keys).any():
+        return None
+    (place,) = numpy.flatnonzero(numpy.isnan(table.keys))
+    return numpy.asarray(table.values[place])
+
+
+def _encoded(site: Site, table: Table, value: str) -> str:
+    encoded, reply = _emit(site, table, value), _reply_to_nan(table)
+    if reply is None:
+        return encoded
+    op = site.op_in("", 13)
+    return str(op.Where(op.IsNaN(value), site.constant(reply, "reply"), encoded))
 
 
 def _in_lists(table: Table) -> Table:
@@ -230,17 +222,14 @@ def _in_lists(table: Table) -> Table:
     return Table(widened(table.keys), widened(table.values), widened(table.default))
 
 
-def _with_both_zeros(table: Table) -> Table:
-    if table.keys.dtype.kind != "f" or not (table.keys == 0).any():
-        return table
-    (place,) = numpy.flatnonzero(table.keys == 0)
-    keys = numpy.append(table.keys, -table.keys[place])
-    return Table(keys.astype(table.keys.dtype), numpy.append(table.values, table.values[place]), table.default)
-
+_BY_VALUE = (
+    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference find 0 by -0 all the same, at "
+    "every version"
+)
 
 STEPS = [
     Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
-    Step("LabelEncoder", 2, 4, up=zeros_are_told_apart, down=tensors_become_lists, domain=_DOMAIN),
+    Step("LabelEncoder", 2, 4, up=unchanged, down=tensors_become_lists, domain=_DOMAIN, because=_BY_VALUE),
 ]
 
 STAND_INS = [

@@ -1,8 +1,7 @@
 """Poolings.
 
-AveragePool        7: +count_include_pad · 10: +ceil_mode · 19: +dilations · 22: windows in the end pads are ignored,
-                   +bfloat16
-MaxPool            8: +Indices, storage_order · 10: +ceil_mode, dilations · 12: +int8 +uint8 · 22: as AveragePool
+AveragePool        7: +count_include_pad · 10: +ceil_mode · 19: +dilations · 22: +bfloat16
+MaxPool            8: +Indices, storage_order · 10: +ceil_mode, dilations · 12: +int8 +uint8 · 22: +bfloat16
 LpPool             2: p is an integer, kernel_shape required · 18: +ceil_mode, dilations · 22: +bfloat16
 GlobalLpPool       2: p is an integer · 22: +bfloat16
 GlobalAveragePool, GlobalMaxPool, MaxRoiPool  22: +bfloat16
@@ -18,10 +17,8 @@ from converter.dtypes import numpy_dtype
 from converter.refusal import Why
 from converter.rule import StandIn, Step, in_turn, rounding, unchanged
 from converter.site import Operators, Site
-from rules.axes import END
 from rules.indices_of_maxima import indices_are_computed, indices_of_maxima
 from rules.narrow_floats import (
-    ROUNDED_ONCE,
     bfloat16_is_computed_in_float,
     bfloat16_travels_in_float,
     computed_bfloat16_step,
@@ -35,54 +32,24 @@ from rules.windows import added, combined, element_counts, padded, set_pads, win
 def ceil_mode_becomes_pads(site: Site) -> None:
     """As many pads as the last windows lack. An average that counts pads does not count these: it gets zeros before."""
     windows = windows_of(site)
-    if not windows.rounds_up:
+    if windows.filled_pads == windows.pads:
         site.remove_attribute("ceil_mode")
         return
-    begin, end = windows.begin, windows.end
+    begin, end = list(windows.begin), windows.filled_ends
     if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
-        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
-        begin = end = (0,) * len(end)
-    set_pads(site, begin, [pad + lack for pad, lack in zip(end, windows.missing, strict=True)])
+        pads = [*windows.begin, *windows.own_ends]
+        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), pads))
+        begin, end = [0] * len(end), windows.missing
+    set_pads(site, begin, end)
 
 
-def late_windows_are_kept_by_pads(site: Site) -> None:
-    """Since 22 ceil_mode ignores windows that start in the end pads, which pads of the same extent do not."""
+def windows_end_before_the_pads(site: Site) -> None:
+    """Windows that start in the end pads do not count at any version, but only 22 says so.
+
+    Below it they count for onnx's inference and for onnxruntime up to 1.20: pads are written that all read alike.
+    """
     if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
         ceil_mode_becomes_pads(site)
-
-
-def late_windows_are_cut_off(site: Site) -> None:
-    """Below 22 ceil_mode has windows that start in the end pads: as many as start earlier are kept."""
-    if not site.attribute("ceil_mode", 0):
-        return
-    windows = windows_of(site)
-    if not windows.may_start_late():
-        return
-    if windows.rounds_down_without_late_ones():
-        site.remove_attribute("ceil_mode")
-        return
-    dtype, op = site.dtype(0), site.op_at(21)
-    value = op.Cast(site.input(0), to="float") if dtype == "bfloat16" else site.input(0)
-    results = site.copy(value)
-    results = [results] if isinstance(results, str) else list(results)
-    axes = site.constant_int64(range(2, 2 + len(windows.kernel)))
-    # As many as fit before the end pads, rounded up.
-    more = [begin + stride - 1 for begin, stride in zip(windows.begin, windows.strides, strict=True)]
-    begin_and_more, strides = (site.constant_int64(numbers, "numbers") for numbers in (more, windows.strides))
-    zeros = site.constant_int64([0] * len(windows.kernel), "starts")
-    sizes = op.Slice(op.Shape(site.input(0)), site.constant_int64([2]), site.constant_int64([END]))
-    counts = site.folded(lambda: str(op.Div(op.Add(sizes, begin_and_more), strides)), "counts")
-    results = [op.Slice(result, zeros, counts, axes) if result else "" for result in results]
-    if dtype == "bfloat16":
-        results[0] = op.Cast(results[0], to=dtype)
-    site.replace(*results)
-
-
-def late_windows_of_sums_are_cut_off(site: Site) -> None:
-    """What is added up in float is rounded; a maximum is a bfloat16 already."""
-    late_windows_are_cut_off(site)
-    if site.is_replaced and site.dtype(0) == "bfloat16":
-        site.rounds()
 
 
 # Averages
@@ -194,10 +161,7 @@ def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
     return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
 
 
-_POOLED_WITHOUT_LATE_WINDOWS = in_turn(
-    rounding(late_windows_of_sums_are_cut_off, ulps=1, when="the dtype is bfloat16", because=ROUNDED_ONCE),
-    bfloat16_is_computed_in_float,
-)
+_WINDOWS_END_BEFORE_THE_PADS = in_turn(windows_end_before_the_pads, bfloat16_is_computed_in_float)
 _DILATED_AVERAGES = rounding(
     dilated_averages_are_sums_of_slices,
     ulps=4,
@@ -212,9 +176,9 @@ _AUTO_PAD = (
     "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
 )
 _DEFAULTS = "11 states the defaults of strides and dilations"
-_LATE = "22 ignores windows that start in the end pads"
-_NORM_LATE = (
-    "22 adds bfloat16; its text is 18's, but onnx's inference ignores windows that start in the end pads from 22 on"
+_LATE = (
+    "22 ignores windows that start in the end pads; so do ONNX's test of MaxPool-12 and onnxruntime from 1.21 on, at "
+    "every version"
 )
 
 STEPS = [
@@ -226,8 +190,8 @@ STEPS = [
         "AveragePool",
         19,
         22,
-        up=late_windows_are_kept_by_pads,
-        down=_POOLED_WITHOUT_LATE_WINDOWS,
+        up=unchanged,
+        down=_WINDOWS_END_BEFORE_THE_PADS,
         because=_LATE,
     ),
     Step(
@@ -249,8 +213,8 @@ STEPS = [
         "MaxPool",
         12,
         22,
-        up=late_windows_are_kept_by_pads,
-        down=in_turn(late_windows_are_cut_off, bfloat16_travels_in_float),
+        up=unchanged,
+        down=in_turn(windows_end_before_the_pads, bfloat16_travels_in_float),
         because=_LATE,
     ),
     Step("LpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
@@ -267,9 +231,9 @@ STEPS = [
         "LpPool",
         18,
         22,
-        up=late_windows_are_kept_by_pads,
-        down=_POOLED_WITHOUT_LATE_WINDOWS,
-        because=_NORM_LATE,
+        up=unchanged,
+        down=_WINDOWS_END_BEFORE_THE_PADS,
+        because=_LATE,
     ),
     Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
     computed_bfloat16_step("GlobalLpPool", 2, 22),
@@ -280,4 +244,6 @@ STEPS = [
 
 STAND_INS = [
     StandIn("AveragePool", ceil_mode_becomes_pads),
+    StandIn("LpPool", ceil_mode_becomes_pads),
+    StandIn("MaxPool", ceil_mode_becomes_pads),
 ]

@@ -15,6 +15,7 @@ from converter.dtypes import numpy_dtype
 from converter.site import Array, Site
 from rules.axes import gather_within
 from rules.counting import iota
+from rules.dimensions import divisor
 from rules.signs import is_negative
 
 Number = Array | str
@@ -109,11 +110,13 @@ class Positions:
         return reduce(self.multiply, numbers, one)
 
     def quotient(self, first: Number, second: Number) -> Number:
-        """Of numbers that are not negative, rounded down."""
+        """Of positions by a size, rounded down. Where the size is 0 there are none."""
+        if not isinstance(second, str) and int(second) <= 1:
+            return first
         if not isinstance(first, str) and not isinstance(second, str):
             return numpy.asarray(first // second)
-        if not isinstance(second, str) and int(second) == 1:
-            return first
+        if isinstance(second, str) and self.dtype == "int64":
+            second = divisor(self.site, self.op, second)
         result = self.op.Div(self.name(first), self.name(second))
         return str(result if self.dtype == "int64" else self.op.Floor(result))
 

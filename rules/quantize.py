@@ -31,15 +31,6 @@ def _precision(site: Site) -> str:
     return site.dtype_attribute("precision") if number else site.dtype(1)
 
 
-def casts_keep_their_infinities(site: Site) -> None:
-    """Saturation to the FNUZ types, in the tables that 19 refers to, turned infinities into NaN up to 23; from 24 on it
-    gives the largest value. A Cast of the near side's opset finds its own way."""
-    to = _result(site)
-    if not to.endswith("fnuz") or not site.attribute("saturate", 1):
-        return
-    quantized(site, to, _precision(site))
-
-
 def precision_is_cast(site: Site) -> None:
     """From 23 to 21, where x and its scale have one dtype, in which they are divided."""
     precision = _precision(site)
@@ -172,6 +163,10 @@ _FLOATS = "19 adds floats of other widths; it divides in the scale's dtype, whic
 _BLOCKS = "21 tells the granularities by the scale's rank, of which the two that were there mean the same"
 _PRECISION = "23 says that the scale's dtype is the precision, which is how all practised it where both dtypes were one"
 _OUTPUT = "23 adds output_dtype, by default the scale's, as before"
+_INFINITIES = (
+    "24 adds float8e8m0 scales; that infinities saturate to the largest value of the FNUZ types too, as Cast-24 says, "
+    "onnxruntime and ONNX's reference always did"
+)
 _BITS = "the text adds the ranges of the new dtypes"
 
 
@@ -180,7 +175,7 @@ STEPS = [
     Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
     Step("QuantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_results_are_computed, because=_BLOCKS),
     Step("QuantizeLinear", 21, 23, up=unchanged, down=precision_is_cast, because=_PRECISION),
-    Step("QuantizeLinear", 23, 24, up=casts_keep_their_infinities, down=casts_keep_their_infinities),
+    Step("QuantizeLinear", 23, 24, up=unchanged, down=unchanged, because=_INFINITIES),
     Step("QuantizeLinear", 24, 25, up=unchanged, down=unchanged, because=_BITS),
     Step(
         "QuantizeLinear",

@@ -20,6 +20,7 @@ from converter.rule import Birth, Rule, Step, unchanged
 from converter.site import Dims, Operators, Site
 from rules.axes import counted_from_front
 from rules.counting import endless
+from rules.dimensions import divisor
 from rules.gathering import tuple_length
 from rules.positions import Number, Positions
 from rules.shapes import reshape_exactly
@@ -212,7 +213,9 @@ def cache_is_scattered_by_elements(site: Site) -> None:
     if site.input(2):
         indices = positions.add(positions.column(positions.of(site.input(2)), rank - 1), indices)
         if site.attribute("mode", "linear") == "circular":
-            indices = op.Mod(positions.name(indices), positions.name(sizes[axis]))
+            length = sizes[axis]
+            size = length if isinstance(length, str) else int(length)
+            indices = op.Mod(positions.name(indices), divisor(site, op, size))
     everywhere = op.Expand(positions.indices(indices), positions.shape(extents))
     op, dtype = site.op, site.dtype(0)
     carrier = (

@@ -48,35 +48,41 @@ class Windows:
         return any(dilation != 1 for dilation in self.dilations)
 
     @property
-    def missing(self) -> list[int]:
-        """What the last windows lack at the end; where the size is not known, the most that they may lack."""
+    def filled_ends(self) -> list[int]:
+        """The pads behind the elements with which rounding down gives the windows that count.
+
+        They are those of rounding up but for windows that start behind the input and the pads before it. No window
+        that counts reaches further behind the input than its span, less the one element that it starts with. Where the
+        size is not known, the pads are as many as fit all sizes.
+        """
         if not self.rounds_up:
-            return [0] * len(self.kernel)
-        lacks = []
-        for size, begin, end, span, stride in zip(
-            self.sizes, self.begin, self.end, self.spans, self.strides, strict=True
-        ):
-            lacks.append(stride - 1 if size is None else -(size + begin + end - span) % stride)
-        return lacks
-
-    @property
-    def filled_pads(self) -> list[int]:
-        """The pads, with what the last windows lack."""
-        return [*self.begin, *(pad + lack for pad, lack in zip(self.end, self.missing, strict=True))]
-
-    def rounds_down_without_late_ones(self) -> bool:
-        """Whether, but for windows that start behind the input and the pads before it, there are as many as rounding
-        down gives."""
+            return list(self.end)
+        found = []
         for size, begin, end, span, stride in zip(
             self.sizes, self.begin, self.end, self.spans, self.strides, strict=True
         ):
             if size is None:
-                return False
-            room = size + begin + end - span
-            rounded_up = min(-(-room // stride) + 1, -(-(size + begin) // stride))
-            if rounded_up != room // stride + 1:
-                return False
-        return True
+                found.append(min(end + stride - 1, span - 1))
+                continue
+            count = min(-(-(size + begin + end - span) // stride) + 1, -(-(size + begin) // stride))
+            least = (count - 1) * stride + span - size - begin
+            found.append(min(max(min(end, span - 1), least), least + stride - 1))
+        return found
+
+    @property
+    def filled_pads(self) -> list[int]:
+        """The pads before the elements of each axis, then those behind with which rounding down gives all windows."""
+        return [*self.begin, *self.filled_ends]
+
+    @property
+    def own_ends(self) -> list[int]:
+        """What of the filled ends are pads of the node itself."""
+        return [min(end, filled) for end, filled in zip(self.end, self.filled_ends, strict=True)]
+
+    @property
+    def missing(self) -> list[int]:
+        """What of the filled ends the node's pads lack."""
+        return [filled - own for filled, own in zip(self.filled_ends, self.own_ends, strict=True)]
 
     def may_start_late(self) -> bool:
         """Whether rounding up may give a window that starts behind the input and the pads before it."""
@@ -111,9 +117,10 @@ def windows_of(site: Site) -> Windows:
     if shape is not None and len(shape) == rank + 2:
         sizes = tuple(size if isinstance(size, int) else None for size in shape[2:])
     auto_pad = site.attribute("auto_pad", "NOTSET")
-    rounds_up = bool(site.attribute("ceil_mode", 0)) and auto_pad == "NOTSET"
+    # With VALID the texts' formula for ceil_mode, ceil((size - span + 1) / stride), is that of rounding down. onnx's
+    # inference and every release of onnxruntime (0.5 to 1.31) round up.
+    rounds_up = bool(site.attribute("ceil_mode", 0)) and auto_pad in ("NOTSET", "VALID")
     if auto_pad != "NOTSET":
-        # With VALID every text gives the floor, whatever ceil_mode is: ceil((size - span + 1) / stride).
         pads = (0,) * 2 * rank
     windows = Windows(kernel, strides, dilations, pads[:rank], pads[rank:], sizes, rounds_up)
     return _padded_to_same(site, windows, auto_pad) if auto_pad.startswith("SAME") else windows
@@ -181,7 +188,7 @@ def element_counts(site: Site, op: Operators, windows: Windows, dtype: str, with
     if known is not None:
         return site.constant(known.astype(numpy_dtype(dtype)), "counts")
     ones = op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0)))
-    ones = padded(site, op, ones, dtype, windows.pads, with_=float(with_pads))
+    ones = padded(site, op, ones, dtype, [*windows.begin, *windows.own_ends], with_=float(with_pads))
     ones = padded(site, op, ones, dtype, [*(0 for _ in windows.kernel), *windows.missing])
     return combined(site, op, ones, windows, added(op))
 
@@ -192,7 +199,7 @@ def _known_counts(windows: Windows, with_pads: bool) -> Array | None:
     for axis, size in enumerate(windows.sizes):
         if size is None:
             return None
-        line = [pad] * windows.begin[axis] + [1] * size + [pad] * windows.end[axis] + [0] * windows.missing[axis]
+        line = [pad] * windows.begin[axis] + [1] * size + [pad] * windows.own_ends[axis] + [0] * windows.missing[axis]
         starts = numpy.arange(0, len(line) - windows.spans[axis] + 1, windows.strides[axis])
         taps = starts[:, None] + numpy.arange(windows.kernel[axis]) * windows.dilations[axis]
         result = numpy.multiply.outer(result, numpy.array(line)[taps].sum(axis=1))

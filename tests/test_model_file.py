@@ -242,6 +242,29 @@ class TestValidation:
         model.opset_import.add(domain="ai.onnx", version=13)
         assert validate_model(model) == []
 
+    @pytest.mark.parametrize(("opset", "own"), [(13, 11), (11, 13)])
+    def test_a_function_whose_operators_are_others_at_the_opset_of_the_model_is_noted(
+        self, opset: int, own: int
+    ) -> None:
+        model = onnx.parser.parse_model(
+            f"""<ir_version: 8, opset_import: ["": {opset}, "f": 1]>
+            g (float[2, 3] x) => (float[2, 3] y) {{ y = f.S (x) }}
+            <domain: "f", opset_import: ["": {own}]> S (a) => (b) {{ c = Softplus (a) b = Softmax (c) }}"""
+        )
+        (note,) = validate_model(model)
+        assert note == (
+            f"function 'S' imports ai.onnx at opset {own}, which was taken; "
+            f"onnxruntime takes the model's, {opset}, where Softmax has another definition"
+        )
+        assert note in convert(model, to=15).report.notes
+
+    def test_a_function_whose_operators_are_the_same_at_the_opset_of_the_model_is_not_noted(self) -> None:
+        model = onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["": 15, "f": 1]> g (float[2, 3] x) => (float[2, 3] y) { y = f.S (x) }
+            <domain: "f", opset_import: ["": 13]> S (a) => (b) { c = Softplus (a) b = Softmax (c) }"""
+        )
+        assert validate_model(model) == []
+
     def test_nodes_may_spell_the_default_domain_out(self) -> None:
         model = minimum_model()
         model.graph.node[0].domain = "ai.onnx"

@@ -160,6 +160,25 @@ class TestFormsThatAreReadWrongly:
         found = converted(f"{text} pads=[1,1,1,1], ceil_mode=1, count_include_pad=1> (x) }}", "onnxruntime==1.12")
         assert operators(found) == ["Pad", "AveragePool"]
 
+    @pytest.mark.parametrize("padding", ["pads=[0,0,0,1]", 'auto_pad="VALID"'])
+    @pytest.mark.parametrize(
+        ("operator", "opset", "runtime"), [("MaxPool", 12, "1.4"), ("AveragePool", 19, "1.20"), ("LpPool", 18, "1.16")]
+    )
+    @pytest.mark.parametrize("shape", ["1,1,6,6", "1,1,H,W"])
+    def test_windows_that_start_in_the_end_pads_are_left_out(
+        self, shape: str, operator: str, opset: int, runtime: str, padding: str
+    ) -> None:
+        text = f"g (float[{shape}] x) => (float[1,1,A,B] y) {{ y = {operator} <kernel_shape=[1,2], strides=[5,3], "
+        found = converted(f"{text} {padding}, ceil_mode=1> (x) }}", f"onnxruntime=={runtime}", opset=opset)
+        assert "ceil_mode" not in {one.name for one in found.graph.node[0].attribute}
+        kept = converted(f"{text} {padding}, ceil_mode=1> (x) }}", "onnxruntime==1.21", opset=opset)
+        assert "ceil_mode" in {one.name for one in kept.graph.node[0].attribute}
+
+    def test_windows_that_round_up_within_the_input_stay_as_they_are(self) -> None:
+        text = "g (float[1,1,H,W] x) => (float[1,1,A,B] y) { y = MaxPool <kernel_shape=[3,3], strides=[2,2], "
+        found = converted(f"{text} pads=[1,1,1,1], ceil_mode=1> (x) }}", "onnxruntime==1.4", opset=12)
+        assert "ceil_mode" in {one.name for one in found.graph.node[0].attribute}
+
     def test_outputs_that_are_left_out_are_named(self) -> None:
         text = "g (int64[A] x) => (int64[B] y, int64[C] n) { y, , , n = Unique (x) }"
         found = converted(text, "onnxruntime==1.12")

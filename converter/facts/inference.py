@@ -22,6 +22,7 @@ from converter import history
 from converter.arrays import Array, tensor_of
 from converter.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
 from converter.facts.misread_axes import readable
+from converter.facts.misread_windows import readable_windows
 from converter.facts.value_types import has_rank, rank_of, without_shape
 from converter.onnx_errors import ONNX_ERRORS
 from converter.scopes import (
@@ -122,7 +123,7 @@ def _inferred_types(
         found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
         return {} if found is None else {node.output[0]: found}
     first = type_of(inputs[0]) if inputs and inputs[0] else None
-    read = readable(node, definition.since_version, first and rank_of(first))
+    read = readable(readable_windows(node), definition.since_version, first and rank_of(first))
     if read is None:
         return {} if first is None else {node.output[0]: without_shape(first)}
     question = Question(model, definition, read, imports, type_of, constant, stand_ins or {})

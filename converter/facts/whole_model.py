@@ -13,6 +13,7 @@ from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 from converter.arrays import array_of
 from converter.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
 from converter.facts.misread_axes import hide_misread
+from converter.facts.misread_windows import read_windows_within
 from converter.facts.value_types import is_static
 from converter.history import AI_ONNX, canonical_domain
 from converter.onnx_errors import ONNX_ERRORS
@@ -47,6 +48,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
             tensor.data_location = TensorProto.EXTERNAL
     _hold_up_lossy_casts(light)
     hide_misread(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    read_windows_within(light.graph)
     holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
     plain = _inferred(light) if twice or holds_large_numbers else {}
     if plain is None:

@@ -6,17 +6,17 @@ nor a name that is missing from one that comes too late.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 from onnx import AttributeProto
 
 from converter.dtypes import type_string
-from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, display_domain, latest_opset
+from converter.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition, display_domain, latest_opset
 from converter.model_file.errors import ModelFileError
 from converter.model_file.order import explain_missing_value, find_cycle
 from converter.model_file.tensors import stored_bytes
-from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path
+from converter.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs_within
 
 DEEPEST_NESTING = 30
 """Subgraphs in subgraphs; protobuf cannot write many more (100 messages, three to a subgraph, more within the last)."""
@@ -43,6 +43,7 @@ def validate_model(model: onnx.ModelProto) -> list[str]:
     _check_functions(model)
     for function in model.functions:
         notes += _import_notes(function, f"function {function.name!r}")
+        notes += _other_definition_notes(function, imports)
         _validate_function(function)
     _check_typed_interface(model.graph)
     _Scope(GRAPH_PATH, imports).validate_graph(model.graph)
@@ -89,6 +90,34 @@ def _import_notes(importer: onnx.ModelProto | onnx.FunctionProto, importer_name:
         for domain, found in versions.items()
         if len(set(found)) > 1
     ]
+
+
+def _other_definition_notes(function: onnx.FunctionProto, model_imports: Mapping[str, int]) -> list[str]:
+    """A sentence for each domain of which a function uses operators that are others at the model's opset.
+
+    onnx.proto wants the same definitions at both. onnxruntime (1.12 to 1.31, measured) reads the function's nodes at
+    the model's opset all the same.
+    """
+    own_imports = imported_opsets(function.opset_import)
+    nodes = [*function.node, *(node for one in subgraphs_within(function) for node in one.node)]
+    notes = []
+    for domain in CONVERTED_DOMAINS:
+        if domain not in own_imports or domain not in model_imports:
+            continue
+        opsets = own_imports[domain], model_imports[domain]
+        operators = {node.op_type for node in nodes if canonical_domain(node.domain) == domain}
+        changed = sorted(one for one in operators if len({_since_version(domain, one, opset) for opset in opsets}) > 1)
+        if changed:
+            notes.append(
+                f"function {function.name!r} imports {display_domain(domain)} at opset {opsets[0]}, which was taken; "
+                f"onnxruntime takes the model's, {opsets[1]}, where {', '.join(changed)} has another definition"
+            )
+    return notes
+
+
+def _since_version(domain: str, operator: str, opset: int) -> int | None:
+    found = definition(domain, operator, opset)
+    return None if found is None else found.since_version
 
 
 def _validate_function(function: onnx.FunctionProto) -> None:

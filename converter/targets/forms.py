@@ -11,6 +11,7 @@ from onnx import NodeProto, helper
 from converter import history
 from converter.dtypes import dtype_of_type
 from converter.facts import ScopeFacts
+from converter.facts.misread_windows import has_late_windows
 from converter.history import CONVERTED_DOMAINS, Definition, canonical_domain
 from converter.retyping.node import operands
 from converter.scopes import called_function_key, subgraphs
@@ -53,7 +54,8 @@ class Form:
     """How many outputs the node has at least."""
     skips_outputs: bool = False
     """Whether it leaves an output out before the last one."""
-
+    has_late_windows: bool = False
+    """Whether ceil_mode may give a pooling a window that starts in the end pads."""
     gives_constants: bool = False
     """Whether a subgraph of it gives a constant."""
 
@@ -69,6 +71,7 @@ class Form:
             and len(node.output) >= self.outputs
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
+            and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
             and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.ranks or self._has_a_rank(node, definition, scope))
             and (not self.dtypes or self._has_a_dtype(node, definition, scope))

@@ -37,9 +37,9 @@
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
-{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs` and
-`gives_constants` (a subgraph of it does); the node is written so where all hold. `text` ends a sentence that begins
-with the runtime.
+{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs`,
+`has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads) and `gives_constants` (a
+subgraph of it does); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
@@ -85,6 +85,7 @@ _FORM_KEYS = {
         "dtypes",
         "outputs",
         "skips_outputs",
+        "has_late_windows",
         "gives_constants",
     ),
 }
@@ -219,6 +220,7 @@ class _Reader:
             },
             outputs=entry.get("outputs", 0),
             skips_outputs=entry.get("skips_outputs", False),
+            has_late_windows=entry.get("has_late_windows", False),
             gives_constants=entry.get("gives_constants", False),
         )
 

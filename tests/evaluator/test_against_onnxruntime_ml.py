@@ -260,13 +260,6 @@ DISAGREEMENTS: list[Disagreement] = [
     Disagreement(
         "LabelEncoder",
         "the evaluator",
-        "version 2 compares bit by bit, so that -0 is not 0; onnxruntime compares values",
-        lambda case: case.opset == 2 and 0.0 in case.attributes.get("keys_floats", ()),
-        _node("LabelEncoder", 2, [_floats(-0.0)], keys_floats=[0.0], values_int64s=[5]),
-    ),
-    Disagreement(
-        "LabelEncoder",
-        "the evaluator",
         "version 2 compares bit by bit, so that even a NaN can be mapped; onnxruntime does not find it",
         lambda case: case.opset == 2 and "keys_floats" in case.attributes and bool(numpy.isnan(case.inputs[0]).any()),
         _node("LabelEncoder", 2, [_floats(numpy.nan)], keys_floats=[numpy.nan], values_int64s=[5]),

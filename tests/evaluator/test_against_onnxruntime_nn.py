@@ -122,17 +122,6 @@ def _steps_over_the_end(case: OneNode) -> bool:
     return _same_padding(case) and any((-(-size // s) - 1) * s + span < size for size, s, span, _, _ in _spatial(case))
 
 
-def _starts_in_the_padding(case: OneNode) -> bool:
-    """Whether ceil_mode adds a window that starts behind the last element."""
-    if not case.attributes.get("ceil_mode") or "auto_pad" in case.attributes:
-        return False
-    return any(-(-(size + a + b - span) // s) * s >= size + a for size, s, span, a, b in _spatial(case))
-
-
-def _ceils_valid(case: OneNode) -> bool:
-    return case.attributes.get("auto_pad") == "VALID" and bool(case.attributes.get("ceil_mode"))
-
-
 def _leaves_gaps(case: OneNode) -> bool:
     """A transposed convolution with SAME padding whose kernel is narrower than the stride."""
     extra = case.attributes.get("output_padding", [0] * 3)
@@ -184,31 +173,6 @@ DISAGREEMENTS: list[Disagreement] = [
             OneNode(operator, 22, [_ramp(1, 1, 4)], {"auto_pad": "SAME_UPPER", "dilations": [2], "kernel_shape": [2]}),
         )
         for operator in POOLS
-    ),
-    *(
-        Disagreement(
-            operator,
-            "the evaluator",
-            "for VALID the text rounds down whatever ceil_mode is; onnxruntime (and shape inference) round up",
-            _ceils_valid,
-            OneNode(
-                operator,
-                22,
-                [_ramp(1, 1, 3)],
-                {"auto_pad": "VALID", "ceil_mode": 1, "kernel_shape": [2], "strides": [2]},
-            ),
-        )
-        for operator in POOLS
-    ),
-    *(
-        Disagreement(
-            operator,
-            "the evaluator",
-            "only since 22 are windows ignored that would start in the right padding; onnxruntime always ignores them",
-            lambda case: case.opset < 22 and _starts_in_the_padding(case),
-            OneNode(operator, opset, [_ramp(1, 1, 2)], {"ceil_mode": 1, "kernel_shape": [1], "strides": [3]}),
-        )
-        for operator, opset in (("MaxPool", 12), ("AveragePool", 19), ("LpPool", 18))
     ),
     *(
         Disagreement(

@@ -226,17 +226,22 @@ def test_column_major_storage_counts_indices_down_the_columns() -> None:
     assert evaluate(case)[1].tolist() == [[[[2, 4], [3, 5]]]]
 
 
-@pytest.mark.parametrize(("operator", "nothing"), [("MaxPool", -INF), ("AveragePool", NAN)])
-def test_windows_that_start_in_the_right_padding_are_ignored_since_22_only(operator: str, nothing: float) -> None:
+@pytest.mark.parametrize(
+    ("operator", "opset"),
+    [("MaxPool", 10), ("MaxPool", 12), ("MaxPool", 22), ("AveragePool", 10), ("AveragePool", 19), ("AveragePool", 22),
+     ("LpPool", 18), ("LpPool", 22)],
+)  # fmt: skip
+def test_windows_that_start_in_the_right_padding_are_ignored_at_every_version(operator: str, opset: int) -> None:
     attributes = {"kernel_shape": [1], "strides": [3], "ceil_mode": 1}
-    assert_gives(node(operator, 19, ramp(1, 1, 2), **attributes), floats([[1, nothing]]))
-    assert_gives(node(operator, 22, ramp(1, 1, 2), **attributes), floats([[1]]))
+    assert_gives(node(operator, opset, ramp(1, 1, 2), **attributes), floats([[1]]))
+    assert_gives(node(operator, opset, ramp(1, 1, 2), **attributes, auto_pad="VALID"), floats([[1]]))
+    assert evaluate(node(operator, opset, ramp(1, 1, 2), kernel_shape=[1], ceil_mode=1, pads=[0, 2]))[0].size == 2
 
 
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
-def test_valid_padding_rounds_down_whatever_ceil_mode_is(operator: str) -> None:
+def test_valid_padding_rounds_up_where_ceil_mode_says_so(operator: str) -> None:
     case = node(operator, 12, ramp(1, 1, 6), kernel_shape=[3], strides=[2], auto_pad="VALID", ceil_mode=1)
-    assert evaluate(case)[0].shape == (1, 1, 2)
+    assert evaluate(case)[0].shape == (1, 1, 3)
 
 
 def test_average_counts_pads_only_where_asked_and_nothing_beyond_them() -> None:

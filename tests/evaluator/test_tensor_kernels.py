@@ -77,6 +77,10 @@ RESULTS: dict[str, tuple[OneNode, Any]] = {
         node("Trilu", 14, floats([1, 2], [3, 4]), scalar(1, "int64")),
         floats([0, 2], [0, 0]),
     ),
+    "k of Trilu may stand in a vector, as in ONNX's tests of opset 23": (
+        node("Trilu", 14, floats([1, 2], [3, 4]), ints(1)),
+        floats([0, 2], [0, 0]),
+    ),
     "k of Trilu may be beyond every corner": (
         node("Trilu", 14, floats([1, 2]), scalar(-(2**63), "int64")),
         floats([1, 2]),

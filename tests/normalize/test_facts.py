@@ -7,6 +7,7 @@ import onnx_graphsurgeon as gs
 import pytest
 
 from converter import dtypes
+from converter.evaluator import Evaluator
 from converter.facts import ModelFacts
 from converter.normalize import graph_facts
 from converter.normalize.bridge import to_graph
@@ -199,6 +200,29 @@ def test_axes_that_onnx_misreads_are_read_rightly(
     source = text_model(f"g (float[{shape}] x) => (float[] y) {{ a = {node} (x) y = Relu(a) }}", opset=opset, ir=4)
     facts = ModelFacts(source, is_undeclared=is_undeclared).graph
     assert facts.shape("a") == expected
+
+
+@pytest.mark.parametrize("is_undeclared", [False, True])
+@pytest.mark.parametrize(("operator", "opset"), [("MaxPool", 12), ("MaxPool", 22), ("AveragePool", 19), ("LpPool", 18)])
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ("kernel_shape = [1], strides = [2], ceil_mode = 1", 1),
+        ('kernel_shape = [1], strides = [3], ceil_mode = 1, auto_pad = "VALID"', 1),
+        ("kernel_shape = [2], strides = [3], ceil_mode = 1, pads = [1, 1]", 1),
+        ("kernel_shape = [2], strides = [1], ceil_mode = 1, pads = [0, 1]", 2),
+        ("kernel_shape = [1], strides = [1], ceil_mode = 1, pads = [0, 2]", 2),
+    ],
+)
+def test_windows_that_start_in_the_end_pads_are_not_counted(
+    window: str, expected: int, operator: str, opset: int, is_undeclared: bool
+) -> None:
+    source = text_model(
+        f"g (float[1, 1, 2] x) => (float[] y) {{ a = {operator} <{window}> (x) y = Relu(a) }}", opset=opset, ir=4
+    )
+    assert ModelFacts(source, is_undeclared=is_undeclared).graph.shape("a") == [1, 1, expected]
+    x = numpy.ones((1, 1, 2), numpy.float32)
+    assert Evaluator(source).run({"x": x})["y"].shape == (1, 1, expected)
 
 
 def test_where_not_even_the_rank_is_known_they_leave_the_dtype() -> None:

@@ -1,5 +1,6 @@
 """Clip across its versions: where the bounds stand, and what an absent one means."""
 
+import numpy
 import pytest
 
 from converter.refusal import Why
@@ -105,3 +106,17 @@ def test_bfloat16_is_refused_below_13():
         Why.DTYPE_NOT_AVAILABLE,
         "bfloat16",
     )
+
+
+@pytest.mark.parametrize("to", [10, 6])
+def test_a_min_above_max_goes_to_extremes_below_11(to):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    converted = check_converts(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[4] y) <float low = {2}, float high = {-1}> '
+        "{ y = Clip (x, low, high) }",
+        to,
+        exact=True,
+    )
+    if to >= 7:
+        session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+        assert session.run(None, {"x": numpy.array([-3, 0, 3, 9], numpy.float32)})[0].tolist() == [-1] * 4

@@ -1,9 +1,11 @@
 """DeformConv and Col2Im below their births."""
 
+import numpy
 import pytest
 
+from converter import convert
 from converter.refusal import Why
-from tests.conversion import check_converts, check_refusal
+from tests.conversion import check_converts, check_refusal, model
 
 
 @pytest.mark.parametrize(
@@ -111,3 +113,18 @@ def test_what_cannot_be_added_is_refused(dtype):
         Why.NO_EQUIVALENT,
         dtype,
     )
+
+
+@pytest.mark.parametrize("channels", ["8, 0, 2", "8, P, Q"])
+def test_no_points_are_divided_by_no_columns(channels):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    source = model(
+        '<ir_version: 9, opset_import: ["": 19]> g (float[1, 1, A, B] x, float[1, 1, 2, 2] w, '
+        f"float[1, {channels}] o) => (float[1, 1, C, D] y) "
+        "{ y = DeformConv (x, w, o) }"
+    )
+    converted = convert(source, to=18).model
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    feeds = {"x": (1, 1, 1, 3), "w": (1, 1, 2, 2), "o": (1, 8, 0, 2)}
+    found = session.run(None, {name: numpy.zeros(shape, numpy.float32) for name, shape in feeds.items()})[0]
+    assert found.shape == (1, 1, 0, 2)

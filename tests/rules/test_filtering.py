@@ -1,5 +1,6 @@
 """Compress and NonZero below the opset at which they were born."""
 
+import numpy
 import pytest
 
 from converter.refusal import Why
@@ -55,3 +56,15 @@ def test_bfloat16_is_chosen_as_float_below_28():
         exact=True,
     )
     assert [node.op_type for node in converted.graph.node] == ["Cast", "Compress", "Cast"]
+
+
+@pytest.mark.parametrize("target", [8, 7])
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [("N, M", (2, 0)), ("N, M", (0, 2)), ("A, B, C", (2, 0, 3)), ("A, B, C", (2, 2, 0)), ("2, 0", (2, 0))],
+)
+def test_nothing_is_divided_by_a_size_of_0(target, declared, shape):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    converted = check_converts(f"{_13} g (float[{declared}] x) => (int64[R, K] y) {{ y = NonZero (x) }}", target)
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": numpy.zeros(shape, numpy.float32)})[0].shape == (len(shape), 0)

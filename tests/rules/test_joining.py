@@ -179,3 +179,12 @@ def test_more_parts_than_the_dimension_has_break_the_model():
         Why.INVALID_MODEL,
         "a dimension of 5 has no 4 parts",
     )
+
+
+def test_no_elements_are_taken_apart_by_lengths_at_18():
+    check_rewrite(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[2, 0] x) => (float[2, 0] a, float[2, 0] b) '
+        "{ a, b = Split <axis = 1> (x) }",
+        '<ir_version: 8, opset_import: ["": 18]> g (float[2, 0] x) => (float[2, 0] a, float[2, 0] b) '
+        "<int64[2] a_split = {0, 0}> { a, b = Split <axis = 1> (x, a_split) }",
+    )

@@ -1,5 +1,6 @@
 """LabelEncoder across the opsets of ai.onnx.ml."""
 
+import numpy
 import pytest
 
 from converter import convert
@@ -68,12 +69,27 @@ def test_tensors_of_other_types_go_down(x, y, to):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("keys", ["0.0, 1.0", "-0.0, 1.0", "-0.0, 0.0", "0.0, -0.0, 0.0", "2.0, 3.0"])
-def test_zeros_are_looked_up_bit_by_bit_in_2_only(keys):
-    values = ", ".join(str(10 + place) for place in range(keys.count(",") + 1))
-    attributes = f"keys_floats = [{keys}], values_int64s = [{values}]"
-    check(encoder("float", "int64", attributes, 2), 4)
-    check(encoder("float", "int64", attributes, 4), 2)
+@pytest.mark.parametrize("keys", ["0.0, 1.0", "-0.0, 1.0", "2.0, 3.0"])
+def test_zeros_of_either_sign_are_one_key_in_2_too(keys):
+    text = encoder("float", "int64", f"keys_floats = [{keys}], values_int64s = [10, 11]", "{}")
+    check_rewrite(text.replace("{}", "2"), text.replace("{}", "4"))
+    check_rewrite(text.replace("{}", "4"), text.replace("{}", "2"))
+
+
+@pytest.mark.parametrize("keys", ["nan", "nan, 1.0", "0.0, nan, -0.0"])
+@pytest.mark.parametrize("values", ["int64", "string"])
+def test_a_nan_among_the_keys_is_found_by_onnxruntime_below_4_as_well(keys, values):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    listed = [f'"{place}"' if values == "string" else str(10 + place) for place in range(keys.count(",") + 1)]
+    text = encoder("float", values, f"keys_floats = [{keys}], values_{values}s = [{', '.join(listed)}]", 4)
+    before = model(text)
+    after = convert(before, to={"ai.onnx.ml": 2}).model
+    x = numpy.array([[numpy.nan, 1, 7]], numpy.float32)
+    found = [
+        onnxruntime.InferenceSession(one.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        for one in (before, after)
+    ]
+    assert found[0].tolist() == found[1].tolist()
 
 
 def test_encoders_that_mean_the_same_in_2_and_4_stay():

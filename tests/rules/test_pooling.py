@@ -64,11 +64,46 @@ def test_windows_do_not_round_up_below_22_where_only_ignored_ones_would_come_of_
 
 
 @pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
-def test_windows_that_start_in_the_end_pads_are_kept_at_22(shape):
+@pytest.mark.parametrize(("operator", "opset"), [("MaxPool", 12), ("MaxPool", 10), ("AveragePool", 19), ("LpPool", 18)])
+def test_windows_that_start_in_the_end_pads_are_ignored_below_22_too(operator, opset, shape):
     attributes = "kernel_shape = [2, 2], strides = [3, 2], ceil_mode = 1, pads = [0, 0, 1, 1]"
-    check_converts(pool(12, "MaxPool", attributes, shape), 22, exact=True)
-    check_converts(pool(19, "AveragePool", attributes + ", count_include_pad = 1", shape), 22, exact=True)
-    check_converts(pool(18, "LpPool", attributes, shape), 22, exact=True)
+    check_rewrite(pool(opset, operator, attributes, shape), pool(22, operator, attributes, shape))
+    check_converts(pool(opset, operator, attributes, shape), 9, exact=operator != "LpPool")
+
+
+def test_the_windows_of_onnx_s_test_of_maxpool_12_stay_as_they_are():
+    text = '<ir_version: 7, opset_import: ["": {}]> g (float[1, 1, 2, 2] x) => (float[1, 1, 1, 1] y) {{ y = MaxPool '
+    text += "<kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }}"
+    check_rewrite(text.format(12), text.format(22))
+
+
+@pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
+@pytest.mark.parametrize(
+    ("operator", "more"),
+    [
+        ("MaxPool", ""),
+        ("MaxPool", ", dilations = [1, 2]"),
+        ("AveragePool", ""),
+        ("AveragePool", ", dilations = [1, 2]"),
+        ("AveragePool", ", count_include_pad = 1"),
+        ("LpPool", ""),
+        ("LpPool", ", dilations = [1, 2]"),
+    ],
+)
+@pytest.mark.parametrize("window", [(1, 2, 0, 0), (1, 3, 0, 0), (2, 3, 1, 1), (3, 3, 1, 1), (2, 4, 0, 1), (1, 4, 0, 2)])
+def test_ignored_windows_stay_ignored_below_22(shape, operator, window, more):
+    size, stride, begin, end = window
+    attributes = f"kernel_shape = [{size}, 2], strides = [{stride}, 2], ceil_mode = 1, pads = [{begin}, 0, {end}, 1]"
+    for to in (21, 8):
+        check_converts(pool(22, operator, attributes + more, shape), to)
+
+
+@pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
+@pytest.mark.parametrize(("operator", "opset"), [("MaxPool", 12), ("AveragePool", 11), ("LpPool", 18)])
+def test_valid_padding_that_rounds_up_becomes_pads(operator, opset, shape):
+    attributes = 'kernel_shape = [2, 3], strides = [3, 2], ceil_mode = 1, auto_pad = "VALID"'
+    check_converts(pool(opset, operator, attributes, shape), 9, exact=operator != "LpPool")
+    check_rewrite(pool(opset, operator, attributes, shape), pool(22, operator, attributes, shape))
 
 
 def test_common_windows_that_round_up_stay_as_they_are_at_22():

@@ -1,9 +1,11 @@
 """Scatter, ScatterElements, ScatterND and TensorScatter across their versions."""
 
+import numpy
 import pytest
 
+from converter import convert
 from converter.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 _18 = '<ir_version: 8, opset_import: ["": 18]>'
@@ -154,3 +156,17 @@ def test_caches_of_float8_are_written_as_float16():
         exact=True,
     )
     assert [node.op_type for node in converted.graph.node] == ["Expand", "Cast", "Cast", "ScatterElements", "Cast"]
+
+
+@pytest.mark.parametrize("declared", ["2, 0, 4", "2, S, 4"])
+def test_nothing_is_written_in_a_circle_of_no_length(declared):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    source = model(
+        f"{_24} g (float[{declared}] c, float[2, L, 4] u, int64[2] w) => (float[2, S, 4] y) "
+        '{ y = TensorScatter <mode = "circular"> (c, u, w) }'
+    )
+    converted = convert(source, to=23).model
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    empty = numpy.zeros((2, 0, 4), numpy.float32)
+    found = session.run(None, {"c": empty, "u": empty, "w": numpy.zeros(2, numpy.int64)})[0]
+    assert found.shape == empty.shape

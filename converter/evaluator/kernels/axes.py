@@ -58,7 +58,7 @@ def scalar(call: Call, tensor: Array, name: str) -> Array:
 
 
 def one_element(call: Call, tensor: Array, name: str) -> Array:
-    """The single element as a 0-d tensor, where the text wants a scalar and ONNX's own functions pass shape [1]."""
+    """The single element as a 0-D tensor, where the text wants a scalar and ONNX's own tests or functions pass [1]."""
     if tensor.size != 1:
         call.fail(f"{name} must be a scalar, its shape is {list(tensor.shape)}")
     return tensor.reshape(())

@@ -102,7 +102,7 @@ def convolution_windows(call: Call, x: Array, w: Array) -> Windows:
     if w.shape[0] % group:
         call.fail(f"the number of feature maps {w.shape[0]} must be a multiple of group {group}")
     check_kernel_shape(call, w)
-    return kernel_windows(call, spatial, w.shape[2:], is_pooling=False)
+    return kernel_windows(call, spatial, w.shape[2:])
 
 
 def check_kernel_shape(call: Call, w: Array) -> None:

@@ -69,16 +69,16 @@ def label_encoder_of_classes(call: Call, x: Array) -> Array:
 
 
 @kernel("LabelEncoder", since=(2,), domain=_DOMAIN)
-def label_encoder_by_bits(call: Call, x: Array) -> Array:
-    """ "Bit-wise comparison is used", so that -0 is not 0; of repeated keys the last counts, as 4 puts in words."""
+def label_encoder_of_lists(call: Call, x: Array) -> Array:
+    """ "Bit-wise comparison is used so even a float NaN can be mapped"; -0 is 0 as in every onnxruntime and in ONNX's
+    reference. Of repeated keys the last counts, as 4 puts in words.
+    """
     keys_name, keys = one_of(call, "keys_strings", "keys_int64s", "keys_floats")
     values_name, values = one_of(call, "values_strings", "values_int64s", "values_floats")
     _check_keys(call, keys_name.removeprefix("keys_"), x, keys, values)
     kind = values_name.removeprefix("values_").removesuffix("s")
     replies = numpy.array(values, {"string": object, "int64": numpy.int64, "float": numpy.float32}[kind])
     default = call.attributes[f"default_{kind}"]
-    if keys_name == "keys_floats":
-        return _looked_up(x.view(numpy.int32), numpy.array(keys, numpy.float32).view(numpy.int32), replies, default)
     return _looked_up(x, keys, replies, default)
 
 

@@ -100,7 +100,7 @@ def _pooling_windows(call: Call, x: Array) -> Windows:
         call.fail(f"kernel_shape needs one value for each of the {len(spatial)} spatial axes, not {list(kernel_shape)}")
     if min(kernel_shape) < 1:
         call.fail(f"kernel_shape {list(kernel_shape)} must be positive")
-    return kernel_windows(call, spatial, kernel_shape, is_pooling=True)
+    return kernel_windows(call, spatial, kernel_shape)
 
 
 def _pooled(padded: Array, windows: Windows, combine: Callable[..., Array]) -> Array:

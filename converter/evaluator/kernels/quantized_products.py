@@ -82,7 +82,7 @@ def qlinear_matmul(
     quotient = numpy.asarray(accumulated.astype(numpy.float32) * (factor / _of_result(call, accumulated, y_scale)))
     zero_point = _of_result(call, accumulated, y_zero_point)
     if is_float(y_zero_point.dtype):
-        return to_float8(numpy.asarray(quotient + widened(zero_point)), y_zero_point.dtype, True, call.since_version)
+        return to_float8(numpy.asarray(quotient + widened(zero_point)), y_zero_point.dtype, True)
     return saturated(numpy.asarray(numpy.rint(quotient)), zero_point, y_zero_point.dtype)
 
 

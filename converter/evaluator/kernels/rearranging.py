@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from converter.evaluator.kernels.axes import Array, scalar, zero
+from converter.evaluator.kernels.axes import Array, one_element, zero
 from converter.evaluator.kernels.registry import Call, kernel
 
 
@@ -81,7 +81,7 @@ def trilu(call: Call, data: Array, k: Array | None = None) -> Array:
     """Trilu-14."""
     if data.ndim < 2:
         call.fail(f"the rank of the input must be >= 2, it is {data.ndim}")
-    diagonal = 0 if k is None else int(scalar(call, k, "k"))
+    diagonal = 0 if k is None else int(one_element(call, k, "k"))
     rows, columns = data.shape[-2:]
     # Beyond the corners nothing changes; clipped, so that the sums below cannot overflow.
     diagonal = min(max(diagonal, -rows), columns)

@@ -98,7 +98,7 @@ def per_axis(call: Call, name: str, count: int, *, default: int, least: int) -> 
     return values
 
 
-def kernel_windows(call: Call, input_shape: Ints, kernel: Ints, *, is_pooling: bool) -> Windows:
+def kernel_windows(call: Call, input_shape: Ints, kernel: Ints) -> Windows:
     """The windows that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
     rank = len(input_shape)
     strides = per_axis(call, "strides", rank, default=1, least=1)
@@ -106,8 +106,7 @@ def kernel_windows(call: Call, input_shape: Ints, kernel: Ints, *, is_pooling: b
     pads = per_axis(call, "pads", 2 * rank, default=0, least=0)
     auto_pad = checked_auto_pad(call)
     ceil_mode = bool(call.attributes.get("ceil_mode", 0))
-    drop_late = is_pooling and call.since_version >= 22
-    windows = _laid_out(input_shape, kernel, strides, dilations, pads, auto_pad, ceil_mode, drop_late)
+    windows = _laid_out(input_shape, kernel, strides, dilations, pads, auto_pad, ceil_mode)
     if min(windows.output_shape) < 0:
         call.fail(f"the kernel {list(kernel)} is larger than the padded input, {list(input_shape)} without its padding")
     return windows
@@ -122,9 +121,8 @@ def _laid_out(
     pads: Ints,
     auto_pad: str,
     ceil_mode: bool,
-    drop_late: bool,
 ) -> Windows:
-    """The windows; a negative output size where the kernel does not fit. `drop_late` is the clause of version 22."""
+    """The windows; a negative output size where the kernel does not fit."""
     rank = len(input_shape)
     spans = tuple(map(span, kernel, dilations))
     begin, end = pads[:rank], pads[rank:]
@@ -140,20 +138,23 @@ def _laid_out(
     else:
         if auto_pad == "VALID":
             begin = end = (0,) * rank
-        # With VALID, both texts give the floor, whatever ceil_mode is: ceil((size - span + 1) / stride).
-        up = ceil_mode and auto_pad != "VALID"
+        # With VALID the formula for ceil_mode, ceil((size - span + 1) / stride), is that of rounding down. onnx's
+        # inference and every release of onnxruntime (0.5 to 1.31) round up.
         output = tuple(
-            _explicit_size(size + before + after - extent, stride, size + before, up, drop_late)
+            _explicit_size(size + before + after - extent, stride, size + before, ceil_mode)
             for size, before, after, extent, stride in zip(input_shape, begin, end, spans, strides, strict=True)
         )
     return Windows(kernel, strides, dilations, begin, end, input_shape, output)
 
 
-def _explicit_size(room: int, stride: int, right_pad_start: int, ceil_mode: bool, drop_late: bool) -> int:
+def _explicit_size(room: int, stride: int, right_pad_start: int, ceil_mode: bool) -> int:
+    """How many windows there are, but for those that would start in the end pads.
+
+    "Sliding windows that would start in the right padded region are ignored" is in the text from 22 on. ONNX's test of
+    MaxPool-12 ("ceil_output_size_reduce_by_one") and onnxruntime from 1.21 on ignore them at every version.
+    """
     size = (-(-room // stride) if ceil_mode else room // stride) + 1
-    # Since 22: "Sliding windows that would start in the right padded region are ignored."
-    late = ceil_mode and drop_late and size > 0 and (size - 1) * stride >= right_pad_start
-    return size - 1 if late else size
+    return min(size, -(-right_pad_start // stride)) if ceil_mode else size
 
 
 def checked_auto_pad(call: Call) -> str:
