@@ -325,7 +325,7 @@ def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mo
         rounding = "floor" if length >= size else "ceil"
         before = onnx.parser.parse_model(
             f'<ir_version: 7, opset_import: ["": 13]> g (float[1, 1, {size}, 3] x) => (float[1, 1, {length}, 3] y) '
-            f"<int64[4] s = {{1, 1, {length}, 3}}> {{ y = Resize <mode: string = \"{mode}\", nearest_mode: string = "
+            f'<int64[4] s = {{1, 1, {length}, 3}}> {{ y = Resize <mode: string = "{mode}", nearest_mode: string = '
             f'"{rounding}", coordinate_transformation_mode: string = "asymmetric"> (x, , , s) }}'
         )
         after = convert(before, to=opset).model
