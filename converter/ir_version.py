@@ -98,7 +98,7 @@ def needed_by_content(model: ModelProto) -> Need:
 def overridable_initializers(model: ModelProto) -> list[str]:
     """The initializers for which callers may give another value: those that are inputs, too.
 
-    So it is in the text of every IR version. onnxruntime takes the initializers of models below 4 for constants.
+    Every IR version allows that. onnxruntime takes the initializers of models below IR version 4 for constants.
     """
     initialized = {tensor.name for tensor in model.graph.initializer}
     initialized.update(sparse.values.name for sparse in model.graph.sparse_initializer)

@@ -1,4 +1,4 @@
-"""BLAS on one thread while the evaluator runs: it splits a product among threads, and rounds otherwise at the seams."""
+"""One BLAS thread while the evaluator runs: where threads divide a matrix product, BLAS rounds differently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _threads_before = 0
 
 @cache
 def _controls() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """How the OpenBLAS that numpy is linked with says and takes its number of threads; None for another library."""
+    """The functions that get and set the number of threads of numpy's OpenBLAS; None where numpy has another BLAS."""
     core = getattr(numpy, "_core", None) or numpy.core
     library = ctypes.CDLL(core._multiarray_umath.__file__)
     for prefix in _PREFIXES:
@@ -37,7 +37,7 @@ def _controls() -> tuple[Callable[[], int], Callable[[int], None]] | None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For as long as anyone is inside, matrix products run on one thread."""
+    """Run matrix products on one thread. Contexts may be nested and may overlap in several Python threads."""
     controls = _controls()
     if controls is None:
         yield

@@ -118,7 +118,7 @@ def as_text(array: Array) -> Array:
 
 
 def in_c_order(value: Value) -> Value:
-    """A value whose arrays lie in memory as their shapes say: numpy and BLAS round by the layout, too."""
+    """A value whose arrays are C-contiguous and aligned: how numpy and BLAS round depends on the layout."""
     if isinstance(value, numpy.ndarray):
         flags = value.flags
         return value if flags.c_contiguous and flags.aligned else numpy.array(value, order="C")

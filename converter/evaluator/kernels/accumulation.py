@@ -1,10 +1,9 @@
-"""Sums and matrix products whose bits depend on values and on the shapes of the mathematics alone.
+"""Sums and matrix products whose bits depend only on values and on the shapes of the operands.
 
-BLAS and numpy choose the order of summation by memory layout and by what else they compute in the same call. Here a
-matrix product is one call per pair of matrices, never on vectors, on operands whose layout makes no difference; a sum
-runs over rows that lie in memory one after the other. So the results of one element of a batch do not depend on the
-others. Rows of the same matrix product may: BLAS computes rows in blocks, and at the edges otherwise.
-`one_thread.py` sees to it that the number of threads has no say.
+BLAS and numpy choose the order of summation by memory layout and by what else they compute in the same call. Here BLAS
+gets one call for each pair of matrices, never vectors, and operands whose layout makes no difference; sums run along
+contiguous rows. So an element of a batch does not depend on the others. The rows of one matrix product may: BLAS
+computes rows in blocks, and edges differently. `one_thread.py` rules out the number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _BLOCK = 8
 """A multiple of what BLAS computes at once in double."""
 
 _SMALL = 1 << 20
-"""Up to so many elements BLAS may have kernels of their own for transposed matrices: smaller ones are copied."""
+"""Matrices of up to this many elements are copied into C order: for small ones BLAS may have special kernels."""
 
 
 def product(a: Array, b: Array) -> Array:
@@ -77,7 +76,7 @@ def _with_zeros(matrices: Array, axis: int) -> Array:
 
 
 def _laid_out(matrices: Array) -> Array:
-    """The same in C order, sizes of 1 with strides as others have; a large matrix may stay the transpose of one."""
+    """The same values in C order, with regular strides; a large matrix may stay a transposed view."""
     if matrices.size > _SMALL and matrices.ndim == 2 and matrices.T.flags.c_contiguous:
         return matrices
     return numpy.ascontiguousarray(matrices).reshape(-1).reshape(matrices.shape)

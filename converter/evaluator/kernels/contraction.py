@@ -1,4 +1,4 @@
-"""Einstein summation as matrix products: the letters of both operands that stay number the products of a stack."""
+"""Einstein summation as stacks of matrix products: letters that both operands and the result have index the stack."""
 
 from __future__ import annotations
 
