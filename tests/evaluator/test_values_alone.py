@@ -219,6 +219,7 @@ BATCHED = [
     Batched("Einsum", 12, [draw(7, 300, 5), draw(5, 300)], [2, 0], {"equation": "ijb,bj->ib"}, output_axes=(1,)),
     Batched("Einsum", 12, [draw(5, 300, 7), draw(300, 7, 5)], [0, 2], {"equation": "bij,ijb->b"}),
     Batched("Einsum", 12, [draw(5, 30, 7), draw(7, 4), draw(4, 30)], [0, None, None], {"equation": "bij,jk,ki->b"}),
+    Batched("Einsum", 12, [draw(5), draw(5)], [0, 0], {"equation": "i,i->i"}),
     Batched("Einsum", 12, [draw(30, 5, 70)], [1], {"equation": "ibj->b"}),
     Batched("Einsum", 12, [draw(5, 30, 30)], [0], {"equation": "...ii->..."}),
     Batched("Det", 11, [draw(5, 20, 20)], [0]),

@@ -122,4 +122,4 @@ def _of_two(a: _Labelled, b: _Labelled, kept: Collection[str], sizes: dict[str, 
     ours = a.laid_out(shared + left + inner, sizes).reshape(*stack, math.prod(rows), math.prod(terms))
     theirs = b.laid_out(shared + inner + right, sizes).reshape(*stack, math.prod(terms), math.prod(columns))
     result = product(ours, theirs) if inner else ours * theirs
-    return _Labelled(result.reshape(*stack, *rows, *columns), (*shared, *left, *right))
+    return _Labelled(result.reshape([*stack, *rows, *columns]), (*shared, *left, *right))
