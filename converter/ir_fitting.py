@@ -13,7 +13,7 @@ from converter.arrays import tensor_of
 from converter.evaluator.values import sparse_tensor_value
 from converter.history import display_domain
 from converter.inlining import rename
-from converter.ir_version import minimum_for_opsets, needs_beyond
+from converter.ir_version import FIRST_WITH_OVERRIDES, minimum_for_opsets, needs_beyond, overridable_initializers
 from converter.local_functions import CrossingsOf, inline_functions
 from converter.model_file.tensors import is_external
 from converter.names import FunctionNames, Names
@@ -84,7 +84,8 @@ class IRFitting:
             self._rename_overloads()
         if ir_version < 6:
             self._make_dense()
-        if ir_version < 4:
+        if ir_version < FIRST_WITH_OVERRIDES:
+            self._say_what_callers_lose()
             self._initializers_become_inputs()
         self._refuse_what_is_left(ir_version)
         self._say_what_is_newer(ir_version)
@@ -241,6 +242,15 @@ class IRFitting:
         ]
         if self._refusals:
             raise ConversionRefused(self._refusals)
+
+    def _say_what_callers_lose(self) -> None:
+        names = overridable_initializers(self._source) if self._source.ir_version >= FIRST_WITH_OVERRIDES else []
+        if names:
+            shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            self._done.notes.append(
+                f"onnxruntime takes initializers of models below IR version {FIRST_WITH_OVERRIDES} for constants: "
+                f"callers can no longer override {shown} there"
+            )
 
     def _say_what_is_newer(self, ir_version: int) -> None:
         for domain, opset in imported_opsets(self._model.opset_import).items():

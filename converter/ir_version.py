@@ -25,6 +25,9 @@ OLDEST_IR_VERSION = 3
 
 FIRST_WITH_FUNCTIONS = 8
 
+FIRST_WITH_OVERRIDES = 4
+"""The first of which runtimes let callers override initializers, and the first whose initializers need be no inputs."""
+
 _COLUMN_OF_DOMAIN = {AI_ONNX: 2, AI_ONNX_ML: 3, "ai.onnx.training": 4}
 """Where the rows of onnx.helper.VERSION_TABLE (release, IR version, opsets...) have each domain."""
 
@@ -92,8 +95,18 @@ def needed_by_content(model: ModelProto) -> Need:
     return max(_needs(model), key=lambda need: need.ir_version)
 
 
+def overridable_initializers(model: ModelProto) -> list[str]:
+    """The initializers for which callers may give another value: those that are inputs, too.
+
+    Every IR version allows that. onnxruntime takes the initializers of models below IR version 4 for constants.
+    """
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    initialized.update(sparse.values.name for sparse in model.graph.sparse_initializer)
+    return [value.name for value in model.graph.input if value.name in initialized]
+
+
 def natural_ir_version(model: ModelProto) -> int:
-    """The IR version for the model's opsets and content.
+    """The IR version for the model's opsets and content, and not below 4 where it lets callers override initializers.
 
     The content is gone through only where it may need more than the opsets do: what the model held before is no newer
     than the IR version that it states, and what rules add is no newer than the opsets (but for the initializers that
@@ -104,7 +117,10 @@ def natural_ir_version(model: ModelProto) -> int:
     if not possible:
         return opsets
     is_deep = not _VERSIONS_OF_THE_INSIDE.isdisjoint(possible)
-    return max(opsets, *(need.ir_version for need in _needs(model, is_deep=is_deep)))
+    needed = max(opsets, *(need.ir_version for need in _needs(model, is_deep=is_deep)))
+    if needed < FIRST_WITH_OVERRIDES <= model.ir_version and overridable_initializers(model):
+        return FIRST_WITH_OVERRIDES
+    return needed
 
 
 def needs_beyond(model: ModelProto, ir_version: int) -> list[Need]:

@@ -62,7 +62,7 @@ def origins_meet(site: Site) -> None:
 def _scales_from_origin(site: Site) -> str | None:
     """The scales by which Resize-10 does the same; None where it has no such."""
     manner = _manner(site)
-    scales = _constant_scales(site)
+    scales = _constant_scales(site, manner)
     if manner.transformation == ASYMMETRIC and manner.mode == "linear" and not manner.excludes_outside:
         return site.input(2) or (None if scales is None else site.constant(scales, "scales"))
     if scales is None or manner.mode != "nearest":
@@ -82,17 +82,47 @@ def _scales_from_origin(site: Site) -> str | None:
     return site.input(2) or site.constant(scales, "scales")
 
 
-def _constant_scales(site: Site) -> Array | None:
-    """The scales, or those by which known dimensions reach known sizes."""
+def _constant_scales(site: Site, manner: Manner) -> Array | None:
+    """The scales, or those by which known dimensions reach known sizes, in every reader, from the same places."""
     if site.input(2):
         scales = site.constant_value(2)
         return None if scales is None else scales.astype(numpy.float32)
     sizes, shape = site.constant_value(3), site.known_shape(0)
     if sizes is None or shape is None or 0 in shape or sizes.size != len(shape):
         return None
-    dims = numpy.array(shape, numpy.float32)
-    scales = sizes.astype(numpy.float32) / dims
-    return scales if (numpy.floor(dims * scales) == sizes).all() and (sizes > 0).all() else None
+    scales = scales_to_reach(shape, sizes.tolist())
+    if scales is None:
+        return None
+    quotients = sizes.astype(numpy.float32) / numpy.array(shape, numpy.float32)
+    for length, quotient, scale in zip(sizes.tolist(), quotients, scales, strict=True):
+        if quotient != scale and not (
+            manner.mode == "nearest" and _picks_alike(length, quotient, scale, manner.rounding)
+        ):
+            return None
+    return scales
+
+
+def scales_to_reach(dims: Sequence[int], sizes: Sequence[int]) -> Array | None:
+    """The scales in float32 that are nearest to sizes / dims among those that give the sizes to every reader.
+
+    The length is floor(dimension * scale), which onnxruntime computes in float32 and onnx's inference in double.
+    """
+    before, after = numpy.array(dims, numpy.int64), numpy.array(sizes, numpy.int64)
+    scales = after.astype(numpy.float32) / before.astype(numpy.float32)
+    is_short = numpy.floor(before * scales.astype(numpy.float64)) < after
+    scales = numpy.where(is_short, numpy.nextafter(scales, numpy.float32(numpy.inf)), scales)
+    single = numpy.floor(before.astype(numpy.float32) * scales)
+    double = numpy.floor(before * scales.astype(numpy.float64))
+    return scales if bool(((single == after) & (double == after) & (after > 0)).all()) else None
+
+
+def _picks_alike(length: int, one: numpy.float32, other: numpy.float32, rounding: str) -> bool:
+    """Whether two scales lead each element of the result to the same element of the input."""
+    if rounding not in ("floor", "ceil"):
+        return False
+    places = numpy.arange(length, dtype=numpy.float32)
+    round_off = numpy.floor if rounding == "floor" else numpy.ceil
+    return bool((round_off(places / one) == round_off(places / other)).all())
 
 
 def _leave_out_empty_inputs(site: Site) -> None:

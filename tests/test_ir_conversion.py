@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy
 import onnx
+import onnxruntime
 import pytest
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
@@ -205,3 +207,45 @@ def check_at(source: ModelProto, ir: int) -> None:
     else:
         onnx.checker.check_model(result)
         assert result.ir_version == ir
+
+
+class TestOverridableInitializers:
+    """Initializers that are inputs, too. onnxruntime takes those of models below IR version 4 for constants."""
+
+    SOURCE = """<ir_version: 8, opset_import: ["" : 13]> g (float[2] x, float[2] w = {1, 2}) => (float[2] y)
+        { y = Add (x, w) }"""
+
+    def source(self, ir_version: int = 8) -> ModelProto:
+        model = onnx.parser.parse_model(self.SOURCE)
+        model.ir_version = ir_version
+        return model
+
+    @pytest.mark.parametrize("opset", [7, 8, 9, 13])
+    def test_can_still_be_overridden_in_onnxruntime_after_a_conversion(self, opset: int) -> None:
+        result = convert(self.source(), to=opset)
+        assert overridden(result.model).tolist() == [6.0, 6.0]
+        assert not any("override" in note for note in result.report.notes)
+
+    def test_keep_ir_version_4_at_the_oldest_opset(self) -> None:
+        assert convert(self.source(), to=1).model.ir_version == 4
+
+    def test_stay_at_3_where_the_model_was_there(self) -> None:
+        model = self.source(3)
+        model.opset_import[0].version = 8
+        assert convert(model, to=7).model.ir_version == 3
+
+    @pytest.mark.parametrize("asked", [{"to": 8, "ir": 3}, {"target": "onnx==1.2"}], ids=str)
+    def test_are_said_to_be_constants_for_onnxruntime_where_3_is_asked_for(self, asked: dict[str, Any]) -> None:
+        result = convert(self.source(), **asked)
+        assert result.model.ir_version == 3
+        assert any("callers can no longer override 'w'" in note for note in result.report.notes)
+        with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument):
+            overridden(result.model)
+
+
+def overridden(model: ModelProto) -> Any:
+    """What onnxruntime computes with another value in the initializer's place."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": numpy.ones(2, numpy.float32), "w": numpy.full(2, 5, numpy.float32)})[0]

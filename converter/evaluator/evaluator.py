@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 from converter import dtypes
 from converter.evaluator import values
 from converter.evaluator.errors import EvaluationError, InputRejected, Rejected
+from converter.evaluator.one_thread import one_thread
 from converter.evaluator.prepare import prepare_model, prepare_node
 from converter.evaluator.values import Value
 
@@ -55,7 +56,7 @@ class Evaluator:
         unknown = set(outputs).difference(self._body.value_names) if outputs else None
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
-        with numpy.errstate(all="ignore"):
+        with one_thread(), numpy.errstate(all="ignore"):
             plan = self._body.plan(outputs)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
         return {name: values.plain(value) for name, value in results.items()}
@@ -130,5 +131,5 @@ def run_node(
         value if value is None or isinstance(value, (list, dict, values.Optional)) else numpy.asarray(value)
         for value in inputs
     ]
-    with numpy.errstate(all="ignore"):
+    with one_thread(), numpy.errstate(all="ignore"):
         return list(step.compute(arrays, {}))

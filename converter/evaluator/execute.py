@@ -152,7 +152,8 @@ class KernelStep(Step):
         if taken is None or taken != self._taken:
             bindings = self.gate.check_inputs(inputs)
             self._taken, self._given = taken, None
-        result = self.kernel(NodeCall(self, environment) if self.bodies else self._call, *inputs)
+        laid_out = map(values.in_c_order, inputs)
+        result = self.kernel(NodeCall(self, environment) if self.bodies else self._call, *laid_out)
         results: tuple[Value, ...] = result if type(result) is tuple else (result,)
         given = _signature(results)
         if given is not None and given == self._given:

@@ -118,6 +118,20 @@ def as_text(array: Array) -> Array:
     return text
 
 
+def in_c_order(value: Value) -> Value:
+    """A value whose arrays are C-contiguous and aligned: how numpy and BLAS round depends on the layout."""
+    if isinstance(value, numpy.ndarray):
+        flags = value.flags
+        return value if flags.c_contiguous and flags.aligned else numpy.array(value, order="C")
+    if isinstance(value, Sequence):
+        return Sequence(map(in_c_order, value), value.type_string)
+    if isinstance(value, list):
+        return [in_c_order(element) for element in value]
+    if isinstance(value, Optional):
+        return Optional(in_c_order(value.element), value.type_string)
+    return value
+
+
 def plain(value: Value) -> Value:
     """A value as callers get it: optionals unwrapped, sequences as lists."""
     if isinstance(value, Optional):

@@ -2,9 +2,13 @@
 
 import itertools
 
+import numpy
+import onnx
 import pytest
 
+from converter import convert
 from converter.refusal import Why
+from rules.resize import scales_to_reach
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 _TRANSFORMATIONS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
@@ -292,3 +296,56 @@ def test_an_unknown_rank_is_refused():
         10,
         Why.RANK_UNKNOWN,
     )
+
+
+def test_scales_give_the_sizes_to_every_reader():
+    """onnxruntime multiplies in float32, onnx's inference in double; both take the floor."""
+    sizes = numpy.arange(1, 513)
+    for dim in range(1, 513):
+        scales = scales_to_reach([dim] * 512, sizes.tolist())
+        assert scales is not None
+        assert scales.dtype == numpy.float32
+        assert (numpy.floor(numpy.float32(dim) * scales) == sizes).all(), dim
+        assert (numpy.floor(dim * scales.astype(numpy.float64)) == sizes).all(), dim
+        quotients = sizes.astype(numpy.float32) / numpy.float32(dim)
+        assert (scales <= numpy.nextafter(quotients, numpy.float32(numpy.inf))).all(), dim
+        assert (scales >= quotients).all(), dim
+
+
+def _pairs():
+    random = numpy.random.default_rng(0)
+    drawn = [tuple(random.integers(1, 200, 2).tolist()) for _ in range(12)]
+    return [(6, 10), (6, 14), (3, 7), (7, 3), (10, 6), (49, 50), (1, 41), (93, 93), *drawn]
+
+
+@pytest.mark.parametrize("opset", [8, 10])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mode, opset):
+    for size, length in _pairs():
+        rounding = "floor" if length >= size else "ceil"
+        before = onnx.parser.parse_model(
+            f'<ir_version: 7, opset_import: ["": 13]> g (float[1, 1, {size}, 3] x) => (float[1, 1, {length}, 3] y) '
+            f'<int64[4] s = {{1, 1, {length}, 3}}> {{ y = Resize <mode: string = "{mode}", nearest_mode: string = '
+            f'"{rounding}", coordinate_transformation_mode: string = "asymmetric"> (x, , , s) }}'
+        )
+        after = convert(before, to=opset).model
+        after.graph.output[0].type.tensor_type.ClearField("shape")
+        inferred = onnx.shape_inference.infer_shapes(after, strict_mode=True, data_prop=True)
+        dims = [dim.dim_value for dim in inferred.graph.output[0].type.tensor_type.shape.dim]
+        assert dims in ([1, 1, length, 3], [0] * len(dims)), (size, length)
+        x = numpy.random.default_rng(1).standard_normal((1, 1, size, 3)).astype(numpy.float32)
+        expected, found = (_in_onnxruntime(one, x) for one in (before, after))
+        assert found.shape == (1, 1, length, 3)
+        if mode == "nearest":
+            assert (found == expected).all(), (size, length)
+        else:
+            numpy.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def _in_onnxruntime(model, x):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]

@@ -57,15 +57,27 @@ def power(call: Call, base: Array, exponent: Array) -> Array:
     if is_integer(base.dtype) and is_integer(exponent.dtype):
         return _integer_power(base, exponent)
     # The result has the base's dtype, whatever the exponent's is. In float64, so that the exponent's dtype has no say.
-    if exponent.size == 1 and base.dtype != numpy.float64 and exponent.item() in (2, 3):
-        wide = base.astype(numpy.float64)
-        result = wide * wide if exponent.item() == 2 else wide * wide * wide
-    else:
-        result = numpy.power(base.astype(numpy.float64), exponent.astype(numpy.float64))
-    shaped = numpy.broadcast_to(result, numpy.broadcast_shapes(base.shape, exponent.shape))
+    shaped = _float64_power(base.astype(numpy.float64), exponent.astype(numpy.float64))
     if is_integer(base.dtype):
         return float_to_integer(shaped, base.dtype)
     return narrowed_as(shaped.astype(widened(base).dtype), base.dtype)
+
+
+def _float64_power(base: Array, exponent: Array) -> Array:
+    """Squares and cubes as products. numpy does so too, for some exponents, but only where they are scalars."""
+    shape = numpy.broadcast_shapes(base.shape, exponent.shape)
+    if exponent.size == 1 and exponent.item() in (2, 3):
+        result = base * base if exponent.item() == 2 else base * base * base
+        return numpy.asarray(result).reshape(shape)
+    # One element more, so that a single one is no scalar.
+    bases, exponents = (
+        numpy.append(numpy.broadcast_to(values, shape), numpy.float64(1)) for values in (base, exponent)
+    )
+    result = numpy.power(bases, exponents)
+    squares, cubes = exponents == 2, exponents == 3
+    result[squares] = bases[squares] * bases[squares]
+    result[cubes] = bases[cubes] * bases[cubes] * bases[cubes]
+    return numpy.asarray(result[:-1].reshape(shape))
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:

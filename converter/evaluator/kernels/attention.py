@@ -12,6 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.dtypes import numpy_dtype
+from converter.evaluator.kernels.accumulation import product
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.softmax import shares
@@ -157,7 +158,7 @@ def _scores(call: Call, q: Array, k: Array) -> Array:
     """(Q * sqrt(scale)) @ (K * sqrt(scale))^T, each key head shared by a group of query heads."""
     scale = call.attributes.get("scale")
     root = q.dtype.type(math.sqrt(1 / math.sqrt(max(1, q.shape[3])) if scale is None else scale))
-    products = numpy.matmul(_grouped(q * root, k.shape[1]), (k * root).transpose(0, 1, 3, 2))
+    products = product(_grouped(q * root, k.shape[1]), (k * root).transpose(0, 1, 3, 2))
     return numpy.asarray(products.reshape(*q.shape[:3], k.shape[2]))
 
 
@@ -168,8 +169,8 @@ def _grouped(per_query_head: Array, key_heads: int) -> Array:
 
 
 def _weighted_values(weights: Array, v: Array) -> Array:
-    product = numpy.matmul(_grouped(weights, v.shape[1]), v)
-    return numpy.asarray(product.reshape(*weights.shape[:3], v.shape[3]))
+    sums = product(_grouped(weights, v.shape[1]), v)
+    return numpy.asarray(sums.reshape(*weights.shape[:3], v.shape[3]))
 
 
 def _softmax(call: Call, scores: Array) -> Array:
@@ -199,7 +200,7 @@ def flex_attention(call: Call, q: Array, k: Array, v: Array) -> Array:
     scale = call.attributes.get("scale")
     scale = 1 / math.sqrt(q.shape[3]) if scale is None else scale
     grouped = _grouped(wide_q, k.shape[1])
-    products = numpy.matmul(grouped, wide_k.transpose(0, 1, 3, 2)).reshape(*q.shape[:3], k.shape[2])
+    products = product(grouped, wide_k.transpose(0, 1, 3, 2)).reshape(*q.shape[:3], k.shape[2])
     scores = products * products.dtype.type(scale)
     # "Defaults to float32 for non-double inputs, otherwise uses double": the dtype that the scores have here.
     scores = _modified(call, "score_mod", scores.astype(_softmax_dtype(call, scores.dtype), copy=False))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from converter.evaluator.kernels import means
+from converter.evaluator.kernels import accumulation
 from converter.evaluator.kernels.numeric import as_dtype, is_narrow_float, widened
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -111,9 +111,9 @@ def _training(
     Only 14 and 15 say that the variance is that of the population, and 15 that float holds the statistics of float16.
     """
     wide = widened(x)
-    current_mean = means.mean(wide, axes)
+    current_mean = accumulation.mean(wide, axes)
     centred = wide - _per_channel(x, current_mean)
-    current_variance = means.mean(numpy.square(centred), axes)
+    current_variance = accumulation.mean(numpy.square(centred), axes)
     y = _normalized(call, wide, widened(scale), widened(b), current_mean, current_variance)
     momentum = wide.dtype.type(call.attributes["momentum"])
     running = (

@@ -7,6 +7,7 @@ import math
 
 import numpy
 
+from converter.evaluator.kernels.accumulation import product
 from converter.evaluator.kernels.axes import Array, int_list
 from converter.evaluator.kernels.interpolation import linear_weight
 from converter.evaluator.kernels.registry import Call, kernel
@@ -61,7 +62,7 @@ def deform_conv(
 
     columns = columns.reshape(batch, groups, group_channels * taps, math.prod(output))
     weights = weight.astype(precision).reshape(groups, out_channels // groups, group_channels * taps)
-    result = (weights @ columns).reshape(batch, out_channels, *output)
+    result = product(weights, columns).reshape(batch, out_channels, *output)
     if bias is not None:
         result += bias.astype(precision).reshape(-1, *[1] * rank)
     return result.astype(data.dtype)

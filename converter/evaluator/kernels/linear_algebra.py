@@ -1,7 +1,6 @@
 """MatMul, Gemm, Einsum, Det.
 
-Narrow floats are multiplied as float32 and rounded once. Integers wrap; they go through float64's fast product where
-that is exact.
+Narrow floats are multiplied as float32 and rounded once. Integers wrap.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import product
+from converter.evaluator.kernels.contraction import contracted
 from converter.evaluator.kernels.numeric import float_to_integer, is_integer, narrowed_as, widened
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -28,24 +29,6 @@ def check_matmul(call: Call, a: Array, b: Array) -> None:
         numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         call.fail(f"the batches of {list(a.shape)} and {list(b.shape)} cannot be broadcast")
-
-
-def product(a: Array, b: Array) -> Array:
-    """numpy.matmul of two arrays of one dtype, float32, float64 or integers."""
-    if a.dtype.kind in "iu" and _fits_float64(a, b):
-        exact = numpy.matmul(a.astype(numpy.float64), b.astype(numpy.float64))
-        return float_to_integer(numpy.asarray(exact), a.dtype)
-    return numpy.asarray(numpy.matmul(a, b))
-
-
-def _fits_float64(a: Array, b: Array) -> bool:
-    if not a.size or not b.size:
-        return True
-    return int(a.shape[-1]) * _magnitude(a) * _magnitude(b) < 2**53
-
-
-def _magnitude(values: Array) -> int:
-    return max(abs(int(values.min())), abs(int(values.max())))
 
 
 @kernel("MatMul", since=(1, 9, 13))
@@ -104,20 +87,10 @@ def einsum(call: Call, *operands: Array) -> Array:
     _check_ellipses(call, terms, operands)
     wide = [widened(operand) for operand in operands]
     try:
-        result = numpy.einsum(equation, *wide, optimize=_from_left_to_right(len(wide)))
+        result = contracted(equation, wide)
     except ValueError as error:
         call.fail(f"{equation!r} does not fit the inputs: {error}")
-    return narrowed_as(numpy.asarray(result), operands[0].dtype)
-
-
-def _from_left_to_right(operands: int) -> Any:
-    """Which operands numpy contracts next. It puts the result last, and would choose by the sizes itself.
-
-    The text leaves the order open, which infinities feel; this one is onnxruntime's.
-    """
-    if operands == 1:
-        return False
-    return ["einsum_path", *((0, 1 if left == operands else left - 1) for left in range(operands, 1, -1))]
+    return narrowed_as(result, operands[0].dtype)
 
 
 def _check_ellipses(call: Call, terms: list[str], operands: tuple[Array, ...]) -> None:

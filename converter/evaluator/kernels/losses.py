@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import total
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.softmax import logarithms_of_shares
@@ -53,10 +54,14 @@ def _loss(call: Call, log_probabilities: Array, target: Array, weight: Array | N
     losses = numpy.where(ignored, log_probabilities.dtype.type(0), -picked * applied)
     if reduction == "none":
         return numpy.asarray(losses)
-    total = numpy.asarray(losses.sum(dtype=numpy.float64)).astype(losses.dtype)
+    summed = _sum(losses)
     if reduction == "sum":
-        return total
+        return summed
     # "Divided by the sum of applied weights": ONNX's node tests count ignored samples as 0 also without weights, where
     # the text has a plain mean.
-    counted_weights = numpy.asarray(numpy.where(ignored, 0, applied).sum(dtype=numpy.float64)).astype(total.dtype)
-    return numpy.asarray(total / counted_weights)
+    counted_weights = _sum(numpy.where(ignored, applied.dtype.type(0), applied)).astype(summed.dtype)
+    return numpy.asarray(summed / counted_weights)
+
+
+def _sum(values: Array) -> Array:
+    return total(values, tuple(range(values.ndim))).astype(values.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import total
 from converter.evaluator.kernels.ml_scores import one_of
 from converter.evaluator.kernels.numeric import is_float
 from converter.evaluator.kernels.registry import Call, kernel
@@ -72,9 +73,9 @@ def normalizer(call: Call, x: Array) -> Array:
     if norm == "MAX":
         divisor = wide.max(axis=-1, keepdims=True, initial=-numpy.inf)
     elif norm == "L1":
-        divisor = numpy.abs(wide).sum(axis=-1, keepdims=True)
+        divisor = total(numpy.abs(wide), (wide.ndim - 1,), keepdims=True)
     elif norm == "L2":
-        divisor = numpy.sqrt(numpy.square(wide).sum(axis=-1, keepdims=True))
+        divisor = numpy.sqrt(total(numpy.square(wide), (wide.ndim - 1,), keepdims=True))
     else:
         call.fail(f"norm must be MAX, L1 or L2, not {norm!r}")
     return numpy.where(divisor == 0, wide, wide / divisor).astype(numpy.float32)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import RowProduct
 from converter.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, two_class_scores
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -21,7 +22,7 @@ def linear_classifier(call: Call, x: Array) -> tuple[Array, Array]:
     labels = labels_of(call, "classlabels_ints", "classlabels_strings")
     features = rows(call, x)
     coefficients = _coefficients(call, features.shape[1])
-    scores = features @ coefficients.T + _intercepts(call, len(coefficients))
+    scores = RowProduct(coefficients.T)(features) + _intercepts(call, len(coefficients))
     if len(coefficients) == 1 and labels.size == 2:
         positive = scores[:, 0]
         transformed = two_class_scores(call, positive, complementary=True)
@@ -37,7 +38,7 @@ def linear_regressor(call: Call, x: Array) -> Array:
     coefficients = _coefficients(call, features.shape[1])
     if len(coefficients) != call.attributes["targets"]:
         call.fail(f"there are {len(coefficients)} sets of coefficients for {call.attributes['targets']} targets")
-    scores = features @ coefficients.T + _intercepts(call, len(coefficients))
+    scores = RowProduct(coefficients.T)(features) + _intercepts(call, len(coefficients))
     return post_transform(call, scores).astype(numpy.float32)
 
 

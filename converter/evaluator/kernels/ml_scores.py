@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import total
 from converter.evaluator.kernels.registry import Call
 
 Array = NDArray[Any]
@@ -79,7 +80,7 @@ def transform_name(call: Call) -> str:
 def _softmax(scores: Array, taking_part: Array) -> Array:
     shifted = scores - scores.max(axis=1, keepdims=True, initial=-numpy.inf)
     exponentials = numpy.where(taking_part, numpy.exp(shifted), 0)
-    totals = exponentials.sum(axis=1, keepdims=True)
+    totals = total(exponentials, (1,), keepdims=True)
     return numpy.asarray(exponentials / numpy.where(totals == 0, 1, totals))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import RowProduct, product, total
 from converter.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, two_class_scores
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -30,7 +31,7 @@ def svm_regressor(call: Call, x: Array) -> Array:
         products = _kernel(call, features, _vectors(call, supports, features.shape[1]))
     if coefficients.size != products.shape[1]:
         call.fail(f"there are {coefficients.size} coefficients for {products.shape[1]} terms")
-    scores = products @ coefficients + _rho(call, 1)[0]
+    scores = RowProduct(coefficients[:, None])(products)[:, 0] + _rho(call, 1)[0]
     if call.attributes["one_class"]:
         scores = numpy.where(scores > 0, 1.0, -1.0)
     return post_transform(call, scores[:, None]).astype(numpy.float32)
@@ -47,7 +48,7 @@ def svm_classifier(call: Call, x: Array) -> tuple[Array, Array]:
             call.fail(
                 f"{coefficients.size} coefficients do not fit {labels.size} classes of {features.shape[1]} features"
             )
-        scores = features @ coefficients.reshape(labels.size, -1).T + _rho(call, 1)[0]
+        scores = RowProduct(coefficients.reshape(labels.size, -1).T)(features) + _rho(call, 1)[0]
         return labels[scores.argmax(axis=1)], post_transform(call, scores).astype(numpy.float32)
     if len(per_class) != labels.size:
         call.fail(f"vectors_per_class has {len(per_class)} elements for {labels.size} classes")
@@ -89,9 +90,9 @@ def _kernel(call: Call, x: Array, vectors: Array) -> Array:
         call.fail(f"kernel_params must have 3 elements, not {parameters.size}")
     gamma, coef0, degree = parameters if parameters.size == 3 else (0.0, 0.0, 0.0)
     if name == "RBF":
-        distances = numpy.square(x[:, None, :] - vectors).sum(axis=2)
+        distances = total(numpy.square(x[:, None, :] - vectors), (2,))
         return numpy.asarray(numpy.exp(-gamma * distances))
-    products = x @ vectors.T
+    products = RowProduct(vectors.T)(x)
     if name == "LINEAR":
         return products
     affine = gamma * products + coef0
@@ -111,8 +112,9 @@ def _pairwise_decisions(call: Call, x: Array, per_class: list[int]) -> Array:
     decisions = []
     for pair, (one, other) in enumerate(combinations(range(classes), 2)):
         own, others = slice(ends[one], ends[one + 1]), slice(ends[other], ends[other + 1])
-        decision = products[:, own] @ dual[other - 1, own] + products[:, others] @ dual[one, others]
-        decisions.append(decision + rho[pair])
+        weights = numpy.concatenate([dual[other - 1, own], dual[one, others]])
+        terms = numpy.concatenate([products[:, own], products[:, others]], axis=1)
+        decisions.append(RowProduct(weights[:, None])(terms)[:, 0] + rho[pair])
     return numpy.stack(decisions, axis=1) if decisions else numpy.zeros((len(x), 0))
 
 
@@ -137,12 +139,12 @@ def _probabilities(decisions: Array, prob_a: Array, prob_b: Array, classes: int)
         probability = numpy.clip(probability, 1e-7, 1 - 1e-7)
         pairwise[:, one, other], pairwise[:, other, one] = probability, 1 - probability
     q = -pairwise * pairwise.transpose(0, 2, 1)
-    diagonal = numpy.square(pairwise).sum(axis=1)
+    diagonal = total(numpy.square(pairwise), (1,))
     q[:, range(classes), range(classes)] = diagonal
     p = numpy.full((len(decisions), classes), 1 / classes)
     for _ in range(max(100, classes)):
-        gradient = numpy.einsum("nij,nj->ni", q, p)
-        value = (p * gradient).sum(axis=1)
+        gradient = product(q, p[:, :, None])[:, :, 0]
+        value = total(p * gradient, (1,))
         active = numpy.abs(gradient - value[:, None]).max(axis=1) >= 0.005 / classes
         if not active.any():
             break

@@ -12,8 +12,8 @@ import numpy
 from numpy.typing import NDArray
 
 from converter.dtypes import numpy_dtype
+from converter.evaluator.kernels.accumulation import mean
 from converter.evaluator.kernels.axes import distinct_axes, nonnegative_axis
-from converter.evaluator.kernels.means import mean
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from converter.evaluator.kernels.means import mean
+from converter.evaluator.kernels.accumulation import mean, total
 from converter.evaluator.kernels.numeric import as_dtype, is_float, smallest, widened
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.windows import Windows, element_counts, kernel_windows, spatial_shape
@@ -69,7 +69,7 @@ def global_average_pool(call: Call, x: Array) -> Array:
 def global_lp_pool(call: Call, x: Array) -> Array:
     spatial_shape(call, x)
     p = _checked_p(call)
-    sums = _power(widened(x), p).sum(axis=_spatial_axes(x), keepdims=True)
+    sums = total(_power(widened(x), p), _spatial_axes(x), keepdims=True).astype(widened(x).dtype)
     return as_dtype(_root(sums, p), x.dtype)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import RowProduct
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.recurrent_activations import Activation, activations, clipped
 from converter.evaluator.kernels.registry import Call, kernel
@@ -47,9 +48,10 @@ def rnn(
 ) -> tuple[Array, ...]:
     def step_of(direction: _Direction, index: int) -> Step:
         (f,) = direction.functions
+        of_state = RowProduct(direction.state_weights)
 
         def step(inputs: Array, state: State) -> State:
-            return (f(inputs + state[0] @ direction.state_weights + direction.state_bias),)
+            return (f(inputs + of_state(state[0]) + direction.state_bias),)
 
         return step
 
@@ -69,19 +71,19 @@ def gru(
     def step_of(direction: _Direction, index: int) -> Step:
         f, g = direction.functions
         hidden = r.shape[2]
-        gate_weights = numpy.ascontiguousarray(direction.state_weights[:, : 2 * hidden])
-        hidden_weights = numpy.ascontiguousarray(direction.state_weights[:, 2 * hidden :])
+        for_gates = RowProduct(direction.state_weights[:, : 2 * hidden])
+        for_candidate = RowProduct(direction.state_weights[:, 2 * hidden :])
         gate_bias, hidden_bias = direction.state_bias[: 2 * hidden], direction.state_bias[2 * hidden :]
         linear_before_reset = bool(call.attributes.get("linear_before_reset", 0))
 
         def step(inputs: Array, state: State) -> State:
             (h,) = state
-            gates = f(inputs[:, : 2 * hidden] + h @ gate_weights + gate_bias)
+            gates = f(inputs[:, : 2 * hidden] + for_gates(h) + gate_bias)
             update, reset = gates[:, :hidden], gates[:, hidden:]
             if linear_before_reset:
-                candidate = reset * (h @ hidden_weights + hidden_bias)
+                candidate = reset * (for_candidate(h) + hidden_bias)
             else:
-                candidate = (reset * h) @ hidden_weights + hidden_bias
+                candidate = for_candidate(reset * h) + hidden_bias
             candidate = g(inputs[:, 2 * hidden :] + candidate)
             return ((1 - update) * candidate + update * h,)
 
@@ -109,11 +111,12 @@ def lstm(
     def step_of(direction: _Direction, index: int) -> Step:
         f, g, h = direction.functions
         peepholes = None if p is None else widened(p[index]).reshape(3, hidden)
+        of_state = RowProduct(direction.state_weights)
         coupled = bool(call.attributes["input_forget"])
 
         def step(inputs: Array, state: State) -> State:
             cell = state[1]
-            gates = inputs + state[0] @ direction.state_weights + direction.state_bias
+            gates = inputs + of_state(state[0]) + direction.state_bias
             i, o, forget, candidate = (gates[:, k * hidden : (k + 1) * hidden] for k in range(4))
             if peepholes is not None:
                 i = i + peepholes[0] * cell
@@ -172,7 +175,8 @@ def _steps(
     step: Step, direction: _Direction, x: Array, initial: Sequence[Array], lengths: Array | None
 ) -> tuple[Array, State]:
     steps, batch, size = x.shape
-    shares = (x.reshape(steps * batch, size) @ direction.input_weights + direction.input_bias).reshape(steps, batch, -1)
+    shares = RowProduct(direction.input_weights)(x.reshape(steps * batch, size)) + direction.input_bias
+    shares = shares.reshape(steps, batch, -1)
     outputs = numpy.zeros((steps, batch, direction.state_weights.shape[0]), x.dtype)
     state: State = tuple(initial)
     for time in range(steps):

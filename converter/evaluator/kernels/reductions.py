@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import mean, total
 from converter.evaluator.kernels.axes import lenient_int_list, nonnegative_axis
 from converter.evaluator.kernels.numeric import (
     float_to_integer,
@@ -45,9 +46,7 @@ def reduced_axes(call: Call, data: Array, axes: Array | None, input_since: int) 
 
 def _reduce(call: Call, data: Array, axes: Array | None, reduction: Reduction, input_since: int = 18) -> Array:
     selected = reduced_axes(call, data, axes, input_since)
-    # numpy's order of summation follows the memory layout; a result must not.
-    values = numpy.asarray(widened(data), order="C")
-    result = numpy.asarray(reduction(values, selected, bool(call.attributes["keepdims"])))
+    result = numpy.asarray(reduction(widened(data), selected, bool(call.attributes["keepdims"])))
     if is_integer(data.dtype) and is_float(result.dtype):
         return float_to_integer(result, data.dtype)
     return narrowed_as(result, data.dtype)
@@ -63,30 +62,30 @@ def _over(operation: Any, values: Array, axes: Axes, keepdims: bool, **options: 
     return numpy.asarray(operation.reduce(values, axis=axes, keepdims=keepdims, **options))
 
 
-def _accumulator(dtype: numpy.dtype[Any]) -> numpy.dtype[Any]:
-    return numpy.dtype(numpy.float64) if dtype.kind == "f" else dtype
+def _accumulated(combine: numpy.ufunc, values: Array, axes: Axes, keepdims: bool) -> Array:
+    if values.dtype.kind != "f":
+        return _over(combine, values, axes, keepdims, dtype=values.dtype)
+    result = total(values, axes, keepdims=keepdims, combine=combine) if axes else values
+    return result.astype(values.dtype, copy=False)
 
 
 def _sum(values: Array, axes: Axes, keepdims: bool) -> Array:
-    total = _over(numpy.add, values, axes, keepdims, dtype=_accumulator(values.dtype))
-    return total.astype(values.dtype, copy=False)
+    return _accumulated(numpy.add, values, axes, keepdims)
 
 
 def _product(values: Array, axes: Axes, keepdims: bool) -> Array:
-    product = _over(numpy.multiply, values, axes, keepdims, dtype=_accumulator(values.dtype))
-    return product.astype(values.dtype, copy=False)
+    return _accumulated(numpy.multiply, values, axes, keepdims)
 
 
 def _mean(values: Array, axes: Axes, keepdims: bool) -> Array:
     count = int(numpy.prod([values.shape[axis] for axis in axes], dtype=numpy.int64))
     if values.dtype.kind == "f":
-        total = _over(numpy.add, values, axes, keepdims, dtype=numpy.float64)
-        return numpy.asarray(total / numpy.float64(count)).astype(values.dtype, copy=False)
+        return mean(values, axes, keepdims=keepdims)
     # The quotient is truncated as Div's is; of nothing, which the text leaves undefined, it is 0.
     wide = numpy.dtype(numpy.int64 if values.dtype.kind == "i" else numpy.uint64)
-    total = _over(numpy.add, values, axes, keepdims, dtype=wide)
+    summed = _over(numpy.add, values, axes, keepdims, dtype=wide)
     divisor = wide.type(max(count, 1))
-    return numpy.asarray((total - numpy.fmod(total, divisor)) // divisor)
+    return numpy.asarray((summed - numpy.fmod(summed, divisor)) // divisor)
 
 
 def _minimum(values: Array, axes: Axes, keepdims: bool) -> Array:
@@ -130,8 +129,9 @@ def _log_sum_exp(values: Array, axes: Axes, keepdims: bool) -> Array:
     double = values.astype(numpy.float64)
     peak = _over(numpy.maximum, double, axes, True, initial=-numpy.inf)
     shift = numpy.where(numpy.isfinite(peak), peak, 0.0)
-    total = _over(numpy.add, numpy.exp(double - shift), axes, keepdims)
-    return numpy.asarray(numpy.log(total) + shift.reshape(total.shape)).astype(_for_function(values).dtype)
+    exponentials = numpy.exp(double - shift)
+    summed = total(exponentials, axes, keepdims=keepdims) if axes else exponentials
+    return numpy.asarray(numpy.log(summed) + shift.reshape(summed.shape)).astype(_for_function(values).dtype)
 
 
 def _for_function(values: Array) -> Array:

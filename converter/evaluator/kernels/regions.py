@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy
 
+from converter.evaluator.kernels.accumulation import mean
 from converter.evaluator.kernels.axes import Array
 from converter.evaluator.kernels.registry import Call, kernel
 from converter.evaluator.kernels.sampling import float_precision
@@ -62,7 +63,7 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         # greatest of the four weighted terms where the interpolation would add them; no executor does otherwise.
         values = functools.reduce(numpy.add if mode == "avg" else numpy.maximum, terms)
         bins = values.reshape(shape[0], samples[0], shape[1], samples[1], -1)
-        result[number] = bins.mean(axis=(1, 3)) if mode == "avg" else bins.max(axis=(1, 3))
+        result[number] = mean(bins, (1, 3)) if mode == "avg" else bins.max(axis=(1, 3))
     return numpy.ascontiguousarray(result.transpose(0, 3, 1, 2)).astype(data.dtype)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from converter.evaluator.kernels.accumulation import product
 from converter.evaluator.kernels.axes import Array, int_list, zero
 from converter.evaluator.kernels.interpolation import cast_back, cubic_weight, linear_weight, working_copy
 from converter.evaluator.kernels.registry import Call, kernel
@@ -162,7 +163,7 @@ def affine_grid(call: Call, theta: Array, size: Array) -> Array:
     # Positions are (x, y[, z], 1): the innermost axis first.
     places = numpy.meshgrid(*axes, indexing="ij")[::-1]
     positions = numpy.stack([*places, numpy.ones_like(places[0])], axis=-1).reshape(-1, rank + 1)
-    grid: Array = positions @ theta.astype(precision).transpose(0, 2, 1)
+    grid: Array = product(positions, theta.astype(precision).transpose(0, 2, 1))
     return grid.reshape(dimensions[0], *dimensions[2:], rank).astype(theta.dtype)
 
 

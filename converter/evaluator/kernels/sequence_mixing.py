@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import product
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
 
@@ -110,10 +111,10 @@ def linear_attention(
         if growth is not None:
             state = numpy.exp(growth[:, token, :, :, None]) * state
         if rate is not None:
-            row = rate[:, token, :, :, None] * (row - numpy.matmul(column.swapaxes(2, 3), state))
+            row = rate[:, token, :, :, None] * (row - product(column.swapaxes(2, 3), state))
         state = state + column * row
         grouped = q[:, token].reshape(batch, kv_heads, q_heads // kv_heads, key_size)
-        y[:, token] = numpy.matmul(grouped, state)
+        y[:, token] = product(grouped, state)
     y = (y * y.dtype.type(scale)).reshape(batch, tokens, q_heads * v.shape[3])
     return as_dtype(y, query.dtype), as_dtype(state, query.dtype if past_state is None else past_state.dtype)
 

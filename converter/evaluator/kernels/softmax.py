@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import total
 from converter.evaluator.kernels.axes import nonnegative_axis
 from converter.evaluator.kernels.numeric import narrowed_as, widened
 from converter.evaluator.kernels.registry import Call, kernel
@@ -30,7 +31,7 @@ def _along_axis(call: Call, x: Array, function: Callable[[Array], Array]) -> Arr
 
 def _total(x: Array) -> Array:
     """The sums of the last axis, accumulated in float64."""
-    return numpy.asarray(numpy.add.reduce(x, axis=-1, keepdims=True, dtype=numpy.float64)).astype(x.dtype)
+    return total(x, (x.ndim - 1,), keepdims=True).astype(x.dtype)
 
 
 def _shifted(x: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from converter.evaluator.kernels.accumulation import product
 from converter.evaluator.kernels.convolution import check_kernel_shape
 from converter.evaluator.kernels.numeric import as_dtype, widened
 from converter.evaluator.kernels.registry import Call, kernel
@@ -46,7 +47,7 @@ def transposed_convolution(call: Call, x: Array, w: Array, b: Array | None = Non
     weights = wide_w.reshape(group, x.shape[1] // group, math.prod(w.shape[1:])).transpose(0, 2, 1)
     for image in range(x.shape[0]):
         pixels = wide_x[image].reshape(group, x.shape[1] // group, math.prod(spatial))
-        columns = numpy.matmul(weights, pixels).reshape(maps, *w.shape[2:], *spatial)
+        columns = product(weights, pixels).reshape(maps, *w.shape[2:], *spatial)
         for tap in numpy.ndindex(*w.shape[2:]):
             source, target = _overlap(canvas, tap, spatial)
             y[image][(slice(None), *target)] += columns[(slice(None), *tap, *source)]
