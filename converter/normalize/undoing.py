@@ -213,9 +213,10 @@ class Undoing:
         Raises what was raised where the pass is the caller's.
         """
         objection = self._objection_after(error.after)
-        guilty = objection and self._first_guilty(self._ran(self._left_out, error.after), objection)
-        if guilty is not None:
-            return guilty
+        if objection is not None:
+            guilty = self._first_guilty(self._ran(self._left_out, error.after), objection)
+            if guilty is not None:
+                return guilty
         if not error.failed.is_built_in:
             raise error
         return UndonePass(error.failed.name, Fault.FAILED, error.reason), error.after
