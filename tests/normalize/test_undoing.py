@@ -230,6 +230,25 @@ def test_a_pass_that_stumbles_over_what_another_has_broken_is_not_blamed() -> No
         assert_proven(result)
 
 
+def test_a_model_that_onnx_accepts_only_while_a_value_is_not_folded_keeps_it() -> None:
+    source = text_model(
+        """g (float[2] x, int64 n, bool c) => (float[M] y, int64[1] s) <int64[1] k = {0}> {
+            z = Identity(x) a = Neg(k) s = Mul(k, k)
+            y = Loop(n, c, z) <body = b (int64 i, bool go, float[K] before) => (bool on, float[L] after) {
+                on = Identity(go)
+                after = If(on) <then_branch = t () => (float[P] p) { p = Squeeze(x, a) },
+                                else_branch = e () => (float[Q] q) { q = Abs(before) }>
+            }>
+        }"""
+    )
+    result = normalize(source)
+    assert operators(result.model) == ["Neg", "Mul", "Loop"]
+    assert_proven(result)
+    (undone,) = result.report.undone
+    assert (undone.name, undone.fault) == ("fold-constants", Fault.INVALID)
+    assert "Squeeze" in undone.reason
+
+
 class TestNoPassToBlame:
     """The model is as it was."""
 
