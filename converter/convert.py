@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -19,11 +19,13 @@ from converter.facts import ModelFacts
 from converter.ir_fitting import Fitting, IRFitting
 from converter.ir_version import natural_ir_version
 from converter.model_file import check_model, load_model, settled, validate_model
-from converter.refusal import ConversionRefused
+from converter.nearest import nearest_opsets
+from converter.refusal import ConversionRefused, Nearest, Refusal
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
+from converter.scopes import imported_opsets
 from converter.targets import Target, false_shapes, find_target, forget_false_shapes, objections
-from converter.walked import Walked, walked_copy
+from converter.walked import DryRuns, Walked, walked_copy
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -119,7 +121,12 @@ def convert(
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(to, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
-    walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
+    try:
+        walked = walked_copy(start, targets, book, exact=exact, base_dir=base_dir, runtime=runtime)
+    except ConversionRefused as refused:
+        if ir is None and runtime is None:
+            refused.find_nearest = partial(_nearest, start, targets, refused.refusals, book, exact, base_dir)
+        raise
     model, trace = walked.model, walked.trace
     fitting = _fit(start, walked, ir, runtime)
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
@@ -168,6 +175,27 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     Raises ConversionRefused where it cannot be done.
     """
     return convert(model, to=target_version, prove=False, check=False).model
+
+
+def _nearest(
+    start: ModelProto,
+    targets: Mapping[str, int],
+    refusals: Sequence[Refusal],
+    book: RuleBook,
+    exact: bool,
+    base_dir: str,
+) -> Nearest | None:
+    """The nearest opsets that the model can be taken to."""
+    dry = DryRuns(start, base_dir)
+
+    def is_reached(opsets: Mapping[str, int]) -> bool:
+        try:
+            walked_copy(start, opsets, book, exact=exact, base_dir=base_dir, dry=dry, until_refused=True)
+        except ConversionRefused:
+            return False
+        return True
+
+    return nearest_opsets(targets, imported_opsets(start.opset_import), refusals, is_reached)
 
 
 def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:

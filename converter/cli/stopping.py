@@ -32,7 +32,9 @@ def report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> in
     status, sentences = status_of(stopped)
     complain(*sentences)
     if as_json and isinstance(stopped, ConversionRefused):
-        show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
+        nearest = stopped.nearest.shown if stopped.nearest else None
+        refusals = [refusal.as_dict() for refusal in stopped.refusals]
+        show_json({"status": "refused", "refusals": refusals, "nearest": nearest})
     elif as_json and isinstance(stopped, NotEquivalent):
         show_json({"status": "not equivalent", **stopped.as_dict()})
     return status

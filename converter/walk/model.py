@@ -46,6 +46,8 @@ class ModelWalk:
         self.functions = frozenset(self.facts.functions)
         self.trace = ConversionTrace()
         self.refusals: list[Refusal] = []
+        self.ends_when_refused = False
+        """Whether the first refusal is enough."""
 
     def run(self) -> None:
         """Walk the graph and the functions. `refusals` tells whether the result may be used."""
