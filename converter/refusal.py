@@ -73,7 +73,7 @@ class Nearest:
         """For people."""
         opsets = ", ".join(f"{domain} {opset}" for domain, opset in self.shown.items())
         if self.opsets == self.own:
-            return f"No opset from there to the model's own works; it can only stay at {opsets}."
+            return f"Of the opsets on the way only the model's own works: {opsets}."
         return f"The nearest opset that works is {opsets}."
 
 

@@ -103,7 +103,7 @@ def test_each_domain_goes_as_far_as_it_can() -> None:
 
 def test_the_models_own_opset_is_said_to_be_the_only_one() -> None:
     found = Nearest({"": 13}, {"": 13})
-    assert found.sentence == "No opset from there to the model's own works; it can only stay at ai.onnx 13."
+    assert found.sentence == "Of the opsets on the way only the model's own works: ai.onnx 13."
     assert Nearest({"": 12}, {"": 13}).sentence == "The nearest opset that works is ai.onnx 12."
 
 
