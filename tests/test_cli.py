@@ -208,7 +208,7 @@ class TestRefusal:
         onnx.save(model, refused_model)
         assert main(["convert", "refused.onnx", "out.onnx", "--to", "12"]) == 2
         output = capsys.readouterr().err
-        assert len(output.splitlines()) == 2
+        assert len(output.splitlines()) == 3
         assert "\x1b" not in output
 
 
