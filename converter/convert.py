@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -18,12 +18,15 @@ from converter.derivation import derive
 from converter.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from converter.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from converter.facts import ModelFacts
-from converter.internal_error import internal_error
+from converter.internal_error import InternalError, internal_error
 from converter.model_file import ResultRejected, check_model, load_model, settled, validate_model
-from converter.refusal import ConversionRefused
+from converter.nearest import nearest_opsets
+from converter.refusal import ConversionRefused, Nearest, Refusal
 from converter.report import Report
 from converter.rulebook import RuleBook, default_rule_book
+from converter.scopes import imported_opsets
 from converter.targets import Target, false_shapes, find_target, forget_false_shapes, objections
+from converter.walked import DryRuns, walked_copy
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -128,7 +131,12 @@ def convert(
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
-    walked, fitting = derive(start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir)
+    try:
+        walked, fitting = derive(start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir)
+    except ConversionRefused as refused:
+        if ir is None and runtime is None:
+            refused.find_nearest = partial(_nearest, start, targets, refused.refusals, book, exact, base_dir)
+        raise
     model, trace = walked.model, walked.trace
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
         raise ConversionRefused(refusals)
@@ -183,3 +191,24 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
     Raises ConversionRefused where it cannot be done, TypeError for a `target_version` that is no whole number.
     """
     return convert(model, to=target_version, prove=False, check=False).model
+
+
+def _nearest(
+    start: ModelProto,
+    targets: Mapping[str, int],
+    refusals: Sequence[Refusal],
+    book: RuleBook,
+    exact: bool,
+    base_dir: str,
+) -> Nearest | None:
+    """The nearest opsets that the model can be taken to."""
+    dry = DryRuns(start, base_dir)
+
+    def is_reached(opsets: Mapping[str, int]) -> bool:
+        try:
+            walked_copy(start, opsets, book, exact=exact, base_dir=base_dir, dry=dry, until_refused=True)
+        except (ConversionRefused, InternalError):
+            return False
+        return True
+
+    return nearest_opsets(targets, imported_opsets(start.opset_import), refusals, is_reached)

@@ -97,6 +97,13 @@ class Cell:
             return self.newer
         return self.newer if self.upward else self.newer - 1
 
+    @property
+    def last_opset_before(self) -> int | None:
+        """The last opset on the near side; None where no opset of the model's is on another side."""
+        if self.stays or self.is_experiment:
+            return None
+        return self.newer - 1 if self.upward else self.newer
+
     def __str__(self) -> str:
         name = f"{self.domain}.{self.operator}" if self.domain else self.operator
         if self.is_experiment:

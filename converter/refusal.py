@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 
 class Why(Enum):
@@ -40,6 +41,8 @@ class Refusal:
     """The scope: "graph", "graph/If_3.then_branch", "function:domain:name"."""
     cell: str
     """The cell that could not be crossed, "ReduceMin 18→13"; empty for refusals of the whole model."""
+    possible_at: tuple[str, int] | None = field(default=None, compare=False)
+    """A domain and the last opset of it before that cell; None where there is none."""
 
     def __str__(self) -> str:
         where = f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
@@ -47,7 +50,31 @@ class Refusal:
 
     def as_dict(self) -> dict[str, str]:
         """For JSON."""
-        return {**asdict(self), "why": self.why.name}
+        texts = {name: value for name, value in vars(self).items() if name not in ("why", "possible_at")}
+        return {"why": self.why.name, **texts}
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Where a model that was refused can be taken."""
+
+    opsets: Mapping[str, int]
+    """By domain: as near as possible to what was asked for, between it and the opsets of the model."""
+    own: Mapping[str, int]
+    """The opsets that the model has."""
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The opsets, the default domain spelt "ai.onnx"."""
+        return {domain or "ai.onnx": opset for domain, opset in self.opsets.items()}
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        opsets = ", ".join(f"{domain} {opset}" for domain, opset in self.shown.items())
+        if self.opsets == self.own:
+            return f"Of the opsets on the way only the model's own works: {opsets}."
+        return f"The nearest opset that works is {opsets}."
 
 
 _SHOWN = 20
@@ -57,12 +84,23 @@ _SHOWN = 20
 class ConversionRefused(Exception):
     """The model cannot be converted; `refusals` holds every reason in the model, in the order of the nodes."""
 
+    find_nearest: Callable[[], Nearest | None] | None = None
+    """What `nearest` asks; only conversions to opsets have it."""
+
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
         shown = [str(refusal) for refusal in self.refusals[:_SHOWN]]
         if len(self.refusals) > _SHOWN:
             shown.append(f"... and {len(self.refusals) - _SHOWN} more")
         super().__init__("\n".join(shown))
+
+    @cached_property
+    def nearest(self) -> Nearest | None:
+        """The nearest opsets that the model can be taken to, found by dry runs when this is first asked for.
+
+        None where there are none, and for conversions for a runtime or to an IR version.
+        """
+        return self.find_nearest() if self.find_nearest is not None else None
 
 
 class SiteRefused(Exception):

@@ -74,9 +74,10 @@ def walked_copy(
     base_dir: str,
     dry: DryRuns | None = None,
     runtime: Target | None = None,
+    until_refused: bool = False,
 ) -> Walked:
     """Walk a copy, and write into it where it has arrived, as `runtime` takes it. Where a function cannot be converted
-    for all its callers at once, each gets one of its own.
+    for all its callers at once, each gets one of its own. With `until_refused` the first refusal ends the walk.
 
     Raises ConversionRefused.
     """
@@ -89,6 +90,8 @@ def walked_copy(
     calls: list[CallSite] = []
     while True:
         walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
+        # Functions that are refused are copied for their callers, all of them at once.
+        walk.ends_when_refused = until_refused and not start.functions
         walk.run()
         if walk.faults:
             raise InternalError(walk.faults, walk.refusals)

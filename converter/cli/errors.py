@@ -59,7 +59,8 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     if isinstance(error, ConversionRefused):
         count = len(error.refusals)
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
-        return REFUSED, [head, *map(str, error.refusals)]
+        nearest = error.nearest
+        return REFUSED, [head, *map(str, error.refusals), *([nearest.sentence] if nearest else [])]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
     if isinstance(

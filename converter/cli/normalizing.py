@@ -156,6 +156,8 @@ def normalization_page(found: Normalization) -> Iterator[RenderableType]:
         yield "No pass found anything to do."
     if found.conversion is not None and found.conversion.report.target:
         yield printable(f"For {found.conversion.report.target}.")
+    for undone in report.undone:
+        yield printable(undone.sentence)
     for note in report.notes:
         yield printable(f"Note: {note}.")
     yield printable(found.proof.summary()) if found.proof is not None else "Not proven: --no-prove."

@@ -16,7 +16,9 @@ def report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> in
         refusals = [refusal.as_dict() for refusal in stopped.refusals]
         show_json({"status": "error", "message": sentences[0], "refusals": refusals})
     elif as_json and isinstance(stopped, ConversionRefused):
-        show_json({"status": "refused", "refusals": [refusal.as_dict() for refusal in stopped.refusals]})
+        nearest = stopped.nearest.shown if stopped.nearest else None
+        refusals = [refusal.as_dict() for refusal in stopped.refusals]
+        show_json({"status": "refused", "refusals": refusals, "nearest": nearest})
     elif as_json and isinstance(stopped, NotEquivalent):
         show_json({"status": "not equivalent", **stopped.as_dict()})
     return status

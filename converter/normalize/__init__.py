@@ -12,15 +12,17 @@ from typing import Any
 from converter.normalize.bridge import to_graph, to_model
 from converter.normalize.discovery import PassConflict, UnknownPass, chosen_passes, known_passes
 from converter.normalize.fixed_shapes import ShapeFault
-from converter.normalize.normalizing import Normalization, PassNotEquivalent, ProofMissing, normalize
+from converter.normalize.normalizing import Normalization, ProofMissing, normalize
 from converter.normalize.patterns import Pattern
 from converter.normalize.pipeline import PassFailed
 from converter.normalize.proving import Proof
 from converter.normalize.report import NormalizationReport, PassReport
 from converter.normalize.rewriting import Context, Pass
+from converter.normalize.undoing import Fault, PassNotEquivalent, UndonePass
 
 __all__ = [
     "Context",
+    "Fault",
     "Normalization",
     "NormalizationReport",
     "Pass",
@@ -32,6 +34,7 @@ __all__ = [
     "Proof",
     "ProofMissing",
     "ShapeFault",
+    "UndonePass",
     "UnknownPass",
     "chosen_passes",
     "known_passes",

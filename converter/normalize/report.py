@@ -12,6 +12,7 @@ from onnx import ModelProto
 from converter.model_file.tensors import all_tensors, stored_bytes
 from converter.normalize.pipeline import Account
 from converter.normalize.proving import Proof
+from converter.normalize.undoing import UndonePass
 from converter.scopes import subgraphs_within
 
 
@@ -47,10 +48,12 @@ class NormalizationReport:
     rounds: int
     """How often the passes ran until they found nothing more to do."""
     notes: Sequence[str] = ()
+    undone: Sequence[UndonePass] = ()
+    """Passes of our own whose work was undone, as its result did not stand; nothing of it is in the model."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        return {**asdict(self), "undone": [one.as_dict() for one in self.undone]}
 
 
 def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassReport]:

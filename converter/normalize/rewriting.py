@@ -55,6 +55,12 @@ class Pass:
     undoes: str = ""
     """The pass whose work it undoes; who asks for all passes does not get it."""
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of those beside this module. They keep to what is said above of tensors, and have done
+        nothing where they say so; where they are wrong their work is undone."""
+        return self.rewrite.__module__.startswith(f"{__package__}.passes.")
+
 
 class Context:
     """What a pass may ask about the graph that it is given, and the edits that are easily got wrong."""

@@ -49,6 +49,8 @@ class ModelWalk:
         self.refusals: list[Refusal] = []
         self.faults: list[Fault] = []
         """Defects of rules, or of the walk itself."""
+        self.ends_when_refused = False
+        """Whether the first refusal is enough."""
 
     def run(self) -> None:
         """Walk the graph and the functions. `refusals` and `faults` tell whether the result may be used."""

@@ -55,6 +55,8 @@ class ScopeWalk(NodeWalk):
                 route = self._route_ahead(node) or route
             if route is not None:
                 self._take(index, node, route)
+                if self.walk.refusals and self.walk.ends_when_refused:
+                    return
             if spelt != node.domain:
                 self._crossings.setdefault(index, [])
                 self.walk.trace.notes.add(f"nodes of domain {spelt!r} have the domain '' now: checkers know no other")
@@ -114,9 +116,13 @@ class ScopeWalk(NodeWalk):
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
             nodes = self.cross(node, route, crossings)
         except Stopped as stopped:
-            cell = str(stopped.cell) if stopped.cell else ""
-            reason = stopped.reason
-            self.walk.refusals.append(Refusal(reason.why, reason.sentence, operator, name, self.path, cell))
+            cell, reason = stopped.cell, stopped.reason
+            shown = str(cell) if cell else ""
+            opset = cell.last_opset_before if cell else None
+            possible_at = (cell.domain, opset) if cell and opset else None
+            self.walk.refusals.append(
+                Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
+            )
             return
         except (ModelFileError, InternalError, MemoryError):
             raise

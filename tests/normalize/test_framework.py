@@ -241,14 +241,14 @@ class TestOwnRewrites:
         def broken(graph: gs.Graph) -> None:
             raise KeyError("what")
 
-        with pytest.raises(PassFailed, match="pass broken failed with KeyError: 'what'"):
+        with pytest.raises(PassFailed, match="pass broken: failed with KeyError: 'what'"):
             normalize(text_model(GRAPH), [broken])
 
     def test_a_pass_that_leaves_behind_what_nobody_can_write_is_named(self) -> None:
         def strange(graph: gs.Graph) -> None:
             graph.nodes[0].attrs["axis"] = object()
 
-        with pytest.raises(PassFailed, match="pass strange failed with TypeError"):
+        with pytest.raises(PassFailed, match="pass strange: failed with TypeError"):
             normalize(text_model(GRAPH), [strange, add_to_mul])
 
     def test_new_tensors_of_one_base_are_numbered_on(self) -> None:

@@ -1,8 +1,10 @@
 """One way to write attributes: in alphabetical order, without those that say what their absence says.
 
-A default is left out where the schema in force declares just that value: to the bit, of the same type. A call's
-attributes stay, as a function may tell absence from its default. What optimizers of the first opsets left behind goes
-with them: `consumed_inputs`, where the schema does not ask for it.
+A default is left out where the schema in force declares just that value: to the bit, of the same type, and where onnx
+infers the same types and shapes without it. It takes an absent `onesided` of STFT for 0, and where it infers through
+the body of an operator (MeanVarianceNormalization) it fails without the default. A call's attributes stay, as a
+function may tell absence from its default. What optimizers of the first opsets left behind goes with them:
+`consumed_inputs`, where the schema does not ask for it.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ import onnx
 import onnx_graphsurgeon as gs
 from onnx.defs import OpSchema
 
+from converter import history
 from converter.normalize.rewriting import Context, Pass
 
 _LEGACY = "consumed_inputs"
+
+_NEEDED_TO_INFER = {("", "STFT"): {"onesided"}}
+"""Defaults, by domain and operator, without which onnx infers other shapes."""
 
 _WHATEVER = object()
 """Stands for a default that every value says as little as."""
@@ -47,8 +53,14 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> bool:
 
 @cache
 def _defaults(schema: OpSchema) -> Mapping[str, Any]:
-    """What the absence of attributes says, by name; onnx makes each of them anew whenever it is asked."""
-    optional = {name: declared for name, declared in schema.attributes.items() if not declared.required}
+    """What the absence of attributes says, by name, to onnx's inference, too; onnx makes each anew whenever asked."""
+    definition = history.definition(schema.domain, schema.name, schema.since_version)
+    needed = _NEEDED_TO_INFER.get((schema.domain, schema.name), set())
+    if definition is not None and definition.infers_through_body:
+        needed = set(schema.attributes)
+    optional = {
+        name: declared for name, declared in schema.attributes.items() if not declared.required and name not in needed
+    }
     defaults = {name: declared.default_value for name, declared in optional.items()}
     known = {name: onnx.helper.get_attribute_value(default) for name, default in defaults.items() if default.name}
     return {**known, _LEGACY: _WHATEVER} if _LEGACY in optional else known

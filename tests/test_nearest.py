@@ -1,0 +1,125 @@
+"""A refusal names the nearest opset that works: the one that trying every opset would find."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+import onnx
+import pytest
+
+from converter import ConversionRefused, convert, reach
+from converter.cli import main
+from converter.refusal import Nearest
+from tests.conversion import model
+from tests.evaluator.cases import node_cases
+
+CONCAT = """<ir_version: 8, opset_import: ["" : 13]>
+    g (int64[2] x) => (int64[4] y) { y = Concat <axis = 0> (x, x) }"""
+SEQUENCE = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[2] x) => (seq(float[2]) y) { y = SequenceConstruct(x, x) }"""
+BOTH = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
+    g (int64[2] x, float[2, 2] z) => (int64[4] y, float[2, 2] n) {
+        y = Concat <axis = 0> (x, x)
+        n = ai.onnx.ml.Normalizer <norm = "L2"> (z)
+    }"""
+
+
+converting = sys.modules["converter.convert"]  # as an attribute of the package it is the function
+
+
+def refused(source: onnx.ModelProto, to: int | dict[str, int]) -> ConversionRefused:
+    with pytest.raises(ConversionRefused) as caught:
+        convert(source, to=to, prove=False, check=False)
+    return caught.value
+
+
+def nearest(source: onnx.ModelProto, to: int | dict[str, int]) -> dict[str, int] | None:
+    found = refused(source, to).nearest
+    return found.shown if found else None
+
+
+def is_reached(source: onnx.ModelProto, opset: int) -> bool:
+    try:
+        convert(source, to=opset, prove=False, check=False)
+    except ConversionRefused:
+        return False
+    return True
+
+
+def test_it_is_what_trying_every_opset_finds() -> None:
+    tried = 0
+    cases = [case for case in node_cases() if case.model.graph.node[0].domain == ""]
+    for case in [case for case in cases if zlib.crc32(case.name.encode()) % 150 == 0]:
+        own = next(entry.version for entry in case.model.opset_import if not entry.domain)
+        for asked in (2, 9):
+            tries = (opset for opset in range(asked, own + 1) if is_reached(case.model, opset))
+            expected = next(tries, own)
+            if asked < expected:
+                tried += 1
+                assert nearest(case.model, asked) == {"ai.onnx": expected}, f"{case.name} at {asked}"
+    assert tried > 4
+
+
+def test_the_opset_before_the_cell_that_was_refused_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = refused(model(CONCAT), 1)
+    runs: list[object] = []
+    walked_copy = converting.walked_copy
+
+    def counted(*arguments: object, **options: object) -> object:
+        runs.append(arguments[1])
+        return walked_copy(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(converting, "walked_copy", counted)
+    assert stopped.nearest is not None
+    assert stopped.nearest.opsets == {"": 4}
+    assert stopped.nearest is stopped.nearest
+    assert runs == [{"": 13}, {"": 4}, {"": 3}]
+
+
+def test_nothing_is_searched_before_it_is_asked_for_and_never_by_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(*arguments: object) -> None:
+        raise AssertionError("searched")
+
+    monkeypatch.setattr(converting, "nearest_opsets", search)
+    refused(model(CONCAT), 3)
+    assert not reach(model(CONCAT), targets=[]).opsets[2].is_reachable
+
+
+def test_refusals_without_a_cell_are_bisected() -> None:
+    source = model(SEQUENCE)
+    assert refused(source, 5).refusals[0].possible_at is None
+    assert nearest(source, 5) == {"ai.onnx": 11}
+    assert is_reached(source, 11)
+    assert not is_reached(source, 10)
+
+
+def test_each_domain_goes_as_far_as_it_can() -> None:
+    source = model(BOTH)
+    assert nearest(source, {"": 2, "ai.onnx.ml": 1}) == {"ai.onnx": 4, "ai.onnx.ml": 1}
+
+
+def test_the_models_own_opset_is_said_to_be_the_only_one() -> None:
+    found = Nearest({"": 13}, {"": 13})
+    assert found.sentence == "Of the opsets on the way only the model's own works: ai.onnx 13."
+    assert Nearest({"": 12}, {"": 13}).sentence == "The nearest opset that works is ai.onnx 12."
+
+
+def test_conversions_for_a_runtime_name_none() -> None:
+    with pytest.raises(ConversionRefused) as caught:
+        convert(model(CONCAT), to=3, ir=4, prove=False, check=False)
+    assert caught.value.nearest is None
+
+
+def test_the_command_line_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model(CONCAT), "in.onnx")
+    assert main(["convert", "in.onnx", "out.onnx", "--to", "3", "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.err.splitlines()[-1] == "opsetlift: The nearest opset that works is ai.onnx 4."
+    assert json.loads(said.out)["nearest"] == {"ai.onnx": 4}
+    assert main(["convert", "in.onnx", "out.onnx", "--to", "4"]) == 0
