@@ -44,7 +44,7 @@ def by_judge(trials: Sequence[Trial]) -> str:
     counts = Counter(verdict.judged_by for verdict in judged)
     inputs = sum(verdict.inputs for verdict in judged)
     who = ", ".join(f"{count} by {name}" for name, count in counts.most_common())
-    return f"{len(judged)} results taken for equal were executed on {inputs} inputs of the judge: {who or 'none'}"
+    return f"The judge was asked {len(judged)} times, and tried {inputs} inputs: {who or 'nobody'}."
 
 
 def described(trial: Trial) -> str:
@@ -85,12 +85,16 @@ def main() -> None:
     limits = Limits(options.examples, options.timeout, proves=not options.without_proof)
     trials: list[Trial] = []
     started = time.monotonic()
-    for trial in run(subject, chosen, coverage, limits, options.jobs):
-        trials.append(trial)
-        if trial.outcome in options.show.split(","):
-            print(f"{trial.outcome}: {described(trial)}", flush=True)
-        if len(trials) % 100 == 0:
-            print(f"{len(trials)} of {len(chosen)}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    try:
+        for trial in run(subject, chosen, coverage, limits, options.jobs):
+            trials.append(trial)
+            if trial.outcome in options.show.split(","):
+                print(f"{trial.outcome}: {described(trial)}", flush=True)
+            if len(trials) % 20 == 0:
+                spent = time.monotonic() - started
+                print(f"{len(trials)} of {len(chosen)}, {spent:.0f} s", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped after {len(trials)} of {len(chosen)} mutants")
     print(table(trials))
     print(by_judge(trials))
     if options.json:

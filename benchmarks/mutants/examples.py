@@ -28,7 +28,7 @@ MOST_PER_LINE = 24
 """So many examples are kept for a line."""
 MOST_PER_OPERATOR = 40
 """And for an operator in a module's tables."""
-_FORMAT = 1
+_FORMAT = 2
 """To be raised when other examples are collected or selected."""
 LARGEST = 200_000
 """Models of more bytes are no examples."""
@@ -42,6 +42,8 @@ class Example:
     model: bytes
     options: Mapping[str, Any] = field(default_factory=dict)
     shipped: Sequence[Mapping[str, bytes]] = ()
+    variant: str = ""
+    """How it was made of another example; empty where it was not."""
 
     @property
     def proto(self) -> onnx.ModelProto:
@@ -54,7 +56,7 @@ class Example:
     @property
     def way(self) -> str:
         """From which opsets to where."""
-        return repr((sorted((one.domain, one.version) for one in self.proto.opset_import), self.options))
+        return repr((sorted((one.domain, one.version) for one in self.proto.opset_import), self.options, self.variant))
 
 
 def operators_in(graph: onnx.GraphProto) -> Iterator[str]:
@@ -148,6 +150,11 @@ class Collector:
         self._seen.add(key)
         return True
 
+    @property
+    def examples(self) -> list[Example]:
+        """Those that were run so far."""
+        return [one.kept.example for one in self._traced]
+
     @contextmanager
     def tracing(self, example: Example) -> Iterator[list[tuple[str, bytes]]]:
         """Trace the block, which says what came of the example by appending it to the list."""
@@ -193,8 +200,9 @@ class Collector:
         by_path: dict[str, set[int]] = defaultdict(set)
         for path, line in one.lines:
             by_path[path].add(line)
-        operators = one.kept.example.operators
-        return {path: (hash(frozenset(lines)), operators) for path, lines in by_path.items()}
+        example = one.kept.example
+        kind = example.operators, example.variant
+        return {path: (hash(frozenset(lines)), *kind) for path, lines in by_path.items()}
 
 
 def _telling(indices: Sequence[int], kinds: Sequence[object], cost: Sequence[float], most: int) -> list[int]:

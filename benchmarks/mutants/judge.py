@@ -21,12 +21,12 @@ import onnx
 
 from benchmarks.mutants.inputs import Inputs, NotDrawn, Values
 
-ENOUGH = 96
+ENOUGH = 80
 """So many inputs that the original takes settle it."""
 FEWEST = 6
 """With fewer an executor says nothing."""
 TRIES = 600
-SECONDS = 4.0
+SECONDS = 3.0
 """How long one executor may take over one conversion."""
 SLACK = 16
 """Units in the last place of the largest magnitude that executors may add to what a rule declares."""

@@ -28,7 +28,9 @@ NOT_EXERCISED = "not exercised"
 OUTCOMES = (
     subjects.SURVIVED,
     subjects.KILLED,
+    subjects.TOLD,
     subjects.REJECTED,
+    subjects.REJECTS,
     subjects.REFUSED,
     subjects.FAULT,
     subjects.UNPROVEN,
@@ -51,7 +53,7 @@ class Limits:
     examples: int = 4
     """So many examples on which it makes a difference are judged."""
     seconds: float = 40.0
-    """Of computing time."""
+    """Of computing time; an example may take a fifth of it, and none is begun after two fifths."""
     proves: bool = True
     """False takes everything that computes for proven: then the judge has to find the mutants alone."""
 
@@ -217,6 +219,7 @@ def _in_child(
         seconds = int(limits.seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+        signal.signal(signal.SIGPROF, _stop)
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
@@ -225,14 +228,19 @@ def _in_child(
         for index in indices:
             kept = coverage.kept[index]
             try:
+                signal.setitimer(signal.ITIMER_PROF, limits.seconds / 5)
                 verdict = subject.verdict(kept, proves=limits.proves)
+            except _TooLong:
+                verdict = Verdict(TIMEOUT)
             except MemoryError:
                 verdict = Verdict(subjects.FAULT, "out of memory")
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
             os.write(
                 writing, (json.dumps([kept.example.name + _goal(kept.example.options), vars(verdict)]) + "\n").encode()
             )
             effective += verdict.outcome != subjects.SAME
-            if effective >= limits.examples:
+            if effective >= limits.examples or time.process_time() > 2 * limits.seconds / 5:
                 break
         status = 0
     except BaseException as error:
@@ -241,6 +249,14 @@ def _in_child(
         status = 0
     finally:
         os._exit(status)
+
+
+class _TooLong(BaseException):
+    """An example takes too long; nothing that catches errors may catch it."""
+
+
+def _stop(*_: object) -> None:
+    raise _TooLong
 
 
 def _goal(options: Any) -> str:

@@ -31,6 +31,10 @@ REJECTED = "rejected by the checker"
 UNPROVEN = "unproven"
 WEAK = "weakly proven"
 FAULT = "fault"
+TOLD = "killed by a runtime"
+"""Of kernels: onnxruntime or onnx.reference, which agrees with the unchanged kernel, gives something else."""
+REJECTS = "rejects its inputs"
+"""Of kernels: what the unchanged one takes."""
 EQUIVALENT = "equivalent"
 UNJUDGED = "unjudged"
 SURVIVED = "survived"
@@ -114,6 +118,22 @@ def _node_examples(*, expanded: bool = False) -> Iterator[tuple[str, onnx.ModelP
         )
 
 
+def _of_single_elements(example: Example) -> Example | None:
+    """The same with every open size of the inputs 1: what a proof can try there is little. None where none is open."""
+    model = example.proto
+    found = False
+    for info in model.graph.input:
+        for dim in info.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_value = 1
+                found = True
+    for info in (*model.graph.output, *model.graph.value_info):
+        info.type.tensor_type.ClearField("shape")
+    variant = "single elements"
+    name = f"{example.name}, {variant}"
+    return dataclasses.replace(example, name=name, model=_result_bytes(model), variant=variant) if found else None
+
+
 def _example_models() -> Iterator[tuple[str, onnx.ModelProto]]:
     for path in sorted((ROOT / "examples/models").glob("*/model.onnx")):
         yield f"examples/models/{path.parent.name}", onnx.load(path)
@@ -145,6 +165,9 @@ class Rules(Subject):
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
         self._record_tests(collector, tests or self._TESTS)
+        for example in collector.examples:
+            if small := _of_single_elements(example):
+                self._trace(collector, small)
         if tests:
             return
         for name, model, shipped in _node_examples():
@@ -422,7 +445,7 @@ class Kernels(Subject):
         before: list[KernelRun] = pickle.loads(kept.result)
         after = self._runs(kept.example, [one.values for one in before])
         if not after:
-            return Verdict(REJECTED)
+            return Verdict(REJECTS)
         changed = [
             (one, other.results)
             for one, other in zip(before, after, strict=True)
@@ -437,7 +460,7 @@ class Kernels(Subject):
             return Verdict(SURVIVED, "nobody was asked")
         verdicts = [self._told(kept.example, one, results) for one, results in changed]
         return next(
-            (one for wanted in (KILLED, REJECTED, EQUIVALENT) for one in verdicts if one.outcome == wanted), verdicts[0]
+            (one for wanted in (TOLD, REJECTS, EQUIVALENT) for one in verdicts if one.outcome == wanted), verdicts[0]
         )
 
     @staticmethod
@@ -446,7 +469,7 @@ class Kernels(Subject):
         if before.results is None:
             return Verdict(UNJUDGED, "takes what the unchanged kernel rejects")
         if results is None:
-            return Verdict(REJECTED)
+            return Verdict(REJECTS)
         for executor in ("onnxruntime", "onnx.reference"):
             try:
                 theirs = judge.EXECUTORS[executor](example.proto)(before.values)
@@ -455,7 +478,7 @@ class Kernels(Subject):
             if judge.difference(theirs, before.results, 0, slack=_ROUNDING):
                 continue
             found = judge.difference(theirs, results, 0, slack=_ROUNDING)
-            return Verdict(KILLED if found else EQUIVALENT, found, executor, 1)
+            return Verdict(TOLD if found else EQUIVALENT, found, executor, 1)
         return Verdict(UNJUDGED, judge.difference(before.results, results, 0, slack=0))
 
 
