@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.mutants import subjects
 from benchmarks.mutants.examples import ROOT
-from benchmarks.mutants.operators import Mutant, mutants_of, sampled
+from benchmarks.mutants.operators import Mutant, diff, mutants_of, sampled
 from benchmarks.mutants.run import OUTCOMES, Limits, Trial, run
 from benchmarks.mutants.subjects import SUBJECTS, Subject, coverage_of
 
@@ -50,6 +50,8 @@ def by_judge(trials: Sequence[Trial]) -> str:
 def described(trial: Trial) -> str:
     """A mutant in some lines: what it is, and what shows it."""
     lines = [trial.mutant.id]
+    if trial.outcome == subjects.SURVIVED:
+        lines += [f"    {line}" for line in diff(ROOT, trial.mutant).splitlines()]
     for name, verdict in trial.verdicts:
         if verdict.outcome == trial.outcome:
             lines.append(f"    {name}: {verdict.judged_by} {verdict.detail}".rstrip())

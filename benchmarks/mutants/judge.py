@@ -140,7 +140,7 @@ def _opinion(
         if right is None or "NOT_IMPLEMENTED" in str(error) or name != "onnxruntime":
             return None
         return Opinion(name, 0, f"it loads what the unchanged code makes, and not this: {error}")
-    legal = _legality(original)
+    legal = _legality(original, ulps)
     compared, started = 0, time.process_time()
     for number, values in enumerate(inputs):
         if compared >= enough or number >= TRIES or time.process_time() - started > SECONDS:
@@ -183,7 +183,7 @@ def _attempt(run: Run | None, values: Values) -> list[Any] | None:
         return None
 
 
-def _legality(original: onnx.ModelProto) -> Callable[[Values, onnx.ModelProto], bool | None]:
+def _legality(original: onnx.ModelProto, ulps: int) -> Callable[[Values, onnx.ModelProto], bool | None]:
     """Whether our evaluator sees a difference on an input; None where the text of the original's version forbids it."""
 
     def verdict(values: Values, mutated: onnx.ModelProto) -> bool | None:
@@ -195,7 +195,7 @@ def _legality(original: onnx.ModelProto) -> Callable[[Values, onnx.ModelProto], 
             found = _evaluator(mutated)(values)
         except Exception:
             return True
-        return bool(difference(expected, found, 0, slack=0))
+        return bool(difference(expected, found, ulps, slack=0))
 
     return verdict
 

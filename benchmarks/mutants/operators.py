@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import difflib
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -125,6 +126,14 @@ def mutants_of(root: Path, path: str) -> tuple[Mutant, ...]:
             one._parent, one._slot, one._replacement, one._tree = context.parent, context.slot, replacement, tree
             found.append(one)
     return tuple(sorted(found, key=lambda one: (one.line, one.change, one.number)))
+
+
+def diff(root: Path, mutant: Mutant) -> str:
+    """The lines of the module that the mutant changes, before and after, as Python prints them."""
+    before = ast.unparse(ast.parse((root / mutant.path).read_text(encoding="utf-8"))).splitlines()
+    again = next(one for one in mutants_of.__wrapped__(root, mutant.path) if one.id == mutant.id)
+    lines = difflib.unified_diff(before, ast.unparse(again.tree()).splitlines(), n=0, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
 def sampled(mutants: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:

@@ -231,6 +231,10 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
     "Pad with too few pads": (node("Pad", 11, floats([1]), ints(1, 1)), "two for each"),
     "Pad of nothing by its edge": (node("Pad", 11, floats(), ints(1, 0), mode="edge"), "no element"),
     "pads that remove more than there is": (node("Pad", 11, floats(1), ints(-2, 3)), "remove more"),
+    "Range with a limit of two dimensions": (
+        node("Range", 11, scalar(0), floats([3]), scalar(1)),
+        "limit must be a scalar, its shape is [1, 1]",
+    ),
     "Range with delta 0": (node("Range", 11, *map(scalar, (0, 1, 0))), "delta is 0"),
     "Range up to infinity": (node("Range", 11, *map(scalar, (0, numpy.inf, 1))), "not finite"),
     "OneHot of two depths": (node("OneHot", 9, ints(0), ints(1, 2), floats(0, 1)), "exactly one element"),

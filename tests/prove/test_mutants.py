@@ -15,7 +15,7 @@ import pytest
 from benchmarks.mutants.examples import ROOT
 from benchmarks.mutants.inputs import Inputs
 from benchmarks.mutants.judge import difference, judged
-from benchmarks.mutants.operators import mutants_of, sampled
+from benchmarks.mutants.operators import diff, mutants_of, sampled
 from tests.conversion import model
 
 SOURCE = '''"""What is written for people stays."""
@@ -69,6 +69,14 @@ def test_each_mutant_has_a_name_of_its_own_and_is_a_program_that_differs(tmp_pat
         changed = mutants_of(tmp_path, "module.py")[index].tree()
         compile(changed, "module.py", "exec")
         assert ast.unparse(changed) != unchanged, ids[index]
+
+
+def test_a_mutant_can_be_shown_as_a_difference_of_two_lines(tmp_path: Path) -> None:
+    ids = ids_of(tmp_path)
+    chosen = mutants_of(tmp_path, "module.py")[ids.index("module.py:12 Sub -> Add")]
+    before, after = diff(tmp_path, chosen).splitlines()
+    assert before == "-    site.replace(op.Sub(one, other, axis=-1))"
+    assert after == "+    site.replace(op.Add(one, other, axis=-1))"
 
 
 def test_a_sample_is_the_same_for_the_same_seed_and_reaches_every_module(tmp_path: Path) -> None:
