@@ -231,10 +231,6 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
     "Pad with too few pads": (node("Pad", 11, floats([1]), ints(1, 1)), "two for each"),
     "Pad of nothing by its edge": (node("Pad", 11, floats(), ints(1, 0), mode="edge"), "no element"),
     "pads that remove more than there is": (node("Pad", 11, floats(1), ints(-2, 3)), "remove more"),
-    "Range with a limit of two dimensions": (
-        node("Range", 11, scalar(0), floats([3]), scalar(1)),
-        "limit must be a scalar, its shape is [1, 1]",
-    ),
     "Range with delta 0": (node("Range", 11, *map(scalar, (0, 1, 0))), "delta is 0"),
     "Range up to infinity": (node("Range", 11, *map(scalar, (0, numpy.inf, 1))), "not finite"),
     "OneHot of two depths": (node("OneHot", 9, ints(0), ints(1, 2), floats(0, 1)), "exactly one element"),
@@ -302,6 +298,7 @@ COMMONLY_BROKEN: dict[str, tuple[OneNode, Any]] = {
     "Pad-1 with negative paddings": (node("Pad", 1, floats(1, 2), paddings=[-1, 0]), floats(2)),
     "Squeeze with a scalar for its axes": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
     "Unsqueeze-23 with a scalar for its axes": (node("Unsqueeze", 23, floats(1), scalar(0, "int64")), floats([1])),
+    "Range with a limit of two dimensions": (node("Range", 11, scalar(0), floats([3]), scalar(1)), floats(0, 1, 2)),
     "a diagonal in a list": (node("Trilu", 14, floats([1, 2]), ints(1)), floats([0, 2])),
     "TopK of no element": (node("TopK", 10, floats(1), ints(0), outputs=2), floats()),
     "two updates of one element": (
