@@ -12,7 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ml_dtypes
@@ -45,10 +45,16 @@ class Opinion:
     """The first input on which they differ, and how; empty where they do not."""
     seen_by_evaluator: bool | None = None
     """Whether our own evaluator differs on that input, too: then the proof never tried one like it."""
+    not_loaded: str = ""
+    """Why onnxruntime does not load the mutant's model, although it loads what the unchanged code makes."""
 
 
 class NoExecutor(Exception):
     """An executor does not take a model at all."""
+
+
+class NotLoaded(NoExecutor):
+    """It takes what the unchanged code makes, and not what the mutant makes."""
 
 
 def _onnxruntime(model: onnx.ModelProto) -> Run:
@@ -110,14 +116,18 @@ def judged(
     enough: int = ENOUGH,
 ) -> Opinion | None:
     """The opinion of the first executor that has one; None where none has."""
+    not_loaded = ""
     for name, load in EXECUTORS.items():
         try:
             opinion = _opinion(name, load, original, mutated, baseline, Inputs(original, seed, shipped), ulps, enough)
+        except NotLoaded as error:
+            not_loaded = str(error)
+            continue
         except (NoExecutor, NotDrawn):
             continue
         if opinion is not None:
-            return opinion
-    return None
+            return replace(opinion, not_loaded=not_loaded)
+    return Opinion("onnxruntime", 0, not_loaded=not_loaded) if not_loaded else None
 
 
 def _opinion(
@@ -137,9 +147,9 @@ def _opinion(
     try:
         after = load(mutated)
     except NoExecutor as error:
-        if right is None or "NOT_IMPLEMENTED" in str(error) or name != "onnxruntime":
-            return None
-        return Opinion(name, 0, f"it loads what the unchanged code makes, and not this: {error}")
+        if name == "onnxruntime" and right is not None and "NOT_IMPLEMENTED" not in str(error):
+            raise NotLoaded(str(error)) from error
+        return None
     legal = _legality(original, ulps)
     compared, started = 0, time.process_time()
     for number, values in enumerate(inputs):
@@ -150,14 +160,12 @@ def _opinion(
         if (before is not None and expected is None) or (before is None and wanted is None):
             continue
         inputs.take(values)
-        trusted = expected is not None and (wanted is None or not difference(expected, wanted, ulps))
-        standard = expected if trusted else wanted
-        if standard is None:
+        agree = expected is None or wanted is None or not difference(expected, wanted, ulps)
+        if not agree and ulps:
+            # Where the unchanged code's rounding shows (terms overflow half-way, say), any other would, too.
             continue
         found = _attempt(after, values)
-        different = "it fails" if found is None else difference(standard, found, ulps)
-        if different and wanted is not None and found is not None and not difference(wanted, found, ulps):
-            different = ""
+        different = "it fails" if found is None else _from_all([expected, wanted], found, ulps)
         compared += 1
         if different:
             verdict = legal(values, mutated)
@@ -165,6 +173,12 @@ def _opinion(
                 continue
             return Opinion(name, compared, f"{different}; inputs: {shown(values)}", verdict)
     return Opinion(name, compared) if compared >= min(FEWEST, enough) or (compared and not inputs._types) else None
+
+
+def _from_all(standards: Sequence[list[Any] | None], found: list[Any], ulps: int) -> str:
+    """How it differs from each that there is; empty where it is like one of them."""
+    differences = [difference(one, found, ulps) for one in standards if one is not None]
+    return differences[0] if all(differences) else ""
 
 
 def _loaded(load: Callable[[onnx.ModelProto], Run], model: onnx.ModelProto) -> Run | None:

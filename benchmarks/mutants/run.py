@@ -35,6 +35,7 @@ OUTCOMES = (
     subjects.FAULT,
     subjects.UNPROVEN,
     subjects.WEAK,
+    subjects.NOT_LOADED,
     TIMEOUT,
     subjects.UNJUDGED,
     subjects.EQUIVALENT,

@@ -36,6 +36,8 @@ TOLD = "killed by a runtime"
 REJECTS = "rejects its inputs"
 """Of kernels: what the unchanged one takes."""
 EQUIVALENT = "equivalent"
+NOT_LOADED = "not loaded by onnxruntime"
+"""Which loads what the unchanged code makes; whoever executes both finds no difference."""
 UNJUDGED = "unjudged"
 SURVIVED = "survived"
 
@@ -280,6 +282,8 @@ def _judged(example: Example, model: onnx.ModelProto, baseline: onnx.ModelProto 
     opinion = judge.judged(example.proto, model, baseline, shipped=shipped, ulps=ulps)
     if opinion is None:
         return Verdict(UNJUDGED)
+    if opinion.not_loaded and not opinion.difference:
+        return Verdict(NOT_LOADED, opinion.not_loaded, opinion.executor, opinion.inputs)
     if not opinion.difference:
         return Verdict(EQUIVALENT, "", opinion.executor, opinion.inputs)
     cause = "our evaluator shows it, too" if opinion.seen_by_evaluator else "our evaluator does not show it"
