@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.mutants import subjects
 from benchmarks.mutants.examples import ROOT
 from benchmarks.mutants.operators import Mutant, diff, mutants_of, sampled
-from benchmarks.mutants.run import OUTCOMES, Limits, Trial, run
+from benchmarks.mutants.run import ERROR, OUTCOMES, Limits, Trial, run
 from benchmarks.mutants.subjects import SUBJECTS, Subject, coverage_of
 
 
@@ -73,7 +73,9 @@ def main() -> None:
     parser.add_argument("--without-proof", action="store_true", help="take everything for proven: what the judge finds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="name the mutants and run none")
-    parser.add_argument("--show", default="survived", help="outcomes to describe, separated by commas")
+    parser.add_argument(
+        "--show", default=f"{subjects.SURVIVED},{ERROR}", help="outcomes to describe, separated by commas"
+    )
     parser.add_argument("--json", type=Path, help="write every trial to this file")
     options = parser.parse_args()
     subject = SUBJECTS["passes" if options.passes else "kernels" if options.kernels else "rules"]
@@ -101,7 +103,7 @@ def main() -> None:
     print(by_judge(trials))
     if options.json:
         options.json.write_text(json.dumps([one.as_dict() for one in trials], indent=1, ensure_ascii=False))
-    sys.exit(any(one.outcome == subjects.SURVIVED for one in trials))
+    sys.exit(any(one.outcome in (subjects.SURVIVED, ERROR) for one in trials))
 
 
 if __name__ == "__main__":

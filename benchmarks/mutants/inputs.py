@@ -143,7 +143,8 @@ class Inputs:
             case 7:
                 near = [low, low + 1, high - 1, high, 0, 1, 2**24 + 1, 2**53 + 1, -(2**24) - 1, 127, 128, 255, 256]
                 fitting = numpy.array([one for one in near if low <= one <= high], object)
-                return fitting[random.integers(len(fitting), size=shape)].astype(dtype).reshape(shape)
+                chosen = numpy.asarray(fitting[random.integers(len(fitting), size=shape)])
+                return chosen.astype(dtype).reshape(shape)
             case _:
                 values = random.integers(1, 12, size=shape)
         clipped = numpy.clip(numpy.asarray(values), max(low, -(2**63)), min(high, 2**63 - 1))

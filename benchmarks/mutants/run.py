@@ -25,8 +25,11 @@ from benchmarks.mutants.subjects import Subject, Verdict
 
 TIMEOUT = "timeout"
 NOT_EXERCISED = "not exercised"
+ERROR = "fault of the benchmark"
+"""Nothing is known of the mutant."""
 OUTCOMES = (
     subjects.SURVIVED,
+    ERROR,
     subjects.KILLED,
     subjects.TOLD,
     subjects.REJECTED,
@@ -207,7 +210,7 @@ def tried(subject: Subject, mutant: Mutant, coverage: Coverage, limits: Limits) 
         trial.is_over_time = os.WIFSIGNALED(status)
         trial.tried += 1
         if not trial.is_over_time:
-            trial.verdicts.append(("", Verdict(subjects.FAULT, "the process ended")))
+            trial.verdicts.append(("", Verdict(ERROR, "the process ended")))
     return trial
 
 
@@ -245,7 +248,7 @@ def _in_child(
                 break
         status = 0
     except BaseException as error:
-        content = vars(Verdict(subjects.FAULT, f"{type(error).__name__}: {error}"[:200]))
+        content = vars(Verdict(ERROR, f"{type(error).__name__}: {error}"[:200]))
         os.write(writing, (json.dumps(["", content]) + "\n").encode())
         status = 0
     finally:

@@ -117,6 +117,13 @@ def test_the_judge_draws_what_a_model_declares_and_never_what_the_proof_draws() 
     assert "converter.prove" not in source
 
 
+@pytest.mark.parametrize("dtype", ["float", "float16", "bfloat16", "double", "int8", "uint64", "bool", "string"])
+def test_the_judge_draws_scalars_of_every_dtype(dtype: str) -> None:
+    declared = f'<ir_version: 8, opset_import: ["": 18]> g ({dtype} x) => ({dtype} y) {{ y = Identity (x) }}'
+    for values, _ in zip(Inputs(model(declared), 0), range(100), strict=False):
+        assert numpy.shape(values["x"]) == ()
+
+
 def one_node(node: str, opset: int) -> onnx.ModelProto:
     return model(f'<ir_version: 8, opset_import: ["": {opset}]> g (float[N] x) => (float[N] y) {{ y = {node} }}')
 
