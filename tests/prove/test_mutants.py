@@ -1,0 +1,172 @@
+"""Mutation testing: that mutants are what they say, that the proof lets none through, and that one would be seen."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import onnx
+import pytest
+
+from benchmarks.mutants.examples import ROOT
+from benchmarks.mutants.inputs import Inputs
+from benchmarks.mutants.judge import difference, judged
+from benchmarks.mutants.operators import diff, mutants_of, sampled
+from tests.conversion import model
+
+SOURCE = '''"""What is written for people stays."""
+
+TABLE = [
+    Step("Clip", 6, 11, up=bounds_become_inputs, down=unchanged, because="11 has inputs"),
+]
+
+
+def rule(site: Site) -> None:
+    """The same here."""
+    if site.rank(0) < 2 and not site.has_attribute("x"):
+        site.refuse(Why.NO_EQUIVALENT, "a sentence")
+    site.replace(op.Sub(one, other, axis=-1))
+'''
+
+
+def ids_of(tmp_path: Path, source: str = SOURCE) -> list[str]:
+    (tmp_path / "module.py").write_text(source)
+    mutants_of.cache_clear()
+    return [one.id for one in mutants_of(tmp_path, "module.py")]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "module.py:4 up='bounds_become_inputs' -> unchanged",
+        "module.py:4 '11' -> '12'",
+        "module.py:10 '<' -> '<='",
+        "module.py:10 'and' -> 'or'",
+        "module.py:10 'not site.has_attribute('x')' -> 'site.has_attribute('x')'",
+        "module.py:10 if 'site.rank(0) < 2 and (not site.has_attribute('x'))' -> if False",
+        "module.py:11 drop 'site.refuse(Why.NO_EQUIVALENT, 'a sentence')'",
+        "module.py:12 '-1' -> '1'",
+        "module.py:12 Sub -> Add",
+        "module.py:12 Sub(...) without 'axis=-1'",
+        "module.py:12 'op.Sub(one, other, axis=-1)' -> 'op.Sub(other, one, axis=-1)'",
+    ],
+)
+def test_conditions_constants_operands_attributes_and_statements_are_changed(tmp_path: Path, expected: str) -> None:
+    assert expected in ids_of(tmp_path)
+
+
+def test_each_mutant_has_a_name_of_its_own_and_is_a_program_that_differs(tmp_path: Path) -> None:
+    ids = ids_of(tmp_path)
+    assert len(ids) == len(set(ids)) > 25
+    assert not any("sentence" in one and "drop" not in one for one in ids), "what people read is left alone"
+    unchanged = ast.unparse(ast.parse(SOURCE))
+    for index in range(len(ids)):
+        mutants_of.cache_clear()
+        changed = mutants_of(tmp_path, "module.py")[index].tree()
+        compile(changed, "module.py", "exec")
+        assert ast.unparse(changed) != unchanged, ids[index]
+
+
+def test_a_mutant_can_be_shown_as_a_difference_of_two_lines(tmp_path: Path) -> None:
+    ids = ids_of(tmp_path)
+    chosen = mutants_of(tmp_path, "module.py")[ids.index("module.py:12 Sub -> Add")]
+    before, after = diff(tmp_path, chosen).splitlines()
+    assert before == "-    site.replace(op.Sub(one, other, axis=-1))"
+    assert after == "+    site.replace(op.Add(one, other, axis=-1))"
+
+
+def test_a_sample_is_the_same_for_the_same_seed_and_reaches_every_module(tmp_path: Path) -> None:
+    for name in ("first.py", "second.py"):
+        (tmp_path / name).write_text(SOURCE)
+    mutants_of.cache_clear()
+    found = [one for name in ("first.py", "second.py") for one in mutants_of(tmp_path, name)]
+    chosen = [one.id for one in sampled(found, 10, seed=1)]
+    assert chosen == [one.id for one in sampled(found, 10, seed=1)] != [one.id for one in sampled(found, 10, seed=2)]
+    assert [sum(one.startswith(name) for one in chosen) for name in ("first", "second")] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ([0.0], [-0.0], True),
+        ([numpy.nan], [-numpy.nan], False),
+        ([numpy.inf], [numpy.inf], False),
+        ([numpy.inf], [3e38], True),
+        ([1.0], [1.0 + 2**-22], False),
+        ([1.0], [1.001], True),
+    ],
+)
+def test_the_judge_tells_values_apart(one: list[float], other: list[float], differ: bool) -> None:
+    arrays = [numpy.array(values, numpy.float32) for values in (one, other)]
+    assert bool(difference(*arrays, 0)) is differ
+
+
+def test_the_judge_draws_what_a_model_declares_and_never_what_the_proof_draws() -> None:
+    declared = (
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N, 3] x, int64[N] i) => (float[N, 3] y) { y = Neg (x) }'
+    )
+    drawn = [values for values, _ in zip(Inputs(model(declared), 0), range(200), strict=False)]
+    assert all(one["x"].shape[1:] == (3,) and one["x"].shape[0] == one["i"].shape[0] for one in drawn)
+    values = numpy.concatenate([one["x"].reshape(-1) for one in drawn])
+    assert all(bool(found.any()) for found in (numpy.isnan(values), numpy.isinf(values), numpy.abs(values) > 1e30))
+    source = (ROOT / "benchmarks/mutants/inputs.py").read_text() + (ROOT / "benchmarks/mutants/judge.py").read_text()
+    assert "converter.prove" not in source
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16", "bfloat16", "double", "int8", "uint64", "bool", "string"])
+def test_the_judge_draws_scalars_of_every_dtype(dtype: str) -> None:
+    declared = f'<ir_version: 8, opset_import: ["": 18]> g ({dtype} x) => ({dtype} y) {{ y = Identity (x) }}'
+    for values, _ in zip(Inputs(model(declared), 0), range(100), strict=False):
+        assert numpy.shape(values["x"]) == ()
+
+
+def one_node(node: str, opset: int) -> onnx.ModelProto:
+    return model(f'<ir_version: 8, opset_import: ["": {opset}]> g (float[N] x) => (float[N] y) {{ y = {node} }}')
+
+
+@pytest.mark.parametrize(("node", "differs"), [("Clip (x)", False), ("Identity (x)", True)])
+def test_the_judge_is_onnxruntime_where_it_takes_both_models(node: str, differs: bool) -> None:
+    original = one_node("Clip (x)", 12)
+    found = judged(original, one_node(node, 13), one_node("Clip (x)", 13))
+    assert found is not None
+    assert (found.executor, bool(found.difference)) == ("onnxruntime", differs)
+
+
+def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
+    """The exit status of the command, and its trials: of mutants of rules/clip.py, on the models of its tests."""
+    results = tmp_path / "trials.json"
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.mutants",
+        "--only",
+        "rules/clip",
+        "--jobs",
+        "1",
+        "--json",
+        str(results),
+    ]
+    command += ["--tests", "tests/rules/test_clip.py", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert results.exists(), done.stderr
+    return done.returncode, json.loads(results.read_text())
+
+
+def test_no_mutant_of_a_sample_survives_the_proof(tmp_path: Path) -> None:
+    status, trials = run_mutants(tmp_path, "--sample", "14", "--seed", "3", "--examples", "2")
+    outcomes = [one["outcome"] for one in trials]
+    assert status == 0, [one for one in trials if one["outcome"] == "survived"]
+    assert len(outcomes) == 14
+    assert outcomes.count("killed by proof") >= 2, outcomes
+
+
+def test_a_mutant_that_nobody_tries_to_refute_is_reported_as_a_survivor(tmp_path: Path) -> None:
+    arguments = ("--mutant", "Max(site.input(0), low)' -> 'site.input(0)", "--examples", "2")
+    status, trials = run_mutants(tmp_path, *arguments)
+    assert (status, [one["outcome"] for one in trials]) == (0, ["killed by proof"])
+    status, trials = run_mutants(tmp_path, *arguments, "--without-proof")
+    assert (status, [one["outcome"] for one in trials]) == (1, ["survived"])
