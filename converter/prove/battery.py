@@ -64,7 +64,7 @@ STEERED_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of
 PROBES = ("positive", "integral", "ones", "integral")
 """Around values of these manners it is found out which single numbers the sizes of outputs depend on."""
 
-SHIFTS = (64, 1024)
+SHIFTS = (64, 512)
 """By so much numbers are moved, up and down, to see whether sizes of outputs grow with them."""
 
 GROWN = 8
@@ -198,8 +198,9 @@ class Battery:
         self._tallies = {
             one.name: Tally(
                 one.dtype,
-                required_values(one.dtype, numbers, rounding=rounding, briefly=floor is Floor.BRIEF),
+                required_values(one.dtype, tuple(numbers), rounding=rounding, briefly=floor is Floor.BRIEF),
                 CONTROLS if one.directs else DATA,
+                is_empty=0 in (dims_of(one.type) or ()),
             )
             for one in inputs
             if floor is not Floor.NONE and one.dtype is not None

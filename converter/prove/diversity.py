@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -27,8 +28,8 @@ CONTROLS = "controls shapes or picks elements"
 DISTINCT = 256
 """Distinct values are counted up to this number."""
 
-_SCANNED = 1 << 12
-"""Distinct values are counted among so many elements of a tensor."""
+_SCANNED = 1 << 9
+"""So many elements of a tensor are looked at. What is overlooked behind them is tried again, which costs less."""
 
 _NAMED = 4
 """So many missing values are named."""
@@ -61,41 +62,40 @@ class InputDiversity:
 
 
 class Tally:
-    """Counts what one input held, and keeps which of its required values are still to be tried."""
+    """Counts what one input held, and keeps which of its required values are still to be tried.
 
-    def __init__(self, dtype: str, required: Array, role: str = DATA) -> None:
+    `is_empty`: its type leaves no room for an element.
+    """
+
+    def __init__(
+        self, dtype: str, required: Mapping[Hashable, Any], role: str = DATA, *, is_empty: bool = False
+    ) -> None:
         self.dtype = dtype
+        self._is_empty = is_empty
         self.role = role
         self.cases = 0
         self.elements = 0
         self._distinct: set[Hashable] = set()
-        self._required: dict[Hashable, Any] = dict(zip(codes(required), required, strict=True))
-        self._missing = dict(self._required)
+        self._required = required
+        self._missing = dict(required)
         self._rejected: set[Hashable] = set()
 
     def record(self, value: Any) -> None:
         """Count an accepted value of the input."""
         self.cases += 1
-        for array in tensors_in(value):
+        for array in [value] if isinstance(value, numpy.ndarray) else tensors_in(value):
             self.elements += array.size
-            if self._missing:
-                self._record_required(array)
-            if len(self._distinct) < DISTINCT:
-                self._distinct.update(codes(array.reshape(-1)[:_SCANNED]))
+            if self._missing or len(self._distinct) < DISTINCT:
+                self._record(array)
 
-    def _record_required(self, array: Array) -> None:
-        if array.size <= _SCANNED:
-            found: set[Hashable] = set(codes(array))
-        else:
-            wanted = numpy.array(list(self._missing.values()), dtype=array.dtype)
-            bits = _bits(array), _bits(wanted)
-            if bits[0] is None or bits[1] is None:
-                found = set(codes(array))
-            else:
-                found = set(bits[1][numpy.isin(bits[1], bits[0])].tolist())
-        for code in found & self._missing.keys():
-            del self._missing[code]
-        self._rejected -= found
+    def _record(self, array: Array) -> None:
+        found = set(codes(array if array.size <= _SCANNED else array.flat[:_SCANNED]))
+        if len(self._distinct) < DISTINCT:
+            self._distinct |= found
+        if self._missing:
+            for code in self._missing.keys() & found:
+                del self._missing[code]
+            self._rejected -= found
 
     def untried(self) -> list[Any]:
         """The required values that were neither accepted nor rejected by themselves."""
@@ -117,7 +117,7 @@ class Tally:
 
     def _shortfall(self) -> str:
         if not self.elements:
-            return "it never had an element"
+            return "" if self._is_empty else "it never had an element"
         untried = self.untried()
         if not untried:
             return ""
@@ -176,8 +176,11 @@ def _joined_input(several: Sequence[InputDiversity]) -> InputDiversity:
     )
 
 
-def required_values(dtype: str, numbers: Sequence[float], *, rounding: bool, briefly: bool) -> Array:
-    """The values that the floor asks of an input of a dtype.
+@lru_cache(maxsize=256)
+def required_values(
+    dtype: str, numbers: tuple[float, ...], *, rounding: bool, briefly: bool
+) -> Mapping[Hashable, Any]:
+    """The values that the floor asks of an input of a dtype, by their codes.
 
     Args:
         dtype: The dtype of the input.
@@ -185,6 +188,11 @@ def required_values(dtype: str, numbers: Sequence[float], *, rounding: bool, bri
         rounding: The comparison is one within a bound, for which extremes and mixed signs are out of place.
         briefly: Ask for one value of each kind only, since each run executes a whole model.
     """
+    values = _required(dtype, numbers, rounding, briefly)
+    return dict(zip(codes(values), values, strict=True))
+
+
+def _required(dtype: str, numbers: tuple[float, ...], rounding: bool, briefly: bool) -> Array:
     numpy_dtype = dtypes.numpy_dtype(dtype)
     every = every_value_of(dtype)
     if every is not None and not rounding and (not briefly or dtype == "bool"):
@@ -197,7 +205,7 @@ def required_values(dtype: str, numbers: Sequence[float], *, rounding: bool, bri
     if briefly:
         special = _brief_values(numpy_dtype)
     own = _with_neighbours(numbers, numpy_dtype)
-    return _unique(numpy.concatenate([special, own]))
+    return numpy.concatenate([special, own])
 
 
 def _rounding_values(dtype: numpy.dtype[Any]) -> Array:
@@ -238,11 +246,6 @@ def _with_neighbours(numbers: Sequence[float], dtype: numpy.dtype[Any]) -> Array
 def _integers(values: Sequence[int], dtype: numpy.dtype[Any]) -> Array:
     wide = numpy.uint64 if any(value >= 2**63 for value in values) else numpy.int64
     return numpy.array(values, dtype=wide).astype(dtype)
-
-
-def _unique(values: Array) -> Array:
-    places = dict(zip(reversed(codes(values)), reversed(range(len(values))), strict=True))
-    return values[sorted(places.values())]
 
 
 def tensors_in(value: Any) -> Iterator[Array]:

@@ -22,7 +22,7 @@ Filling = dict[str, Array]
 COMBINATIONS = 64
 """Up to so many combinations of values are tried one by one."""
 
-FIRST_PAIRS = 288
+FIRST_PAIRS = 192
 """So many pairs of special values are tried in any case, however few elements there are."""
 
 MOST_PAIRED = 3
@@ -31,7 +31,7 @@ MOST_PAIRED = 3
 SMALL_TENSORS = 16
 """Inputs of different shapes are tried on pairs of values where they have at most so many elements together."""
 
-TELLING = 12
+TELLING = 9
 """Of each table so many values are first paired with each other."""
 
 

@@ -235,6 +235,7 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
         return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
     if may_be_empty and not trial.has_elements:
         return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity)
+    diversity.may_be_constant |= all(site.constant(name) is not None for name in site.outputs)
     missing = diversity.missing
     return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, *numbers, missing, notes, diversity)
 
