@@ -87,7 +87,7 @@ def _contradicts(result: WholeModelResult, opinion: SecondOpinion) -> bool:
 
 
 def _described(result: WholeModelResult, *, is_given: bool) -> str:
-    tried = "the given inputs" if is_given else f"{result.runs} random input{'s' * (result.runs != 1)}"
+    tried = "the given inputs" if is_given else f"{result.runs} test input{'s' * (result.runs != 1)}"
     rejected = f", {result.rejected} more were rejected by the first model" if result.rejected else ""
     within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
     return tried + within + rejected

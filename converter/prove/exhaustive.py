@@ -22,7 +22,7 @@ Filling = dict[str, Array]
 COMBINATIONS = 64
 """Up to so many combinations of values are tried one by one."""
 
-FIRST_PAIRS = 192
+FIRST_PAIRS = 256
 """So many pairs of special values are tried in any case, however few elements there are."""
 
 MOST_PAIRED = 3
@@ -168,7 +168,7 @@ def _telling(table: Array) -> NDArray[numpy.bool_]:
         return numpy.arange(len(table)) < TELLING
     order = _order(table)
     wide = table.astype(numpy.float64)
-    chosen = (numpy.abs(wide) <= 1) | ~numpy.isfinite(wide)
+    chosen = numpy.isin(numpy.abs(wide), (0, 1)) | ~numpy.isfinite(wide)
     chosen[order[[0, 1, -2, -1]]] = True
     rest = order[~chosen[order]]
     chosen[rest[:: max(1, len(rest) // max(1, TELLING - int(chosen.sum())))]] = True
