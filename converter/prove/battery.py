@@ -24,6 +24,7 @@ from converter.prove.diversity import (
     CONTROLS,
     CONTROLS_SHAPES,
     DATA,
+    SCANNED,
     Diversity,
     Tally,
     required_values,
@@ -46,7 +47,7 @@ Array = NDArray[Any]
 PATIENCE = 250
 """How many inputs the original may reject before the first that it takes."""
 
-GUESSES = 80
+GUESSES = 240
 """How many random layouts are tried where the original takes none of the usual ones."""
 
 LATER_PATIENCE = 6
@@ -284,14 +285,15 @@ class Battery:
     def _try_required(self, name: str, tally: Tally, attempt: Attempt) -> None:
         base = self._bases[name]
         count = next(array.size for array in tensors_in(base.case.values[name]) if array.size)
-        size = 1 if self._rounding else count
+        size = 1 if self._rounding else min(count, SCANNED)
         untried = tally.untried()
         groups = [untried[start : start + size] for start in range(0, len(untried), size)][::-1]
         for _ in range(MOST_REQUIRED):
             if not groups:
                 return
             group = groups.pop()
-            changed = with_values(base.case.values[name], group, self._rng.permutation(count))
+            places = self._rng.permutation(min(count, SCANNED)).tolist()
+            changed = with_values(base.case.values[name], group, places)
             if changed is None:
                 return
             case = Case(f"{_of(base.case)}: required values of {name}", {**base.case.values, name: changed}, True)
@@ -540,8 +542,11 @@ class _Base:
 def _grow(case: Case, shapes: Sequence[Any], names: Sequence[str], attempt: Attempt) -> bool:
     """Whether outputs grow with the numbers in some inputs, as these are all moved further and further.
 
-    It is not enough that sizes change: how many elements a NonZero finds depends on data.
+    It is not enough that sizes change: how many elements a NonZero finds depends on data. Where the outputs have no
+    elements, nothing can be told, and a large number might still make a large tensor on the way.
     """
+    if not _size(shapes):
+        return True
     for sign in (1, -1):
         sizes = [_size(shapes)]
         for shift in SHIFTS:

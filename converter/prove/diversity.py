@@ -8,7 +8,7 @@ both sides proves little.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +28,7 @@ CONTROLS = "controls shapes or picks elements"
 DISTINCT = 256
 """Distinct values are counted up to this number."""
 
-_SCANNED = 1 << 9
+SCANNED = 1 << 9
 """So many elements of a tensor are looked at. What is overlooked behind them is tried again, which costs less."""
 
 _NAMED = 4
@@ -89,7 +89,7 @@ class Tally:
                 self._record(array)
 
     def _record(self, array: Array) -> None:
-        found = set(codes(array if array.size <= _SCANNED else array.flat[:_SCANNED]))
+        found = set(codes(array if array.size <= SCANNED else array.flat[:SCANNED]))
         if len(self._distinct) < DISTINCT:
             self._distinct |= found
         if self._missing:
@@ -103,7 +103,7 @@ class Tally:
 
     def reject(self, value: Any) -> None:
         """Note that the original rejects a value that was the only change to an accepted input."""
-        self._rejected.update(codes(numpy.asarray([value])))
+        self._rejected.update(codes(numpy.array([value], dtype=dtypes.numpy_dtype(self.dtype))))
 
     def diversity(self, name: str) -> InputDiversity:
         """The measure of the input called `name`."""
@@ -177,9 +177,7 @@ def _joined_input(several: Sequence[InputDiversity]) -> InputDiversity:
 
 
 @lru_cache(maxsize=256)
-def required_values(
-    dtype: str, numbers: tuple[float, ...], *, rounding: bool, briefly: bool
-) -> Mapping[Hashable, Any]:
+def required_values(dtype: str, numbers: tuple[float, ...], *, rounding: bool, briefly: bool) -> Mapping[Hashable, Any]:
     """The values that the floor asks of an input of a dtype, by their codes.
 
     Args:
@@ -318,13 +316,13 @@ def _kinds(values: Sequence[Any], dtype: str) -> list[str]:
     with numpy.errstate(all="ignore"):
         finite = wide[numpy.isfinite(wide)]
         found = {
-            "NaN": numpy.isnan(wide).any(),
-            "infinity": (wide == numpy.inf).any(),
-            "-infinity": (wide == -numpy.inf).any(),
-            "-0": ((wide == 0) & numpy.signbit(wide)).any(),
-            "zero": ((wide == 0) & ~numpy.signbit(wide)).any(),
-            "negative": (finite < 0).any(),
-            "fractions": (finite % 1 != 0).any(),
+            "NaN": bool(numpy.isnan(wide).any()),
+            "infinity": bool((wide == numpy.inf).any()),
+            "-infinity": bool((wide == -numpy.inf).any()),
+            "-0": bool(((wide == 0) & numpy.signbit(wide)).any()),
+            "zero": bool(((wide == 0) & ~numpy.signbit(wide)).any()),
+            "negative": bool((finite < 0).any()),
+            "fractions": bool((finite % 1 != 0).any()),
             "smallest": limits.min in finite,
             "largest": limits.max in finite,
         }

@@ -72,7 +72,8 @@ class Graph:
         inputs = f"{self.dtype}{one} a" if self.constant else f"{self.dtype}{one} a, {self.dtype}{other} b"
         held = f"<{self.dtype}{other} b = {{{self.constant}}}>" if self.constant else ""
         fmod = " <fmod = 1>" if self.operator == "Mod" and self.dtype == "float" else ""
-        return f"g ({inputs}) => ({given}{result} y) {held} {{ {before} y = {operator or self.operator}{fmod} ({operand}, b) }}"
+        node = f"y = {operator or self.operator}{fmod} ({operand}, b)"
+        return f"g ({inputs}) => ({given}{result} y) {held} {{ {before} {node} }}"
 
 
 def outcomes(graph: Graph, wrong: str) -> list[Outcome]:
@@ -118,9 +119,7 @@ def test_a_rule_that_misses_the_smallest_int8_is_refuted(operator: str, shape: s
 @pytest.mark.parametrize("dtype", ["float", "int64", "int32", "double"])
 @pytest.mark.parametrize(("operator", "other"), [("Less", "LessOrEqual"), ("Greater", "GreaterOrEqual")])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_comparison_that_takes_in_equal_values_is_refuted(
-    dtype: str, operator: str, other: str, shape: str
-) -> None:
+def test_a_comparison_that_takes_in_equal_values_is_refuted(dtype: str, operator: str, other: str, shape: str) -> None:
     graph = Graph(operator, dtype, SHAPES[shape])
     assert outcomes(graph, graph.text(operator=other)) == [Outcome.DIFFERENT]
 
@@ -153,7 +152,9 @@ def test_a_wrong_rule_beside_a_small_constant_is_refuted(mutant: str, operator: 
 def test_a_comparison_with_a_constant_that_takes_in_equal_values_is_refuted(
     dtype: str, operator: str, other: str, shape: str
 ) -> None:
-    graph = beside(operator, dtype, shape, "37.25, 1234.5, -77.125, 9001.5" if dtype == "float" else "37, 1234, -77, 9001")
+    graph = beside(
+        operator, dtype, shape, "37.25, 1234.5, -77.125, 9001.5" if dtype == "float" else "37, 1234, -77, 9001"
+    )
     assert outcomes(graph, graph.text(operator=other)) == [Outcome.DIFFERENT]
 
 
@@ -208,6 +209,17 @@ def test_the_numbers_of_a_range_are_tried_far_from_zero() -> None:
 def test_a_single_element_whose_value_decides_on_sizes_within_bounds_is_data() -> None:
     """How many elements NonZero finds depends on data, but does not grow with it."""
     original = "g (float[1] a) => (int64[1, K] y) { y = NonZero (a) }"
-    wrong = "g (float[1] a) => (int64[1, K] y) { n = IsNaN (a) c = Constant <value = float {0}> () w = Where (n, c, a) y = NonZero (w) }"
+    wrong = f"g (float[1] a) => (int64[1, K] y) {{ {rewritten('NaN becomes 0', 'float')} y = NonZero (w) }}"
     found = conversion(original, wrong, (9, 13), claims=[(0, 0, 4)]).prove()
     assert [site.outcome for site in found.sites] == [Outcome.DIFFERENT]
+
+
+def test_a_model_that_stays_below_the_floor_is_weakly_proven() -> None:
+    """No number is accepted with which the output holds anything else: equality there says little."""
+    far = "g (float[1] a) => (float[1] y) { n = Sub (a, a) o = Constant <value = float {0}> () y = Min (n, o, n) }"
+    never = "g (bool[2] a) => (bool[2] y) { n = Not (a) y = And (a, n) }"
+    found = prove_models(model(never, 13), model(never, 13))
+    assert found.outcome is Outcome.WEAK
+    assert not found.is_equal
+    assert "same value" in found.sentence
+    assert prove_models(model(far, 13), model(far, 13)).is_equal
