@@ -281,6 +281,8 @@ class Battery:
                 self._try_required(one.name, tally, attempt)
         if self._floor is Floor.FULL and not self._rounding:
             self._move_far(attempt)
+        if self._floor is Floor.BRIEF and not self._rounding:
+            self._try_together(attempt)
 
     def _try_required(self, name: str, tally: Tally, attempt: Attempt) -> None:
         base = self._bases[name]
@@ -302,6 +304,18 @@ class Battery:
                     tally.reject(group[0])
                 else:
                     groups += [group[len(group) // 2 :], group[: len(group) // 2]]
+
+    def _try_together(self, attempt: Attempt) -> None:
+        """Accepted values of all data inputs at once: a difference may take two of them."""
+        names = [name for name, tally in self._tallies.items() if name in self._bases and tally.role == DATA]
+        pools = {name: found for name in names if (found := self._tallies[name].accepted())}
+        for _ in range(8 * MIXTURES if len(pools) > 1 else 0):
+            base = self._bases[names[0]].case
+            values = dict(base.values)
+            for name, pool in pools.items():
+                changed = with_values(values[name], [pool[int(self._rng.integers(len(pool)))]], [0])
+                values[name] = values[name] if changed is None else changed
+            attempt(Case(f"{_of(base)}: required values together", values, True))
 
     def _may_be_size(self, one: Input) -> bool:
         """Whether it is still to be found out if sizes follow the input: sites have been looked at with all inputs."""

@@ -101,6 +101,10 @@ class Tally:
         """The required values that were neither accepted nor rejected by themselves."""
         return [value for code, value in self._missing.items() if code not in self._rejected]
 
+    def accepted(self) -> list[Any]:
+        """The required values that were accepted."""
+        return [value for code, value in self._required.items() if code not in self._missing]
+
     def reject(self, value: Any) -> None:
         """Note that the original rejects a value that was the only change to an accepted input."""
         self._rejected.update(codes(numpy.array([value], dtype=dtypes.numpy_dtype(self.dtype))))
