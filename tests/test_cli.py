@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -271,7 +272,7 @@ class TestProve:
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
         capsys.readouterr()
         assert main(["prove", "in.onnx", "out.onnx", "--runs", "3", "--seed", "5"]) == 0
-        assert capsys.readouterr().out.startswith("equal on 3 random inputs, bit for bit")
+        assert re.match(r"equal on \d+ test inputs, bit for bit", capsys.readouterr().out)
 
     def test_different_models(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         onnx.save(model_of([helper.make_node("ReduceMax", ["x"], ["y"], axes=[1])]), "other.onnx")
@@ -330,7 +331,9 @@ class TestProve:
     def test_json(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["prove", "in.onnx", "in.onnx", "--runs", "2", "--json"]) == 0
         said = json.loads(capsys.readouterr().out)
-        assert (said["status"], said["runs"], said["worst_ulps"]) == ("equal", 2, 0)
+        assert (said["status"], said["worst_ulps"]) == ("equal", 0)
+        assert said["runs"] >= 2
+        assert {"NaN", "infinity", "-0", "largest"} <= set(said["inputs"][0]["kinds"])
 
 
 class TestExplain:

@@ -43,7 +43,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     except ValueError as error:
         raise UsageFault(f"{recorded}: {error}") from error
     if as_json:
-        status = "not equivalent" if found.is_refuted else "equal" if found.is_proven else "unproven"
+        status = _status(found)
         show_json({"status": status, "cases": found.cases, "sites": len(found.sites), "summary": found.summary()})
     elif found.is_proven:
         show(found.summary())
@@ -52,6 +52,14 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     if found.is_refuted:
         return NOT_EQUIVALENT
     return DONE if found.is_proven else REFUSED
+
+
+def _status(found: Certificate) -> str:
+    if found.is_refuted:
+        return "not equivalent"
+    if found.is_proven:
+        return "equal"
+    return "weakly proven" if found.is_weakly_proven else "unproven"
 
 
 def _read(file: Path) -> Certificate:

@@ -236,7 +236,7 @@ def prove(
     first: Annotated[Path, typer.Argument(metavar="A", help="The model that is right.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="The model that has to compute the same.")],
     inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many random inputs to try.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="At least how many drawn inputs to try.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     ulps: Annotated[int, typer.Option(min=0, help="How far results may differ, in units in the last place.")] = 0,
     judge: Annotated[

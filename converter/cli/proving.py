@@ -19,7 +19,12 @@ from converter.prove.second_judge import JudgeUnavailable, SecondOpinion, ask_on
 
 _DISAGREEMENT = "the judges disagree"
 
-_STATUS = {Outcome.EQUAL: DONE, Outcome.DIFFERENT: NOT_EQUIVALENT, Outcome.UNPROVEN: REFUSED}
+_STATUS = {
+    Outcome.EQUAL: DONE,
+    Outcome.WEAK: REFUSED,
+    Outcome.DIFFERENT: NOT_EQUIVALENT,
+    Outcome.UNPROVEN: REFUSED,
+}
 
 
 def prove_files(
@@ -57,15 +62,18 @@ def prove_files(
                 "rejected": result.rejected,
                 "worst_ulps": result.worst_ulps,
                 "sentence": result.sentence,
+                "inputs": [asdict(one) for one in result.inputs],
                 **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
             }
         )
     elif disagree:
         assert opinion is not None
-        ours = "equal" if result.is_equal else result.sentence
+        ours = result.outcome.value if result.agrees else result.sentence
         complain(f"{_DISAGREEMENT}: our evaluator says: {ours}; onnxruntime says: {opinion.sentence or 'equal'}")
     elif result.is_equal:
         show(f"equal on {_described(result, is_given=given is not None)}")
+    elif result.agrees:
+        complain(f"{result.outcome.value}: equal on {_described(result, is_given=False)}; {result.sentence}")
     else:
         complain(f"{result.outcome.value}: {result.sentence}")
     if opinion is not None and not disagree and not as_json:
@@ -75,11 +83,11 @@ def prove_files(
 
 
 def _contradicts(result: WholeModelResult, opinion: SecondOpinion) -> bool:
-    return result.outcome is not Outcome.UNPROVEN and result.is_equal != opinion.agrees
+    return result.outcome is not Outcome.UNPROVEN and result.agrees != opinion.agrees
 
 
 def _described(result: WholeModelResult, *, is_given: bool) -> str:
-    tried = "the given inputs" if is_given else f"{result.runs} random input{'s' * (result.runs != 1)}"
+    tried = "the given inputs" if is_given else f"{result.runs} test input{'s' * (result.runs != 1)}"
     rejected = f", {result.rejected} more were rejected by the first model" if result.rejected else ""
     within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
     return tried + within + rejected

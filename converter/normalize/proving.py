@@ -18,10 +18,12 @@ from onnx import ModelProto
 from converter.model_file.tensors import all_tensors
 from converter.normalize.cutting import Cut, cut_out
 from converter.prove import Outcome
-from converter.prove.battery import Attempt, Battery, Case, Enough, Input
+from converter.prove.battery import Attempt, Battery, Case, Explored, Floor, Input
+from converter.prove.diversity import InputDiversity
+from converter.prove.own_numbers import numbers_of
 from converter.prove.shapes import dims_of
 from converter.prove.trial import Sides, Trial, try_sides
-from converter.prove.whole_model import interface_differences, model_inputs
+from converter.prove.whole_model import MOST_NUMBERS, interface_differences, model_inputs
 
 _RUNS_OF_THE_FIRST_SHAPES = 8
 _RUNS_OF_OTHER_SHAPES = 2
@@ -40,7 +42,7 @@ class Proof:
     """What executing a model before and after the passes has shown."""
 
     outcome: Outcome
-    """EQUAL, DIFFERENT or UNPROVEN."""
+    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
     runs: int
     """On how many inputs both ran and agreed."""
     shapes: int
@@ -55,6 +57,8 @@ class Proof:
     """The first output that differs, where and by how much; or why nothing is proven."""
     cut: Sequence[str] = ()
     """Nodes that are the same on both sides and were left out of the runs."""
+    inputs: Sequence[InputDiversity] = ()
+    """How diverse the accepted test inputs were."""
 
     @property
     def is_proven(self) -> bool:
@@ -68,10 +72,13 @@ class Proof:
         """One sentence, or two."""
         if self.outcome is Outcome.DIFFERENT:
             return f"Not equivalent: {self.reason}"
-        if self.outcome is not Outcome.EQUAL:
+        if self.outcome not in (Outcome.EQUAL, Outcome.WEAK):
             return f"Unproven: {self.reason}."
         how = f"within {self.ulps} ULP (worst {self.worst_ulps:.3g})" if self.ulps else "bit for bit"
-        proven = f"Proven: {_counted(self.runs, 'run')} on inputs of {_counted(self.shapes, 'shape')} agree {how}."
+        verdict = "Proven" if self.is_proven else "Weakly proven"
+        proven = f"{verdict}: {_counted(self.runs, 'run')} on inputs of {_counted(self.shapes, 'shape')} agree {how}."
+        if not self.is_proven:
+            proven += f" Not tried enough for a proof: {self.reason}."
         if self.cut:
             proven += f" Not executed, but the same and on the same inputs: {', '.join(self.cut)}."
         return proven
@@ -107,7 +114,9 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     if not trial.cases:
         drawn = f"the model took none of {trial.rejected} inputs that were drawn: {trial.obstacle}"
         return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, names)
-    return Proof(Outcome.EQUAL, trial.cases, shapes, *numbers, "", names)
+    missing = trial.diversity.missing
+    outcome = Outcome.WEAK if missing else Outcome.EQUAL
+    return Proof(outcome, trial.cases, shapes, *numbers, missing, names, trial.diversity.inputs)
 
 
 def _size(dims: Iterable[int | str | None]) -> int:
@@ -129,7 +138,9 @@ class _Comparison:
 
         def cases() -> Battery:
             inputs = model_inputs(self.original, self.result)
-            batteries.append(_FewOfEachShape(inputs, [seed], rounding=ulps > 0))
+            numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
+            options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers}
+            batteries.append(_FewOfEachShape(inputs, [seed], **options))
             return batteries[-1]
 
         trial = try_sides(sides, cases)
@@ -148,19 +159,19 @@ class _FewOfEachShape(Battery):
         super().__init__(inputs, *arguments, **options)
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
-        self._numbers = [one.name for one in inputs if one.directs and one.type.HasField("tensor_type")]
+        self._numbers = [one.name for one in inputs if one.may_direct and one.type.HasField("tensor_type")]
         self._steered: set[tuple[bytes, ...]] = set()
 
-    def run(self, attempt: Attempt) -> None:
-        """Try the cases one by one."""
-
+    def _wanted(self, attempt: Attempt) -> Attempt:
         def sparingly(case: Case) -> Sequence[Any] | None:
             shapes = case.label.split(":")[0]
             steering = tuple(case.values[name].tobytes() for name in self._numbers)
+            if case.is_required:
+                return attempt(case)
             if self.runs[shapes] >= self._most(shapes, steering):
                 return self._results[shapes]
             if shapes not in self._results and len(self._results) >= _MOST_SHAPES:
-                raise Enough
+                raise Explored
             found = attempt(case)
             if found is None:
                 if not self.runs[shapes]:
@@ -171,7 +182,7 @@ class _FewOfEachShape(Battery):
             self._steered.add(steering)
             return found
 
-        super().run(sparingly)
+        return sparingly
 
     def _most(self, shapes: str, steering: tuple[bytes, ...]) -> int:
         """How many runs inputs of these shapes may have had for one more with these numbers."""

@@ -63,7 +63,7 @@ def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassRep
     elif proof.is_proven:
         verdict = "proven"
     else:
-        verdict = f"unproven: {proof.reason}"
+        verdict = f"{proof.outcome.value}: {proof.reason}"
     return [
         PassReport(
             one.name,

@@ -17,6 +17,7 @@ from onnx import ModelProto
 
 from converter.history import Cell, canonical_domain, display_domain
 from converter.model_file import Contents, ModelFileError
+from converter.prove.diversity import InputDiversity
 from converter.rule import Rule
 from converter.targets import Target
 from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
@@ -43,6 +44,8 @@ class Outcome(Enum):
     SAME_STRUCTURE = "random, the same node on both sides"
     """An operator that draws random numbers cannot be compared by its results."""
     UNUSED = "its outputs are used by nothing"
+    WEAK = "weakly proven"
+    """Equal in every case, but the test inputs were less diverse than a proof requires."""
     UNPROVEN = "unproven"
     DIFFERENT = "different"
 
@@ -70,6 +73,8 @@ class SiteRecord:
     reason: str = ""
     """The counterexample, or why it is not proven."""
     notes: list[str] = field(default_factory=list)
+    inputs: Sequence[InputDiversity] = ()
+    """How diverse the accepted test inputs were."""
 
 
 @dataclass
@@ -160,10 +165,23 @@ class Certificate:
 
     @property
     def is_proven(self) -> bool:
-        """Nothing differs, and no site is unproven."""
+        """Nothing differs, and no site is unproven or weakly proven."""
         if self.dtypes is not None and self.dtypes.outcome is not Outcome.EQUAL:
             return False
-        return not self.is_refuted and all(site.outcome is not Outcome.UNPROVEN for site in self.sites)
+        return not self.is_refuted and not self.is_undecided
+
+    @property
+    def is_undecided(self) -> bool:
+        """Some site is unproven or weakly proven."""
+        return any(site.outcome in (Outcome.UNPROVEN, Outcome.WEAK) for site in self.sites)
+
+    @property
+    def is_weakly_proven(self) -> bool:
+        """Nothing differs and nothing is unproven, but some site is weakly proven."""
+        outcomes = {site.outcome for site in self.sites}
+        if self.dtypes is not None and self.dtypes.outcome is not Outcome.EQUAL:
+            return False
+        return not self.is_refuted and Outcome.WEAK in outcomes and Outcome.UNPROVEN not in outcomes
 
     @property
     def cases(self) -> int:
@@ -192,13 +210,12 @@ class Certificate:
             first = different[0]
             return f"not equivalent: {nodes}, {len(different)} different; {_named(first)}: {first.reason}"
         cases = _number(self.cases, "case")
-        unproven = self.by_outcome(Outcome.UNPROVEN)
-        if unproven:
-            first = unproven[0]
-            proven = len(self.sites) - len(unproven)
-            return (
-                f"{nodes}: {proven} proven equal ({cases}), {len(unproven)} unproven; {_named(first)}: {first.reason}"
-            )
+        open_ones = [found for outcome in (Outcome.UNPROVEN, Outcome.WEAK) if (found := self.by_outcome(outcome))]
+        if open_ones:
+            proven = len(self.sites) - sum(map(len, open_ones))
+            counts = ", ".join(f"{len(found)} {found[0].outcome.value}" for found in open_ones)
+            first = open_ones[0][0]
+            return f"{nodes}: {proven} proven equal ({cases}), {counts}; {_named(first)}: {first.reason}"
         others = [
             f"{len(found)} {what}"
             for outcome, what in ((Outcome.SAME_STRUCTURE, "random and left as they were"), (Outcome.UNUSED, "unused"))
@@ -236,7 +253,7 @@ class Certificate:
             found = content["schema_version"]
             if found != SCHEMA_VERSION:
                 raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
-            content["sites"] = [_record(SiteRecord, _with_outcome(site)) for site in content["sites"]]
+            content["sites"] = [_site_record(site) for site in content["sites"]]
             content["trace"] = _trace_from_json(content["trace"])
             if content["destination"] is not None:
                 content["destination"] = _record(Destination, content["destination"])
@@ -269,6 +286,11 @@ def _record(kind: type[Record], content: dict[str, Any]) -> Record:
         if one.name in content and not _has_type(content[one.name], str(one.type)):
             raise TypeError(f"{one.name} is {str(content[one.name])[:40]!r}, which is no {one.type}")
     return kind(**content)
+
+
+def _site_record(content: dict[str, Any]) -> SiteRecord:
+    inputs = [_record(InputDiversity, one) for one in content.get("inputs", [])]
+    return _record(SiteRecord, {**_with_outcome(content), "inputs": inputs})
 
 
 def _has_type(value: Any, spelt: str) -> bool:

@@ -95,6 +95,8 @@ def special_values(dtype: str) -> Array:
 def _special_floats(dtype: numpy.dtype[Any]) -> Array:
     limits = float_limits(dtype)
     magnitudes = [0.0, 0.5, 1.0, 1.5, 2.5, 1.0 + limits.eps, numpy.inf]
+    # Beyond what integers hold, where a detour through them shows.
+    magnitudes += [edge for edge in (2.0**31, 2.0**63) if edge < limits.max]
     magnitudes += [limits.max, limits.smallest_normal, limits.smallest_subnormal]
     values = numpy.array([*magnitudes, *(-magnitude for magnitude in magnitudes), numpy.nan])
     with numpy.errstate(all="ignore"):

@@ -29,6 +29,9 @@ LONG = 1 << 18
 MOST_GUESSED = 24
 """At most so many different sizes are guessed."""
 
+MOST_FITTED = 8
+"""At most so many ways to take sizes from constants and other inputs are tried."""
+
 _UNKNOWN = "?"
 _LENGTH = "the length of a list"
 
@@ -106,7 +109,8 @@ class Layouts:
 
     Symbols are bound alike in all inputs. Dimensions of which nothing is known are equal where they stand at equal
     distance from the last, as broadcasting wants it; but a list that steers the operator (`lists`) has a length of its
-    own. `hints` are numbers that sizes may have to be equal to or divisible by.
+    own. `hints` are numbers that sizes may have to be equal to or divisible by, `beside` the shapes of the constants
+    that the inputs meet.
     """
 
     def __init__(
@@ -116,8 +120,11 @@ class Layouts:
         *,
         lists: Collection[str] = (),
         hints: Sequence[int] = (),
+        beside: Sequence[Shape] = (),
     ) -> None:
         self._dims = dims
+        self._beside_constants = any(size > 1 for shape in beside for size in shape)
+        self._beside = [*beside, *(sizes for sizes in dims.values() if sizes)]
         self._rng = rng
         self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
@@ -142,16 +149,36 @@ class Layouts:
                 data = [name for name in self._dims if name not in self._lists]
                 rank = len(self._tokens(data[0], ranks)) if data else 1
                 for length in dict.fromkeys([rank, 1, 2 * rank, len(self._lists)]):
-                    for label, sizes in self._small(symbols):
+                    for label, sizes in self._small(symbols, ranks):
                         yield from self._bearable(label + suffix, ranks, {**sizes, _LENGTH: length})
             else:
-                for label, sizes in self._small(symbols):
+                for label, sizes in self._small(symbols, ranks):
                     yield from self._bearable(label + suffix, ranks, sizes)
 
-    def _small(self, symbols: Sequence[str]) -> Iterator[tuple[str, dict[str, int]]]:
-        yield "small sizes", {symbol: _SIZES[n % len(_SIZES)] for n, symbol in enumerate(symbols)}
+    def _small(self, symbols: Sequence[str], ranks: Mapping[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
+        small = {symbol: _SIZES[n % len(_SIZES)] for n, symbol in enumerate(symbols)}
+        yield "small sizes", small
+        for sizes in self._fitting(small, ranks):
+            yield "the sizes of what it meets", sizes
         for size in dict.fromkeys([2, *self._fixed[:1], 1, 16]):
             yield f"every open size {size}", dict.fromkeys(symbols, size)
+
+    def _fitting(self, small: Mapping[str, int], ranks: Mapping[str, int]) -> Iterator[dict[str, int]]:
+        """Open sizes set to those of the constants and of other inputs, aligned at the last dimension or the first."""
+        found: list[Mapping[str, int]] = [small]
+        for shape in self._beside:
+            for name in self._dims:
+                tokens = self._tokens(name, ranks)
+                for pairs in (zip(tokens[::-1], shape[::-1], strict=False), zip(tokens, shape, strict=False)):
+                    bound = {
+                        token: size
+                        for token, size in pairs
+                        if token in small and token != _LENGTH and isinstance(size, int) and size > 1
+                    }
+                    sizes: dict[str, int] = {**small, **bound}  # type: ignore[dict-item]
+                    if sizes not in found and len(found) <= MOST_FITTED:
+                        found.append(sizes)
+                        yield sizes
 
     def guesses(self, count: int) -> Iterator[Layout]:
         """Random layouts, for where the original takes none of the bases."""
@@ -184,7 +211,8 @@ class Layouts:
                 yield self._broadcasting(base, name)
 
     def long(self, base: Layout, size: int, others: int) -> Iterator[tuple[Layout, str]]:
-        """Layouts with `size` for one open dimension and `others` for the others, and that dimension's symbol.
+        """Layouts with `size` for one open dimension, and that dimension's symbol. The other open dimensions are
+        `others`, and then, where a constant fixes them, as they are in the layout that the original takes.
 
         Left out are symbols that stand at more than one place: their outer product is too large.
         """
@@ -196,10 +224,11 @@ class Layouts:
                 if token == symbol
             }
             if len(places) == 1 and symbol != _LENGTH:
-                sizes = {**dict.fromkeys(base.sizes, others), symbol: size}
-                layout = self._layout("every value and pair", base.ranks, sizes)
-                if layout.elements <= LONG:
-                    yield layout, symbol
+                rest = [dict.fromkeys(base.sizes, others), dict(base.sizes)]
+                for sizes in rest if self._beside_constants else rest[:1]:
+                    layout = self._layout("every value and pair", base.ranks, {**sizes, symbol: size})
+                    if layout.elements <= LONG:
+                        yield layout, symbol
 
     def axis_of(self, symbol: str, name: str, layout: Layout) -> int | None:
         """Which dimension of an input a symbol stands for."""

@@ -87,7 +87,13 @@ def drawn_inputs(
 ) -> list[Input]:
     """The inputs of a site as the battery draws them, with these types and dimensions; `seen` are values of them."""
     return [
-        Input(name, _with_dims(kind, dims[name]), _directs(site, name, kind), seen.get(name, site.example(name)))
+        Input(
+            name,
+            _with_dims(kind, dims[name]),
+            _directs(site, name),
+            _may_direct(site, name, kind),
+            seen.get(name, site.example(name)),
+        )
         for name, kind in types.items()
     ]
 
@@ -98,14 +104,20 @@ def _with_dims(kind: TypeProto, dims: Dims | None) -> TypeProto:
     return helper.make_tensor_type_proto(kind.tensor_type.elem_type, list(dims))
 
 
-def _directs(site: Site, name: str, kind: TypeProto) -> bool:
-    """Whether an input steers the operator: by its formal parameter, which takes nothing but indices or a type of its
-    own while others are generic; where nothing says so, single integers and lists of them do."""
-    definition = site.definition
-    variable = _variable_of(site, name)
-    if definition is not None and variable is not None:
-        allowed = definition.allowed_types(variable)
-        return allowed <= _STEERING or (variable == "tensor(float)" and _is_generic(definition))
+def _directs(site: Site, name: str) -> bool:
+    """Whether an input steers the operator, as its formal parameter says: it takes nothing but indices, or a type of
+    its own while others are generic."""
+    definition, variable = site.definition, _variable_of(site, name)
+    if definition is None or variable is None:
+        return False
+    allowed = definition.allowed_types(variable)
+    return allowed <= _STEERING or (variable == "tensor(float)" and _is_generic(definition))
+
+
+def _may_direct(site: Site, name: str, kind: TypeProto) -> bool:
+    """Whether an input may steer where no formal parameter says so: single integers and lists of them may."""
+    if site.definition is not None and _variable_of(site, name) is not None:
+        return False
     dims = dims_of(kind)
     return dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from onnx import ModelProto
 
 from converter.history import display_domain
-from converter.prove.battery import Battery, Case
+from converter.prove.battery import Battery, Case, Floor
 from converter.prove.certificate import Outcome, SiteRecord
+from converter.prove.diversity import Diversity, joined
+from converter.prove.own_numbers import numbers_of
 from converter.prove.shapes import Dims, is_bearable, is_light, shrunk
 from converter.prove.signature import Key, array_key, seed_of, types_key
 from converter.prove.site_models import drawn_inputs, site_models, typings
@@ -22,6 +24,9 @@ from converter.scopes import GRAPH_PATH
 
 Open = Mapping[str, Dims | None]
 """The dimensions of the inputs, as far as they are known."""
+
+MOST_NUMBERS = 12
+"""So many numbers in the constants and attributes of a site, each with its neighbours, are required of its inputs."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -40,6 +45,7 @@ class Verdict:
     worst_ulps: float = 0.0
     reason: str = ""
     notes: tuple[str, ...] = ()
+    diversity: Diversity = field(default_factory=Diversity)
 
 
 class SiteProofs:
@@ -88,6 +94,7 @@ class SiteProofs:
             worst_ulps=verdict.worst_ulps,
             reason=verdict.reason,
             notes=list(verdict.notes),
+            inputs=list(verdict.diversity.inputs),
         )
 
     def _verdict(self, site: Site) -> tuple[Key, Verdict]:
@@ -121,7 +128,7 @@ class SiteProofs:
         if verdict.outcome is Outcome.UNPROVEN and site.declared:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
-        if verdict.outcome is Outcome.EQUAL and general.outcome is Outcome.DIFFERENT:
+        if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
             return replace(verdict, notes=(*verdict.notes, f"{OWN_SIZES}: {general.reason}"))
         return verdict
 
@@ -163,9 +170,11 @@ class SiteProofs:
         except ValueError as error:
             return Verdict(Outcome.UNPROVEN, reason=str(error))
         hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
+        met = [*site.embedded.values(), *constants.values()]
         verdicts = []
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
+            numbers = numbers_of([before, after], MOST_NUMBERS)
             outputs = [(name, name) for name in site.outputs]
             sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
             left = {name: kind for name, kind in types.items() if name not in constants}
@@ -173,17 +182,29 @@ class SiteProofs:
                 inputs = drawn_inputs(site, left, dims, seen)
                 first = [Case("as in a run of the whole model", seen)] if seen else []
                 battery = partial(
-                    Battery, inputs, seed_of(self._seed, key), rounding=site.ulps > 0, hints=hints, first=first
+                    Battery,
+                    inputs,
+                    seed_of(self._seed, key),
+                    rounding=site.ulps > 0,
+                    hints=hints,
+                    first=first,
+                    floor=Floor.FULL,
+                    numbers=numbers,
+                    constants=met,
                 )
                 trial = try_sides(sides, battery)
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
-                if verdicts[-1].outcome is not Outcome.EQUAL:
+                if verdicts[-1].outcome not in _AGREE:
                     break
         verdict = verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
         definition = site.definition
         if definition is not None and definition.is_random and not definition.takes_subgraphs:
             return _judged_as_random(site, verdict)
         return verdict
+
+
+_AGREE = (Outcome.EQUAL, Outcome.WEAK)
+"""Both sides agreed wherever the original ran."""
 
 
 def _large_constants(site: Site) -> dict[str, Array]:
@@ -202,6 +223,7 @@ def _is_fixed(dims: Open) -> bool:
 def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
     """The verdict on a site from one trial. Outputs without elements prove nothing, unless the model has no others."""
     numbers = (trial.cases, trial.rejected, trial.worst_ulps)
+    diversity = trial.diversity
     notes = tuple(
         note for note, holds in ((LENIENT, trial.is_lenient), (f"{EMPTY}: {trial.relaxed}", trial.relaxed)) if holds
     )
@@ -211,7 +233,11 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
         return Verdict(Outcome.UNPROVEN, *numbers, f"the original never ran: {trial.obstacle}", notes)
     if not (trial.has_elements or may_be_empty):
         return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
-    return Verdict(Outcome.EQUAL, *numbers, notes=notes)
+    if may_be_empty and not trial.has_elements:
+        return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity)
+    diversity.may_be_constant |= all(site.constant(name) is not None for name in site.outputs)
+    missing = diversity.missing
+    return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, *numbers, missing, notes, diversity)
 
 
 def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
@@ -228,7 +254,7 @@ def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
         connections = [(node.op_type, node.domain, list(node.input), list(node.output)) for node in (one, other)]
         if connections[0] == connections[1] and attributes[0].items() <= attributes[1].items():
             return replace(verdict, outcome=Outcome.SAME_STRUCTURE, reason="")
-    if verdict.outcome is Outcome.EQUAL:
+    if verdict.outcome in _AGREE:
         return replace(verdict, notes=(*verdict.notes, f"{reason}; with the same numbers, it computes the same"))
     return replace(verdict, reason=f"{reason}; {verdict.reason}")
 
@@ -238,12 +264,16 @@ def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
     cases, rejected = sum(one.cases for one in verdicts), sum(one.rejected for one in verdicts)
     worst = max(one.worst_ulps for one in verdicts)
     notes = tuple(dict.fromkeys(note for one in verdicts for note in one.notes))
+    diversity = joined([one.diversity for one in verdicts])
     bad = [one for one in verdicts if one.outcome is Outcome.DIFFERENT]
-    good = [one for one in verdicts if one.outcome is Outcome.EQUAL]
+    good = [one for one in verdicts if one.outcome in _AGREE]
     if not are_alternatives:
-        failed = [one for one in verdicts if one.outcome is not Outcome.EQUAL]
-        last = failed[0] if failed else good[0]
-        return Verdict(last.outcome, cases, rejected, worst, last.reason, notes)
+        failed = [one for one in verdicts if one.outcome not in _AGREE]
+        if failed:
+            return Verdict(failed[0].outcome, cases, rejected, worst, failed[0].reason, notes, diversity)
+        # What one way left out, another one tried.
+        missing = diversity.missing
+        return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, cases, rejected, worst, missing, notes, diversity)
     if bad:
         outcome = Outcome.UNPROVEN if good else Outcome.DIFFERENT
         return Verdict(
@@ -252,4 +282,5 @@ def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
     if not good:
         return verdicts[0]
     notes = (*notes, f"the dtype is not known: of {len(verdicts)} that it may have, the original takes {len(good)}")
-    return Verdict(Outcome.EQUAL, cases, rejected, worst, notes=notes)
+    weakest = next((one for one in good if one.outcome is Outcome.WEAK), good[0])
+    return Verdict(weakest.outcome, cases, rejected, worst, weakest.reason, notes, weakest.diversity)

@@ -12,12 +12,16 @@ from onnx import ModelProto
 from converter.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
 from converter.prove.battery import Battery, Case, Enough
 from converter.prove.compare import compare
+from converter.prove.diversity import Diversity, codes
 from converter.prove.shapes import Dims
 
 ITERATIONS = 1000
 """How long loops of the original may run on inputs that were drawn."""
 
 _SHOWN = 12
+
+_COMPARED = 256
+"""In so many elements of each output it is seen whether outputs vary."""
 
 
 @dataclass
@@ -41,6 +45,8 @@ class Trial:
     """Some output had an element."""
     blocked: bool = False
     """A side lacks a kernel or data, so that nothing more can be tried."""
+    diversity: Diversity = field(default_factory=Diversity)
+    """What was measured of the inputs that were drawn; nothing of inputs that were given."""
 
 
 @dataclass
@@ -57,8 +63,6 @@ class Sides:
     base_dir: str = ""
     result_base_dir: str | None = None
     """Where the result's external data lies, if not where the original's does."""
-    limit: int | None = None
-    """How many cases are enough; None: all."""
     loops_freely: bool = False
     """Whether loops may run for as long as they like, as on inputs that the user gave."""
 
@@ -77,6 +81,8 @@ class _Runner:
         self._sides = sides
         self._lenient = lenient
         self._trial = Trial(is_lenient=lenient)
+        self._outputs_vary = False
+        self._first_outputs: list[Any] = []
         limit = None if sides.loops_freely else ITERATIONS
         self._original = _Side(sides.original, sides.base_dir, lenient, limit)
         # The result may loop where the original does not; it may not loop without end.
@@ -87,6 +93,8 @@ class _Runner:
         try:
             if isinstance(cases, Battery):
                 cases.run(self._attempt)
+                self._trial.diversity = cases.diversity()
+                self._trial.diversity.outputs_vary = self._outputs_vary
             else:
                 for case in cases:
                     self._attempt(case)
@@ -113,9 +121,14 @@ class _Runner:
         self._judge(case, expected)
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
-        if self._sides.limit is not None and trial.cases >= self._sides.limit:
-            raise Enough
+        if not self._outputs_vary:
+            self._outputs_vary = self._varies(list(expected.values()))
         return list(map(_shape, expected.values()))
+
+    def _varies(self, outputs: Sequence[Any]) -> bool:
+        """Whether some output has two different elements or shapes, within this case or compared with the first."""
+        self._first_outputs = self._first_outputs or list(outputs)
+        return any(map(_differ, outputs, self._first_outputs))
 
     def _judge(self, case: Case, expected: Mapping[str, Any]) -> None:
         trial = self._trial
@@ -186,6 +199,17 @@ class _Side:
                 self.cannot_run = not self.lenient or not strict
                 raise
         return self._evaluators[strict]
+
+
+def _differ(value: Any, first: Any) -> bool:
+    if not isinstance(value, numpy.ndarray) or not isinstance(first, numpy.ndarray):
+        return True
+    if value.shape != first.shape:
+        return True
+    if not value.size:
+        return False
+    found = codes(value.flat[:_COMPARED])
+    return any(code != found[0] for code in found) or found[0] != codes(first.flat[:1])[0]
 
 
 def _shape(value: Any) -> Any:

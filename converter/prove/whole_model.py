@@ -13,12 +13,17 @@ from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from converter import dtypes
 from converter.arguments import whole_number
-from converter.prove.battery import Battery, Case, Input
+from converter.prove.battery import Battery, Case, Floor, Input
 from converter.prove.certificate import Outcome
+from converter.prove.diversity import InputDiversity
+from converter.prove.own_numbers import numbers_of
 from converter.prove.shapes import dims_of
 from converter.prove.trial import Sides, Trial, try_sides
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
+
+MOST_NUMBERS = 12
+"""So many numbers in the constants of two models, each with its neighbours, are required of their inputs."""
 
 _STEERING = frozenset(["tensor(int32)", "tensor(int64)"])
 
@@ -28,18 +33,26 @@ class WholeModelResult:
     """What a comparison of two models found."""
 
     outcome: Outcome
-    """EQUAL, DIFFERENT or UNPROVEN."""
+    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
     runs: int
     """On how many inputs both ran and agreed."""
     rejected: int
     """How many inputs the first model rejected."""
     worst_ulps: float
     sentence: str
-    """The first output that differs, where and by how much; or what kept the models from being compared."""
+    """The first output that differs, where and by how much; what kept the models from being compared; or what was not
+    tried."""
+    inputs: Sequence[InputDiversity] = ()
+    """What was measured of the drawn inputs."""
 
     @property
     def is_equal(self) -> bool:
         return self.outcome is Outcome.EQUAL
+
+    @property
+    def agrees(self) -> bool:
+        """Both models gave the same wherever both ran, whether that proves enough or not."""
+        return self.outcome in (Outcome.EQUAL, Outcome.WEAK)
 
 
 def prove_models(
@@ -52,7 +65,8 @@ def prove_models(
     ulps: int = 0,
     base_dir: str = "",
 ) -> WholeModelResult:
-    """Execute both models on the same inputs: on `inputs` by name, else on `runs` inputs drawn from the types.
+    """Execute both models on the same inputs: on `inputs` by name, else on `runs` inputs drawn from the types, and on
+    more until each input has held every kind of value that its dtype has and the first model takes.
 
     Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
     External data is looked for in the folder of a file, or in `base_dir`. Raises TypeError and ValueError for numbers
@@ -66,7 +80,6 @@ def prove_models(
         return WholeModelResult(Outcome.DIFFERENT, 0, 0, 0.0, "; ".join(mismatches))
     outputs = [(info.name, info.name) for info in one.graph.output]
     given = None if inputs is None else [Case("the given inputs", inputs)]
-    limit = None if given else runs
     sides = Sides(
         one,
         other,
@@ -74,12 +87,17 @@ def prove_models(
         ulps=ulps,
         base_dir=folder,
         result_base_dir=other_folder,
-        limit=limit,
         loops_freely=bool(given),
     )
 
     def cases() -> Battery | Sequence[Case]:
-        return given or Battery(model_inputs(one, other), [seed])
+        return given or Battery(
+            model_inputs(one, other),
+            [seed],
+            floor=Floor.BRIEF,
+            numbers=numbers_of([one, other], MOST_NUMBERS),
+            limit=runs,
+        )
 
     return _result(try_sides(sides, cases), is_given=given is not None)
 
@@ -99,7 +117,9 @@ def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
         what = "the given inputs" if is_given else f"any of {trial.rejected} inputs that were drawn"
         sentence = f"the first model did not run on {what}: {trial.obstacle}"
         return WholeModelResult(Outcome.UNPROVEN, *numbers, trial.obstacle if trial.blocked else sentence)
-    return WholeModelResult(Outcome.EQUAL, *numbers, "")
+    missing = "" if is_given else trial.diversity.missing
+    outcome = Outcome.WEAK if missing else Outcome.EQUAL
+    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs)
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
@@ -149,8 +169,8 @@ def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Inp
     for info in required_inputs(model):
         kind = _merged(info.type, hints[info.name])
         dims = dims_of(kind)
-        directs = dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
-        drawn.append(Input(info.name, kind, directs))
+        may_direct = dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
+        drawn.append(Input(info.name, kind, may_direct=may_direct))
     return drawn
 
 

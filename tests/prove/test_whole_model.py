@@ -14,12 +14,12 @@ from tests.prove.conversions import model
 REDUCED = "g (float[N, M] x) => (float[N] y, float[M] z) { y = ReduceMin <axes = [1], keepdims = 0> (x) %s }"
 
 
-def test_equal_models_are_equal_on_as_many_runs_as_asked_for() -> None:
+def test_equal_models_are_equal_on_at_least_as_many_runs_as_asked_for() -> None:
     one = model(REDUCED % "z = ReduceMax <axes = [0], keepdims = 0> (x)", 13)
     other = model(REDUCED % "z = ReduceMax <axes = [-2], keepdims = 0> (x)", 13)
     found = prove_models(one, other, runs=4)
     assert found.is_equal
-    assert found.runs == 4
+    assert found.runs >= 4
 
 
 def test_the_first_output_that_differs_is_named() -> None:
@@ -68,7 +68,8 @@ def test_token_ids_are_redrawn_until_the_model_takes_them() -> None:
     text = "g (int64[B, T] ids, float[5, 2] table) => (float[B, T, 2] y) { y = Gather (table, ids) }"
     found = prove_models(model(text, 11), model(text, 13))
     assert found.is_equal
-    assert found.runs == 3
+    assert found.runs >= 3
+    assert "beyond 2^24" in found.inputs[0].rejected
 
 
 def test_a_rounding_bound_may_be_given() -> None:

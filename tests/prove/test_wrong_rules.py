@@ -1,0 +1,225 @@
+"""Wrong rules of many kinds, at sites of many shapes: the proof refutes each of them, and takes the right one.
+
+A mutant computes the same on most inputs; which ones show the difference is what its name says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from converter.prove import Outcome, prove_models
+from tests.prove.conversions import conversion, model
+
+OPSETS = (13, 14)
+
+SHAPES = {
+    "[1]": ("[1]", "[1]", "[1]"),
+    "[1,1]": ("[1, 1]", "[1, 1]", "[1, 1]"),
+    "scalar": ("[]", "[]", "[]"),
+    "scalar and [1]": ("[]", "[1]", "[1]"),
+    "[2,1] and [1,3]": ("[2, 1]", "[1, 3]", "[2, 3]"),
+    "[N]": ("[N]", "[N]", "[N]"),
+    "[N,M] and [M]": ("[N, M]", "[M]", "[N, M]"),
+}
+
+FLOAT_OPERATORS = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Greater", "Less", "Equal", "GreaterOrEqual")
+INTEGER_OPERATORS = ("Add", "Sub", "Mul", "Max", "Min", "Greater", "Less", "Equal", "LessOrEqual", "Mod", "Div")
+COMPARISONS = ("Greater", "Less", "Equal", "GreaterOrEqual", "LessOrEqual")
+
+# Each turns the first operand `a` into `w`: what a wrong rule computes with.
+MUTANTS = {
+    "through float": "t = Cast <to = 1> (a) w = Cast <to = {dtype}> (t)",
+    "through int32": "t = Cast <to = 6> (a) w = Cast <to = {dtype}> (t)",
+    "clipped at 100": "{low} {high} s = Max (a, low) w = Min (s, high)",
+    "NaN becomes 0": "n = IsNaN (a) {zero} w = Where (n, zero, a)",
+    "-0 becomes 0": "{zero} w = Add (a, zero)",
+    "the smallest becomes the next": "{least} w = Max (a, least)",
+}
+
+
+def constant(name: str, dtype: str, value: float) -> str:
+    return f"{name} = Constant <value = {dtype} {{{value}}}> ()"
+
+
+NUMBERS = {"float": 1, "double": 11, "int8": 3, "int32": 6, "int64": 7}
+
+
+def rewritten(mutant: str, dtype: str) -> str:
+    return MUTANTS[mutant].format(
+        dtype=NUMBERS[dtype],
+        low=constant("low", dtype, -100),
+        high=constant("high", dtype, 100),
+        zero=constant("zero", dtype, 0),
+        least=constant("least", dtype, -127),
+    )
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One node of two operands, alone or behind nodes that change the first one."""
+
+    operator: str
+    dtype: str
+    shapes: tuple[str, str, str]
+    constant: str = ""
+    """The second operand, where it is a constant."""
+
+    def text(self, before: str = "", operand: str = "a", operator: str = "") -> str:
+        one, other, result = self.shapes
+        given = self.dtype if self.operator not in COMPARISONS else "bool"
+        inputs = f"{self.dtype}{one} a" if self.constant else f"{self.dtype}{one} a, {self.dtype}{other} b"
+        held = f"<{self.dtype}{other} b = {{{self.constant}}}>" if self.constant else ""
+        fmod = " <fmod = 1>" if self.operator == "Mod" and self.dtype == "float" else ""
+        node = f"y = {operator or self.operator}{fmod} ({operand}, b)"
+        return f"g ({inputs}) => ({given}{result} y) {held} {{ {before} {node} }}"
+
+
+def outcomes(graph: Graph, wrong: str) -> list[Outcome]:
+    nodes = wrong.count(" = ") - wrong.count("<value = ") - wrong.count("<to = ") - wrong.count("<fmod = ")
+    after = nodes - wrong.split("{")[0].count(" = ")
+    claims = [(0, 0, after)]
+    return [site.outcome for site in conversion(graph.text(), wrong, OPSETS, claims=claims).prove().sites]
+
+
+FLOAT_CASES = [
+    (mutant, operator, shape)
+    for mutant in ("clipped at 100", "NaN becomes 0", "-0 becomes 0")
+    for operator in FLOAT_OPERATORS
+    for shape in SHAPES
+    if mutant != "-0 becomes 0" or operator in ("Mul", "Div")
+]
+
+
+@pytest.mark.parametrize(("mutant", "operator", "shape"), FLOAT_CASES)
+def test_a_wrong_rule_for_floats_is_refuted(mutant: str, operator: str, shape: str) -> None:
+    graph = Graph(operator, "float", SHAPES[shape])
+    wrong = graph.text(rewritten(mutant, "float"), "w")
+    assert outcomes(graph, wrong) == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
+@pytest.mark.parametrize("operator", INTEGER_OPERATORS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_wrong_rule_for_int64_is_refuted(mutant: str, operator: str, shape: str) -> None:
+    graph = Graph(operator, "int64", SHAPES[shape])
+    assert outcomes(graph, graph.text(rewritten(mutant, "int64"), "w")) == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Max", "Min", "Mul"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_rule_that_misses_the_smallest_int8_is_refuted(operator: str, shape: str) -> None:
+    graph = Graph(operator, "int8", SHAPES[shape])
+    wrong = graph.text(rewritten("the smallest becomes the next", "int8"), "w")
+    source = conversion(graph.text(), wrong, (14, 15), claims=[(0, 0, 3)])
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("dtype", ["float", "int64", "int32", "double"])
+@pytest.mark.parametrize(("operator", "other"), [("Less", "LessOrEqual"), ("Greater", "GreaterOrEqual")])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_comparison_that_takes_in_equal_values_is_refuted(dtype: str, operator: str, other: str, shape: str) -> None:
+    graph = Graph(operator, dtype, SHAPES[shape])
+    assert outcomes(graph, graph.text(operator=other)) == [Outcome.DIFFERENT]
+
+
+BESIDE_CONSTANT = {
+    "[N,M] and a constant [4]": ("[N, M]", "[4]", "[N, M]"),
+    "[N,4] and a constant [4]": ("[N, 4]", "[4]", "[N, 4]"),
+    "[1] and a constant [1]": ("[1]", "[1]", "[1]"),
+    "[N,M,K] and a constant [2,1,2]": ("[N, M, K]", "[2, 1, 2]", "[N, M, K]"),
+}
+
+
+def beside(operator: str, dtype: str, shape: str, values: str) -> Graph:
+    shapes = BESIDE_CONSTANT[shape]
+    return Graph(operator, dtype, shapes, values.split(",")[0] if shapes[1] == "[1]" else values)
+
+
+@pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
+@pytest.mark.parametrize("operator", INTEGER_OPERATORS)
+@pytest.mark.parametrize("shape", BESIDE_CONSTANT)
+def test_a_wrong_rule_beside_a_small_constant_is_refuted(mutant: str, operator: str, shape: str) -> None:
+    far = "-4611686018427387905, 144115188075855873, 4611686018427387905, 9007199254740993"
+    graph = beside(operator, "int64", shape, far if operator not in ("Add", "Sub", "Mul") else "5, 7, 9, 11")
+    assert outcomes(graph, graph.text(rewritten(mutant, "int64"), "w")) == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("dtype", ["float", "int32"])
+@pytest.mark.parametrize(("operator", "other"), [("Less", "LessOrEqual"), ("Greater", "GreaterOrEqual")])
+@pytest.mark.parametrize("shape", BESIDE_CONSTANT)
+def test_a_comparison_with_a_constant_that_takes_in_equal_values_is_refuted(
+    dtype: str, operator: str, other: str, shape: str
+) -> None:
+    graph = beside(
+        operator, dtype, shape, "37.25, 1234.5, -77.125, 9001.5" if dtype == "float" else "37, 1234, -77, 9001"
+    )
+    assert outcomes(graph, graph.text(operator=other)) == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("dtype", ["float", "int64"])
+@pytest.mark.parametrize("shape", [*SHAPES, *BESIDE_CONSTANT])
+def test_the_right_rule_is_proven_on_diverse_inputs(dtype: str, shape: str) -> None:
+    graph = Graph("Greater", dtype, SHAPES[shape]) if shape in SHAPES else beside("Greater", dtype, shape, "3, 4, 5, 6")
+    certificate = conversion(graph.text(), graph.text("w = Identity (a)", "w"), OPSETS, claims=[(0, 0, 2)]).prove()
+    assert certificate.is_proven, certificate.summary()
+    [site] = certificate.sites
+    for measured in site.inputs:
+        assert measured.role == "data"
+        assert measured.distinct >= 16
+        kinds = {"NaN", "infinity", "-infinity", "-0"} if dtype == "float" else {"beyond 2^24", "beyond 2^53"}
+        assert {"negative", "zero", "smallest", "largest", *kinds} <= set(measured.kinds)
+
+
+def test_an_input_that_may_be_empty_is_tried_with_elements_as_well() -> None:
+    graph = Graph("Add", "float", ("[N]", "[1]", "[N]"))
+    assert outcomes(graph, graph.text(rewritten("clipped at 100", "float"), "w")) == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("shape", ["[1]", "[1, 1]", "[]", "[N]", "[3]"])
+@pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
+def test_whole_models_are_not_equal_to_one_that_clips(dtype: str, shape: str) -> None:
+    clip = rewritten("clipped at 100", dtype)
+    one = model(f"g ({dtype}{shape} a) => ({dtype}{shape} y) {{ y = Neg (a) }}", 13)
+    other = model(f"g ({dtype}{shape} a) => ({dtype}{shape} y) {{ {clip} y = Neg (w) }}", 13)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).outcome is Outcome.EQUAL
+
+
+def test_whole_models_that_differ_at_a_number_in_one_of_them_only_are_told_apart() -> None:
+    one = model("g (float[1] a) => (float[1] y) { y = Neg (a) }", 13)
+    other = model(
+        "g (float[1] a) => (float[1] y) { c = Constant <value = float {1234.5}> () e = Equal (a, c) n = Neg (a) "
+        "y = Where (e, c, n) }",
+        13,
+    )
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_the_numbers_of_a_range_are_tried_far_from_zero() -> None:
+    """Sizes depend on all three, and yet the first one is data, too."""
+    original = "g (int64[] a, int64[] limit, int64[] delta) => (int64[N] y) { y = Range (a, limit, delta) }"
+    through_double = """g (int64[] a, int64[] limit, int64[] delta) => (int64[N] y) {
+        r = Range (a, limit, delta) d = Cast <to = 11> (r) y = Cast <to = 7> (d) }"""
+    found = conversion(original, through_double, (11, 13), claims=[(0, 0, 3)]).prove()
+    assert [site.outcome for site in found.sites] == [Outcome.DIFFERENT]
+
+
+def test_a_single_element_whose_value_decides_on_sizes_within_bounds_is_data() -> None:
+    """How many elements NonZero finds depends on data, but does not grow with it."""
+    original = "g (float[1] a) => (int64[1, K] y) { y = NonZero (a) }"
+    wrong = f"g (float[1] a) => (int64[1, K] y) {{ {rewritten('NaN becomes 0', 'float')} y = NonZero (w) }}"
+    found = conversion(original, wrong, (9, 13), claims=[(0, 0, 4)]).prove()
+    assert [site.outcome for site in found.sites] == [Outcome.DIFFERENT]
+
+
+def test_a_model_that_stays_below_the_floor_is_weakly_proven() -> None:
+    """No number is accepted with which the output holds anything else: equality there says little."""
+    far = "g (float[1] a) => (float[1] y) { n = Sub (a, a) o = Constant <value = float {0}> () y = Min (n, o, n) }"
+    never = "g (bool[2] a) => (bool[2] y) { n = Not (a) y = And (a, n) }"
+    found = prove_models(model(never, 13), model(never, 13))
+    assert found.outcome is Outcome.WEAK
+    assert not found.is_equal
+    assert "same value" in found.sentence
+    assert prove_models(model(far, 13), model(far, 13)).is_equal
