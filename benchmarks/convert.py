@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-
-from converter import convert_version
-from converter.model_file import load_model, save_model
+from opsetlift import convert_version
+from opsetlift.model.files import load_model, save_model
 
 HIDDEN = 64
 NODES_PER_BLOCK = 9

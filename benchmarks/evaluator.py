@@ -98,7 +98,7 @@ def runner(executor: str, folder: Path) -> Callable[[dict[str, Any]], Any]:
     """A function that runs the model once on given inputs."""
     path = folder / "model.onnx"
     if executor == "ours":
-        from converter.evaluator import Evaluator
+        from opsetlift.evaluator import Evaluator
 
         return Evaluator(onnx.load(path), strict=False).run
     if executor == "reference":

@@ -14,7 +14,7 @@ import onnx
 REPEATS = 3
 """Runs of a command, of which the fastest counts."""
 
-_OURS = (sys.executable, "-c", "from converter.cli import main; main()", "normalize", "--force")
+_OURS = (sys.executable, "-c", "from opsetlift.cli import main; main()", "normalize", "--force")
 _SCRIPTS = Path(sys.executable).parent
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "ours": (*_OURS, "--no-prove"),

@@ -15,10 +15,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from opsetlift.model.files import validate_model
+from opsetlift.specification.dtypes import type_string
+
 from benchmarks.corpus import Result, absolute_tolerance, all_cases, computes_the_same, judge, reproducible
 from benchmarks.transforms import TRANSFORMS, Transform
-from converter.dtypes import type_string
-from converter.model_file import validate_model
 from tests.evaluator.cases import Case
 
 TARGETS = (7, 9, 11, 13, 18, 21, 28)

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import onnx_graphsurgeon as gs
+import opsetlift
 from onnx import ModelProto, parser
-
-import converter
-from converter.model_file import save_model
-from converter.normalize import Context, PassNotEquivalent, Pattern
+from opsetlift.model.files import save_model
+from opsetlift.normalizer import Context, PassNotEquivalent, Pattern
 
 MODEL = """<ir_version: 10, opset_import: ["" : 24]>
 two_gates (float[batch, 8] x) => (float[batch, 8] y) {
@@ -69,12 +68,12 @@ def operators(model: ModelProto) -> list[str]:
 
 if __name__ == "__main__":
     source = parser.parse_model(MODEL)
-    result = converter.normalize(source, [factors_in_order, SWISH])
+    result = opsetlift.normalizer(source, [factors_in_order, SWISH])
     assert result.proof is not None
     print(f"{operators(source)} -> {operators(result.model)}")
     print(result.proof.summary())
     save_model(result.model, Path("rewritten.onnx"), overwrite=True)
     try:
-        converter.normalize(source, [careless])
+        opsetlift.normalizer(source, [careless])
     except PassNotEquivalent as stopped:
         print(f"not written: {stopped}"[:100])

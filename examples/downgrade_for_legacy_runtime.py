@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 
 import onnx
-
-import converter
-from converter.model_file import save_model
+import opsetlift
+from opsetlift.model.files import save_model
 
 MODELS = Path(__file__).parent / "models"
 
@@ -29,8 +28,8 @@ smallest (bfloat16[N, 4] x) => (bfloat16[N, 1] y)
 def downgrade(model: onnx.ModelProto | Path, opset: int, target: Path) -> bool:
     """Convert and write, or say why not. Whether it could be done."""
     try:
-        conversion = converter.convert(model, to=opset)
-    except converter.ConversionRefused as refused:
+        conversion = opsetlift.pipeline.convert(model, to=opset)
+    except opsetlift.ConversionRefused as refused:
         print(f"no way down to opset {opset}:")
         for refusal in refused.refusals:
             print(f"  {refusal}")

@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 
 import numpy
-
-import converter
-from converter.evaluator import Evaluator
-from converter.model_file import load_model, save_model
+import opsetlift
+from opsetlift.evaluator import Evaluator
+from opsetlift.model.files import load_model, save_model
 
 MODELS = Path(__file__).parent / "models"
 
@@ -23,8 +22,8 @@ MODELS = Path(__file__).parent / "models"
 def migrate(source: Path, opset: int, target: Path) -> None:
     """Convert, say what was done, and write the model with its certificate."""
     try:
-        conversion = converter.convert(source, to=opset)
-    except converter.ConversionRefused as refused:
+        conversion = opsetlift.pipeline.convert(source, to=opset)
+    except opsetlift.ConversionRefused as refused:
         sys.exit(f"no way up to opset {opset}:\n{refused}")
     for rewrite in conversion.report.rewrites:
         print(f"{rewrite.count:4} x {rewrite.cell}: {rewrite.rule} ({rewrite.exactness})")

@@ -17,10 +17,11 @@ from typing import Any
 import numpy
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from opsetlift import ConversionRefused, InternalError
+from opsetlift.evaluator import EvaluationError, Evaluator
+from opsetlift.model.files import ModelFileError, validate_model
+from opsetlift.pipeline import convert
 
-from converter import ConversionRefused, InternalError, convert
-from converter.evaluator import EvaluationError, Evaluator
-from converter.model_file import ModelFileError, validate_model
 from tests.evaluator.cases import Case, folder_cases, node_cases
 
 OPSETS = (1, 4, 6, 8, 9, 10, 11, 12, 13, 15, 17, 18, 20, 22, 24, 26)

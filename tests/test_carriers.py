@@ -3,11 +3,10 @@
 import numpy
 import onnx
 import pytest
-
-from converter.carriers import cast_back_attributes, exact_carrier, holds
-from converter.dtypes import dtype_name, numpy_dtype, tensor_type
-from converter.evaluator import Evaluator
-from converter.prove.draw import every_value_of, special_values
+from opsetlift.evaluator import Evaluator
+from opsetlift.proof.draw import every_value_of, special_values
+from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
+from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 
 DTYPES = [dtype_name(number) for number in onnx.TensorProto.DataType.values() if number != onnx.TensorProto.UNDEFINED]
 PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier != dtype and holds(carrier, dtype)]

@@ -14,14 +14,14 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from opsetlift.cli import main
+from opsetlift.proof import Certificate
+from opsetlift.proof.certificate import model_sha256
+from opsetlift.proof.second_judge import SecondOpinion
+from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
+from opsetlift.rulebook.rule import Rule
+from opsetlift.specification.history import Cell
 
-from converter.cli import main
-from converter.history import Cell
-from converter.prove import Certificate
-from converter.prove.certificate import model_sha256
-from converter.prove.second_judge import SecondOpinion
-from converter.rule import Rule
-from converter.rulebook import RuleBook, default_rule_book, rule_modules
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
 
 
@@ -55,7 +55,7 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = book.entry(cell)
     assert entry is not None
     book._entries[cell] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
-    monkeypatch.setattr(sys.modules["converter.convert"], "default_rule_book", lambda: book)
+    monkeypatch.setattr(sys.modules["opsetlift.pipeline.convert"], "default_rule_book", lambda: book)
 
 
 def files(folder: Path) -> set[str]:
@@ -257,7 +257,7 @@ class TestSecondJudge:
         self, workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         opinion = SecondOpinion(False, 0, "output 'y' differs")
-        monkeypatch.setattr("converter.cli.proving.ask_onnxruntime", lambda *_, **__: opinion)
+        monkeypatch.setattr("opsetlift.cli.proving.ask_onnxruntime", lambda *_, **__: opinion)
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
         assert main(["prove", "in.onnx", "out.onnx", "--judge", "ort"]) == 2
         assert "the judges disagree" in capsys.readouterr().err
@@ -403,7 +403,7 @@ class TestProcess:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("converter.cli.conversion.convert", interrupt)
+        monkeypatch.setattr("opsetlift.cli.conversion.convert", interrupt)
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 130
         assert capsys.readouterr().err == "opsetlift: interrupted; nothing was written\n"
         assert files(workplace) == {"in.onnx"}
@@ -414,13 +414,13 @@ class TestProcess:
         def fail(*_: object, **__: object) -> None:
             raise AssertionError("two\nlines")
 
-        monkeypatch.setattr("converter.cli.conversion.convert", fail)
+        monkeypatch.setattr("opsetlift.cli.conversion.convert", fail)
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 1
         (sentence,) = capsys.readouterr().err.splitlines()
         assert "please report it (AssertionError: two lines)" in sentence
 
     def test_a_reader_that_goes_away_is_one_sentence(self) -> None:
-        script = "from converter.cli import main; raise SystemExit(main(['coverage']))"
+        script = "from opsetlift.cli import main; raise SystemExit(main(['coverage']))"
         with subprocess.Popen(
             [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -431,7 +431,7 @@ class TestProcess:
             assert process.wait() == 74
 
     def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
-        command = [sys.executable, "-m", "converter.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]
+        command = [sys.executable, "-m", "opsetlift.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]
         ended = subprocess.run(
             command, capture_output=True, text=True, check=False, env={"PYTHONIOENCODING": "ascii"}, cwd=workplace
         )

@@ -7,14 +7,14 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from opsetlift.pipeline.convert import convert
+from opsetlift.rulebook.book import RuleBook, default_rule_book
+from opsetlift.rulebook.explain import explain
+from opsetlift.rulebook.refusal import ConversionRefused, Why
+from opsetlift.rulebook.rule import Rule, UndeclaredRounding, in_turn, rounding
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.history import Cell
 
-from converter.convert import convert
-from converter.explain import explain
-from converter.history import Cell
-from converter.refusal import ConversionRefused, Why
-from converter.rule import Rule, UndeclaredRounding, in_turn, rounding
-from converter.rulebook import RuleBook, default_rule_book
-from converter.site import Site
 from tests.conversion import model as model_of
 
 RULES = sorted(default_rule_book().rules(), key=lambda pair: pair[0])
@@ -23,7 +23,7 @@ FLOOR_DOWN = Cell("", "Floor", 6, 13, True)
 
 
 def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
-    """The code of a rule and of everything in `rules` and `converter.rule` that it may call."""
+    """The code of a rule and of everything in `rules` and `opsetlift.rule` that it may call."""
     pending: list[Any] = [function]
     seen: set[int] = set()
     while pending:
@@ -39,7 +39,7 @@ def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
             pending.extend(vars(one).values())
         elif isinstance(one, property):
             pending.append(one.fget)
-        elif isinstance(one, FunctionType) and one.__module__.startswith(("rules.", "converter.rule", "tests.")):
+        elif isinstance(one, FunctionType) and one.__module__.startswith(("rules.", "opsetlift.rulebook.rule", "tests.")):
             pending.extend(cell.cell_contents for cell in one.__closure__ or ())
             for code in _codes(one.__code__):
                 yield code

@@ -10,16 +10,17 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
+from opsetlift import ConversionRefused
+from opsetlift.cli import main
+from opsetlift.conversion.dtype_policy import DtypePolicy, UnusableDtypes, apply, dtype_that_would_do, dtypes_from
+from opsetlift.conversion.retyping import changed_type
+from opsetlift.evaluator import Evaluator
+from opsetlift.facts import ModelFacts
+from opsetlift.model.files import ModelFileError, check_model
+from opsetlift.pipeline import convert
+from opsetlift.pipeline.convert import Conversion
+from opsetlift.proof import Certificate, Outcome, prove_dtypes, verify
 
-from converter import ConversionRefused, convert
-from converter.cli import main
-from converter.convert import Conversion
-from converter.dtype_policy import DtypePolicy, UnusableDtypes, apply, dtype_that_would_do, dtypes_from
-from converter.evaluator import Evaluator
-from converter.facts import ModelFacts
-from converter.model_file import ModelFileError, check_model
-from converter.prove import Certificate, Outcome, prove_dtypes, verify
-from converter.retyping import changed_type
 from tests.evaluator.cases import node_cases
 
 NARROW = {"int64": "int32"}

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
-
-from converter.evaluator import Evaluator
+from opsetlift.evaluator import Evaluator
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -15,17 +15,17 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from opsetlift.cli import main
+from opsetlift.model.files import ModelFileError, load_model, save_model
+from opsetlift.model.files.neighbours import mentioned
+from opsetlift.model.files.temporary import Temporary, remove_leftovers
+from opsetlift.pipeline import convert
 
-from converter import convert
-from converter.cli import main
-from converter.model_file import ModelFileError, load_model, save_model
-from converter.model_file.neighbours import mentioned
-from converter.model_file.temporary import Temporary, remove_leftovers
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
 from tests.test_bad_input import snapshot
 
 ROOT = Path(__file__).parents[1]
-CONVERT = [sys.executable, "-m", "converter.cli", "convert"]
+CONVERT = [sys.executable, "-m", "opsetlift.cli", "convert"]
 
 
 def with_weights(folder: Path, name: str, *, value: float, location: str = "ext.data") -> Path:
@@ -155,7 +155,7 @@ class TestNeighbours:
     ) -> None:
         onnx.save(externalise(weighted_model(), tmp_path), tmp_path / "e.onnx")
         for size in range(1, 40):
-            monkeypatch.setattr("converter.model_file.neighbours._CHUNK", size)
+            monkeypatch.setattr("opsetlift.model.files.neighbours._CHUNK", size)
             assert mentioned(["weights.bin"], tmp_path, apart_from=tmp_path / "m.onnx") == {"weights.bin"}
 
 
@@ -165,7 +165,7 @@ class TestOneFileForOneRole:
     @pytest.fixture
     def workplace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         with_weights(tmp_path / "d", "in.onnx", value=1, location="parts/w.bin")
-        (tmp_path / "mine.toml").write_text((ROOT / "converter/targets/opencv.toml").read_text())
+        (tmp_path / "mine.toml").write_text((ROOT / "converter/opsetlift/targets/opencv.toml").read_text())
         (tmp_path / "d/old.onnx").write_bytes(b"old")
         monkeypatch.chdir(tmp_path)
         return tmp_path
@@ -372,7 +372,7 @@ class TestWhatIsReplaced:
         assert value_in(target) == 1
 
     def test_data_that_shrank_or_changed_since_it_was_read_ends_it(self, tmp_path: Path) -> None:
-        from converter.cli.job import Job
+        from opsetlift.cli.job import Job
 
         source = with_weights(tmp_path / "d", "in.onnx", value=1)
         (tmp_path / "e").mkdir()
@@ -495,7 +495,7 @@ class TestKilled:
         # In another process, as this one may always have its own lock again.
         remove = f"""
 from pathlib import Path
-from converter.model_file.temporary import remove_leftovers
+from opsetlift.model_file.temporary import remove_leftovers
 remove_leftovers(Path({str(tmp_path)!r}))
 """
         subprocess.run([sys.executable, "-c", remove], check=True, env=environment())
@@ -524,11 +524,11 @@ remove_leftovers(Path({str(tmp_path)!r}))
 
 class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-    @pytest.mark.parametrize("where", ["converter.cli.conversion.convert", "os.fsync", "os.replace", "os.link", "show"])
+    @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.convert", "os.fsync", "os.replace", "os.link", "show"])
     def test_each_ends_with_one_sentence_and_no_leftovers(self, tmp_path: Path, number: int, where: str) -> None:
         source = with_weights(tmp_path / "in", "m.onnx", value=2)
         target = with_weights(tmp_path / "d", "m.onnx", value=1, location="m.onnx.opsetlift-1.data")
-        where = "converter.cli.conversion.show" if where == "show" else where
+        where = "opsetlift.cli.conversion.show" if where == "show" else where
         script = f"""
 import os, sys, time
 import converter.cli
@@ -571,7 +571,7 @@ sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18",
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 import converter.cli.main
-from converter.cli.signals import raised_as_exceptions
+from opsetlift.cli.signals import raised_as_exceptions
 with raised_as_exceptions():
     os.kill(os.getpid(), signal.SIGHUP)
 print("here")

@@ -7,9 +7,10 @@ from itertools import islice
 
 import onnx
 import pytest
+from opsetlift import ConversionRefused, Why
+from opsetlift.evaluator import Evaluator, Rejected
+from opsetlift.pipeline import convert
 
-from converter import ConversionRefused, Why, convert
-from converter.evaluator import Evaluator, Rejected
 from tests.conversion import model as model_of
 from tests.fuzzed_nodes import CHANGES, OPSETS, fuzzed, outcome
 

@@ -13,19 +13,21 @@ import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, ModelProto
+from opsetlift import ConversionRefused, InternalError, Why
+from opsetlift import normalizer as normalize
+from opsetlift.cli import main
+from opsetlift.evaluator import Evaluator
+from opsetlift.evaluator.errors import ComputationFailed
+from opsetlift.facts import ModelFacts
+from opsetlift.facts.inference import inferred_types
+from opsetlift.normalizer import Pass, PassFailed
+from opsetlift.pipeline import convert, reach
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.rulebook.rule import Rule, Step, refused, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.history import Cell
+from opsetlift.support.internal_error import Fault
 
-from converter import ConversionRefused, InternalError, Why, convert, normalize, reach
-from converter.cli import main
-from converter.evaluator import Evaluator
-from converter.evaluator.errors import ComputationFailed
-from converter.facts import ModelFacts
-from converter.facts.inference import inferred_types
-from converter.history import Cell
-from converter.internal_error import Fault
-from converter.normalize import Pass, PassFailed
-from converter.rule import Rule, Step, refused, unchanged
-from converter.rulebook import RuleBook
-from converter.site import Site
 from tests.conversion import model as model_of
 
 TEXT = """<ir_version: 8, opset_import: ["": 13]> agraph (float[2,3] x, int64[1] k) => (float[2,1] y, float[2,3] z) {
@@ -47,7 +49,7 @@ def raises(error: BaseException) -> Callable[[Site], None]:
     return axes_are_forgotten
 
 
-def book(rule: Callable[[Site], None] | Rule, *others: Step, name: str = "rules.made_up") -> RuleBook:
+def book(rule: Callable[[Site], None] | Rule, *others: Step, name: str = "opsetlift_rules.made_up") -> RuleBook:
     module = ModuleType(name)
     module.STEPS = [  # type: ignore[attr-defined]
         Step("ReduceMin", 13, 18, up=rule, down=unchanged),
@@ -146,7 +148,7 @@ class TestTheCommandLine:
         onnx.save(model_of(TEXT), "in.onnx")
         refusing = Step("CumSum", 11, 14, up=refused(Why.NO_EQUIVALENT, "no sums today"), down=unchanged)
         faulty = book(raises(KeyError("axes")), refusing)
-        monkeypatch.setattr(import_module("converter.convert"), "default_rule_book", lambda: faulty)
+        monkeypatch.setattr(import_module("opsetlift.pipeline.convert"), "default_rule_book", lambda: faulty)
         return tmp_path
 
     def test_a_fault_has_a_status_of_its_own_and_says_what_to_send(
@@ -185,11 +187,11 @@ class TestTheCommandLine:
             raise ZeroDivisionError("of nothing")
 
         targets = {
-            "convert": ("converter.cli.conversion", "convert", ["in.onnx", "out.onnx", "--to", "18"]),
-            "normalize": ("converter.normalize.normalizing", "to_graph", ["in.onnx", "out.onnx"]),
-            "prove": ("converter.cli.proving", "load_model", ["in.onnx", "in.onnx"]),
-            "reach": ("converter.cli.main", "reach_of", ["in.onnx"]),
-            "explain": ("converter.cli.main", "explain_operator", ["Add"]),
+            "convert": ("opsetlift.cli.conversion", "convert", ["in.onnx", "out.onnx", "--to", "18"]),
+            "normalize": ("opsetlift.pipeline.normalize", "to_graph", ["in.onnx", "out.onnx"]),
+            "prove": ("opsetlift.cli.proving", "load_model", ["in.onnx", "in.onnx"]),
+            "reach": ("opsetlift.cli.main", "reach_of", ["in.onnx"]),
+            "explain": ("opsetlift.cli.main", "explain_operator", ["Add"]),
         }
         module, name, arguments = targets[command]
         monkeypatch.setattr(import_module(module), name, fail)
@@ -215,7 +217,7 @@ def test_the_cell_of_a_rule_tells_its_module() -> None:
     cell = Cell("", "ReduceMin", 13, 18, True)
     rule = rule_book.rule(cell)
     assert rule is not None
-    assert rule_book.module_of(cell, rule) == "rules.made_up"
+    assert rule_book.module_of(cell, rule) == "opsetlift_rules.made_up"
 
 
 class TestTheRestOfTheHouse:
@@ -225,7 +227,7 @@ class TestTheRestOfTheHouse:
         def kernel(call: object, *inputs: object) -> None:
             raise error
 
-        monkeypatch.setattr(import_module("converter.evaluator.prepare"), "find_kernel", lambda *key: kernel)
+        monkeypatch.setattr(import_module("opsetlift.evaluator.prepare"), "find_kernel", lambda *key: kernel)
         Evaluator(model_of(TEXT)).run({"x": numpy.zeros((2, 3), numpy.float32), "k": numpy.array([0])})
 
     @pytest.mark.parametrize("error", [KeyError("mode"), AttributeError("x"), AssertionError(), TypeError()], ids=repr)
@@ -247,7 +249,7 @@ class TestTheRestOfTheHouse:
         one = Pass("made-up", rewrite, "It fails.")
         with pytest.raises(PassFailed, match="pass made-up failed with KeyError"):
             normalize(model_of(TEXT), [one])
-        rewrite.__module__ = "converter.normalize.passes.made_up"
+        rewrite.__module__ = "opsetlift.normalizer.passes.made_up"
         with pytest.raises(InternalError, match="the pass made-up failed with KeyError"):
             normalize(model_of(TEXT), [one])
 
@@ -255,7 +257,7 @@ class TestTheRestOfTheHouse:
         def fail(*arguments: object) -> None:
             raise KeyError("a bug of ours")
 
-        monkeypatch.setattr(import_module("converter.facts.inference"), "readable", fail)
+        monkeypatch.setattr(import_module("opsetlift.facts.inference"), "readable", fail)
         node = model_of(TEXT).graph.node[0]
         facts = ModelFacts(model_of(TEXT))
         with pytest.raises(KeyError, match="a bug of ours"):

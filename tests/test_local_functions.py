@@ -6,11 +6,11 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, parser
-
-from converter import ConversionRefused, Why, convert
-from converter.evaluator import Evaluator
-from converter.facts import ModelFacts
-from converter.prove import Certificate, verify
+from opsetlift import ConversionRefused, Why
+from opsetlift.evaluator import Evaluator
+from opsetlift.facts import ModelFacts
+from opsetlift.pipeline import convert
+from opsetlift.proof import Certificate, verify
 
 NESTED = """
 <ir_version: 10, opset_import: ["": 18, "local": 1]>

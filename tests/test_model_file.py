@@ -12,9 +12,7 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
-
-from converter import convert
-from converter.model_file import (
+from opsetlift.model.files import (
     ModelFileError,
     ResultRejected,
     check_model,
@@ -23,6 +21,8 @@ from converter.model_file import (
     saving,
     validate_model,
 )
+from opsetlift.pipeline import convert
+
 from tests.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
 
 LOSSLESS_EXTENSIONS = [".onnx", ".pb", ".textproto", ".txtpb", ".pbtxt", ".prototxt", ".json", ".onnxjson", ""]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import onnx
 import pytest
+from opsetlift import ConversionRefused
+from opsetlift.cli import main
+from opsetlift.pipeline import convert, reach
+from opsetlift.rulebook.refusal import Nearest
 
-from converter import ConversionRefused, convert, reach
-from converter.cli import main
-from converter.refusal import Nearest
 from tests.conversion import model
 from tests.evaluator.cases import node_cases
 
@@ -27,7 +28,7 @@ BOTH = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
     }"""
 
 
-converting = sys.modules["converter.convert"]  # as an attribute of the package it is the function
+converting = sys.modules["opsetlift.pipeline.convert"]  # as an attribute of the package it is the function
 
 
 def refused(source: onnx.ModelProto, to: int | dict[str, int]) -> ConversionRefused:

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
+from opsetlift import ConversionRefused, Why
+from opsetlift.evaluator import Evaluator
+from opsetlift.pipeline import convert, reach
+from opsetlift.rulebook.book import RuleBook, RuleBookError
+from opsetlift.rulebook.rule import StandIn
+from opsetlift.targets import TargetFileError, find_target
+from opsetlift.targets.forms import has_kernel
+from opsetlift.targets.kernel_file import KernelFile, KernelFileError
 
-from converter import ConversionRefused, Why, convert, reach
-from converter.evaluator import Evaluator
-from converter.rule import StandIn
-from converter.rulebook import RuleBook, RuleBookError
-from converter.targets import TargetFileError, find_target
-from converter.targets.forms import has_kernel
-from converter.targets.kernel_file import KernelFile, KernelFileError
 from tests.conversion import model
 
 

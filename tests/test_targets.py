@@ -9,16 +9,18 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from opsetlift import ConversionRefused, UnreachableTarget, Why
+from opsetlift.cli import main
+from opsetlift.pipeline import convert, reach
+from opsetlift.specification import history
+from opsetlift.specification.history import AI_ONNX, Definition
+from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
+from opsetlift.targets.forms import Form
+from opsetlift.targets.reading import read_runtime
 
-from converter import ConversionRefused, UnreachableTarget, Why, convert, history, reach
-from converter.cli import main
-from converter.history import AI_ONNX, Definition
-from converter.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
-from converter.targets.forms import Form
-from converter.targets.reading import read_runtime
 from tests.small_models import minimum_model, model_of
 
-FILES = sorted(file.name for file in files("converter.targets").iterdir() if file.name.endswith(".toml"))
+FILES = sorted(file.name for file in files("opsetlift.targets").iterdir() if file.name.endswith(".toml"))
 TARGETS = [target for runtime in catalogue().values() for target in runtime.targets]
 
 SMALL = """

@@ -14,12 +14,14 @@ import numpy
 import onnx
 import pytest
 from onnx import helper
+from opsetlift import ConversionRefused
+from opsetlift.evaluator import Evaluator
+from opsetlift.model.arrays import tensor_of
+from opsetlift.pipeline import convert
+from opsetlift.rulebook.refusal import Why
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_of_type, element_type, numpy_dtype
 
-from converter import ConversionRefused, convert, history
-from converter.arrays import tensor_of
-from converter.dtypes import dtype_of_type, element_type, numpy_dtype
-from converter.evaluator import Evaluator
-from converter.refusal import Why
 from tests.values import edge_values, same
 
 OPSETS = range(1, history.latest_opset() + 1)

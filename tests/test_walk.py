@@ -8,12 +8,14 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from opsetlift import ConversionRefused
+from opsetlift.evaluator import Evaluator
+from opsetlift.model import dead_code as sweep
+from opsetlift.model.names import Names
+from opsetlift.model.scopes import referenced_names
+from opsetlift.pipeline import convert
+from opsetlift.rulebook.refusal import Why
 
-from converter import ConversionRefused, convert, sweep
-from converter.evaluator import Evaluator
-from converter.names import Names
-from converter.refusal import Why
-from converter.scopes import referenced_names
 from tests.conversion import check_refusal, model, normalised
 
 TWO_MEANS = """

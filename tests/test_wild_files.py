@@ -4,10 +4,9 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import TensorProto, helper
-
-from converter import convert
-from converter.evaluator import Evaluator
-from converter.model_file import ModelFileError
+from opsetlift.evaluator import Evaluator
+from opsetlift.model.files import ModelFileError
+from opsetlift.pipeline import convert
 
 RELU = [helper.make_node("Relu", ["x"], ["y"])]
 RESHAPE = [

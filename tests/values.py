@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy
-
-from converter.dtypes import numpy_dtype
+from opsetlift.specification.dtypes import numpy_dtype
 
 FLOATING = ("float16", "bfloat16", "float", "double")
 

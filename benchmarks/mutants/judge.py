@@ -87,7 +87,7 @@ def _reference(model: onnx.ModelProto) -> Run:
 
 
 def _evaluator(model: onnx.ModelProto, *, strict: bool = False) -> Run:
-    from converter.evaluator import Evaluator
+    from opsetlift.evaluator import Evaluator
 
     try:
         evaluator = Evaluator(model, strict=strict, iteration_limit=2000)

@@ -85,7 +85,7 @@ def _import(*modules: str) -> None:
     """Import modules and what takes a while in them, so that forked processes need not."""
     for module in modules:
         importlib.import_module(module)
-    importlib.import_module("converter.history").histories()
+    importlib.import_module("opsetlift.specification.history").histories()
     importlib.import_module("onnxruntime").set_default_logger_severity(4)
 
 
@@ -156,14 +156,14 @@ class Rules(Subject):
 
     name = "rules"
     folder = "rules"
-    sources = ("rules", "tests/rules", "converter/walk", "converter/facts", "converter/site")
+    sources = ("rules", "tests/rules", "converter/opsetlift/walk", "converter/opsetlift/facts", "converter/opsetlift/site")
 
     _OPTIONS = frozenset(["to", "ir", "target", "exact"])
     _TESTS = ("tests/rules", "tests/test_stand_ins.py", "tests/test_walk.py")
 
     def prepare(self) -> None:
-        _import("converter.convert", "converter.prove", "onnx.reference")
-        importlib.import_module("converter.evaluator.kernels.registry").all_kernels()
+        _import("opsetlift.pipeline.convert", "opsetlift.proof", "onnx.reference")
+        importlib.import_module("opsetlift.evaluator.kernels.registry").all_kernels()
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
         self._record_tests(collector, tests or self._TESTS)
@@ -182,7 +182,7 @@ class Rules(Subject):
     @staticmethod
     def _targets(model: onnx.ModelProto) -> list[int | dict[str, int]]:
         """On either side of each version of the operators, in ai.onnx and in ai.onnx.ml."""
-        from converter.history import history
+        from opsetlift.specification.history import history
 
         targets: list[int | dict[str, int]] = []
         opsets = {entry.domain if entry.domain != "ai.onnx" else "": entry.version for entry in model.opset_import}
@@ -202,7 +202,8 @@ class Rules(Subject):
                 outcome.append(self._attempt(example))
 
     def _attempt(self, example: Example) -> tuple[str, bytes]:
-        from converter import ConversionRefused, convert
+        from opsetlift import ConversionRefused
+        from opsetlift.pipeline import convert
 
         try:
             return SAME, _result_bytes(convert(example.proto, **example.options, prove=False, check=False).model)
@@ -212,8 +213,8 @@ class Rules(Subject):
             return FAULT, f"{type(error).__name__}: {error}"[:200].encode()
 
     def _record_tests(self, collector: Collector, tests: Sequence[str]) -> None:
-        import converter
-        from converter.convert import convert
+        import opsetlift
+        from opsetlift.pipeline.convert import convert
 
         def recording(model: Any, **options: Any) -> Any:
             known = {name: value for name, value in options.items() if name in self._OPTIONS and value is not None}
@@ -232,20 +233,21 @@ class Rules(Subject):
                 try:
                     found = convert(model, **{**options, "prove": False, "check": False})
                     outcome.append((SAME, _result_bytes(found.model)))
-                except converter.ConversionRefused:
+                except opsetlift.ConversionRefused:
                     outcome.append((REFUSED, b""))
                     raise
             return dataclasses.replace(found, certificate=_Believed())
 
-        converter.convert = recording  # type: ignore[assignment]
+        opsetlift.pipeline.convert = recording  # type: ignore[assignment]
         try:
             _quiet_tests(*tests)
         finally:
-            converter.convert = convert
+            opsetlift.pipeline.convert = convert
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
-        from converter import ConversionRefused, NotEquivalent, convert
-        from converter.model_file import ModelFileError
+        from opsetlift import ConversionRefused, NotEquivalent
+        from opsetlift.model.files import ModelFileError
+        from opsetlift.pipeline import convert
 
         outcome, result = self._attempt(kept.example)
         if (outcome, result) == (kept.outcome, kept.result) or (outcome == kept.outcome != SAME):
@@ -294,12 +296,12 @@ class Passes(Subject):
     """Normalisations: the proof of the whole model against the judge."""
 
     name = "passes"
-    folder = "converter/normalize/passes"
-    sources = ("converter/normalize", "tests/normalize", "converter/facts")
+    folder = "converter/opsetlift/normalizer/passes"
+    sources = ("converter/opsetlift/normalize", "tests/normalize", "converter/opsetlift/facts")
 
     def prepare(self) -> None:
         SUBJECTS["rules"].prepare()
-        _import("converter.normalize")
+        _import("opsetlift.normalizer")
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
         self._record_tests(collector, tests or self._tests())
@@ -324,7 +326,7 @@ class Passes(Subject):
 
     def _attempt(self, example: Example) -> tuple[str, bytes, int]:
         """The model after the passes, without proof, and how far they may round."""
-        from converter.normalize import normalize
+        from opsetlift.normalizer import normalize
 
         options = {**example.options, "passes": list(example.options["passes"])}
         try:
@@ -342,7 +344,7 @@ class Passes(Subject):
         return [f"tests/normalize/{name}" for name in found if name not in slow]
 
     def _record_tests(self, collector: Collector, tests: Sequence[str]) -> None:
-        package = importlib.import_module("converter.normalize")
+        package = importlib.import_module("opsetlift.normalizer")
         original = package.normalize
 
         def recording(model: Any, passes: Any = None, **options: Any) -> Any:
@@ -363,9 +365,9 @@ class Passes(Subject):
             package.normalize = original
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
-        from converter.model_file import ModelFileError, check_model
-        from converter.normalize.proving import prove_passes
-        from converter.prove import Outcome
+        from opsetlift.model.files import ModelFileError, check_model
+        from opsetlift.normalizer.proving import prove_passes
+        from opsetlift.proof import Outcome
 
         outcome, result, ulps = self._attempt(kept.example)
         if (outcome, result) == (kept.outcome, kept.result) or outcome == kept.outcome == FAULT:
@@ -395,19 +397,19 @@ class Kernels(Subject):
     """
 
     name = "kernels"
-    folder = "converter/evaluator/kernels"
+    folder = "converter/opsetlift/evaluator/kernels"
     left_out = frozenset(["registry.py"])
-    sources = ("converter/evaluator", "tests/rules", "rules")
+    sources = ("converter/opsetlift/evaluator", "tests/rules", "rules")
     _INPUTS = 16
 
     def prepare(self) -> None:
-        _import("converter.convert", "converter.evaluator", "onnx.reference")
+        _import("opsetlift.pipeline.convert", "opsetlift.evaluator", "onnx.reference")
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
         rules = coverage_of(SUBJECTS["rules"], tests)
         for name, model, shipped in () if tests else _node_examples():
             self._trace(collector, Example(name, _result_bytes(model), {}, shipped))
-        for kept in rules.kept:
+        for kept in opsetlift_rules.kept:
             example = kept.example
             self._trace(collector, Example(example.name, example.model, {}, example.shipped))
             if kept.outcome == SAME:
@@ -424,7 +426,7 @@ class Kernels(Subject):
 
     def _runs(self, example: Example, given: Sequence[Values] | None = None) -> list[KernelRun]:
         """What the evaluator makes of inputs, those given or such as are drawn."""
-        from converter.evaluator import Evaluator
+        from opsetlift.evaluator import Evaluator
 
         found: list[KernelRun] = []
         model = example.proto

@@ -10,9 +10,8 @@ import numpy
 import onnx
 import onnxruntime
 from onnx import helper
-
-from converter.evaluator.errors import EvaluationError
-from converter.evaluator.evaluator import run_node
+from opsetlift.evaluator.errors import EvaluationError
+from opsetlift.evaluator.evaluator import run_node
 
 onnxruntime.set_default_logger_severity(4)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy
 from onnx import helper
-
-from converter.dtypes import numpy_dtype
-from converter.evaluator import run_node
+from opsetlift.evaluator import run_node
+from opsetlift.specification.dtypes import numpy_dtype
 
 
 def run(operator: str, opset: int, *inputs: Any, strict: bool = True, outputs: int = 1, **attributes: Any) -> Any:

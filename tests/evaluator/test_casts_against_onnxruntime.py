@@ -14,9 +14,8 @@ import numpy
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
-
-from converter.dtypes import element_type
-from converter.evaluator import Evaluator
+from opsetlift.evaluator import Evaluator
+from opsetlift.specification.dtypes import element_type
 
 Predicate = Callable[[Any], Any]
 

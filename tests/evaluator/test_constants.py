@@ -7,8 +7,7 @@ from typing import Any
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-
-from converter.evaluator import Rejected, run_node
+from opsetlift.evaluator import Rejected, run_node
 
 
 def run(operator: str, *inputs: Any, opset: int = 13, strict: bool = True, **attributes: Any) -> Any:

@@ -8,9 +8,8 @@ import numpy
 import onnx
 import pytest
 from onnx import helper
-
-from converter.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
-from converter.evaluator.values import Sequence
+from opsetlift.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
+from opsetlift.evaluator.values import Sequence
 
 FLOATS = numpy.array([1, 2], dtype=numpy.float32)
 TRUE = numpy.array(True)

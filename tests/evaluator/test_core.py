@@ -10,8 +10,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-
-from converter.evaluator import (
+from opsetlift.evaluator import (
     EvaluationError,
     Evaluator,
     InputRejected,
@@ -19,7 +18,7 @@ from converter.evaluator import (
     Rejected,
     run_node,
 )
-from converter.evaluator.execute import KernelStep
+from opsetlift.evaluator.execute import KernelStep
 
 
 def model(text: str, header: str = '<ir_version: 10, opset_import: ["" : 20]>') -> onnx.ModelProto:

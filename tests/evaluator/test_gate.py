@@ -8,11 +8,10 @@ import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, NodeProto, TensorProto, helper
-
-from converter.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
-from converter.evaluator.gate import Gate, Illegal, WrongOutput
-from converter.evaluator.values import Optional, Sequence
-from converter.history import definition
+from opsetlift.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
+from opsetlift.evaluator.gate import Gate, Illegal, WrongOutput
+from opsetlift.evaluator.values import Optional, Sequence
+from opsetlift.specification.history import definition
 
 FLOATS = numpy.array([1, 2], dtype=numpy.float32)
 DOUBLES = FLOATS.astype(numpy.float64)

@@ -8,9 +8,8 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
-
-from converter.evaluator import Evaluator, Rejected, run_node
-from converter.evaluator.values import Optional, Sequence
+from opsetlift.evaluator import Evaluator, Rejected, run_node
+from opsetlift.evaluator.values import Optional, Sequence
 
 
 def run(operator: str, *inputs: Any, opset: int = 13, **attributes: Any) -> Any:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from converter.evaluator.kernels.registry import all_kernels
-from converter.evaluator.table import execution, table
-from converter.experimental import experimental_operators
-from converter.history import definition, histories
+from opsetlift.evaluator.kernels.registry import all_kernels
+from opsetlift.evaluator.table import execution, table
+from opsetlift.specification.experimental import experimental_operators
+from opsetlift.specification.history import definition, histories
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evaluator.md"
 
 
 def test_the_document_is_what_would_be_generated() -> None:
-    assert DOCUMENT.read_text() == table(), "run python -m converter.evaluator.table"
+    assert DOCUMENT.read_text() == table(), "run python -m opsetlift.evaluator.table"
 
 
 def test_kernels_are_declared_for_definitions_that_exist() -> None:

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+import opsetlift.evaluator.kernels
 import pytest
 from onnx import helper, parser
+from opsetlift.evaluator import EvaluationError, Evaluator
+from opsetlift.evaluator.evaluator import run_node
+from opsetlift.evaluator.kernels.registry import all_kernels
 
-import converter.evaluator.kernels
-from converter.evaluator import EvaluationError, Evaluator
-from converter.evaluator.evaluator import run_node
-from converter.evaluator.kernels.registry import all_kernels
 from tests.evaluator.test_node_tests import NODE_CASES
 
 Array = Any
-KERNELS = Path(converter.evaluator.kernels.__file__).parent
+KERNELS = Path(opsetlift.evaluator.kernels.__file__).parent
 SOURCES = {path.stem: path.read_text() for path in KERNELS.glob("*.py")}
 
 
@@ -520,7 +520,7 @@ def test_the_number_of_threads_has_no_say() -> None:
 
 
 def test_blas_gets_its_threads_back() -> None:
-    from converter.evaluator import one_thread
+    from opsetlift.evaluator import one_thread
 
     controls = one_thread._controls()
     if controls is None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
+import opsetlift.normalizer.discovery as discovery
 import pytest
+from opsetlift.cli import main
+from opsetlift.normalizer import Pass, known_passes
 
-import converter.normalize.discovery as discovery
-from converter.cli import main
-from converter.normalize import Pass, known_passes
 from tests.normalize.rewriting import text_model
 from tests.small_models import externalise, weighted_model
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 import pytest
+from opsetlift.normalizer import ShapeFault, normalize
+from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
 
-from converter.normalize import ShapeFault, normalize
-from converter.normalize.fixed_shapes import with_fixed_shapes
 from tests.normalize.rewriting import text_model
 
 SOURCE = """g (float[batch, 3, w] x, int64[batch] n) => (float[batch, s] y, int64[batch] m) <float[batch, k] a> {

@@ -9,13 +9,11 @@ from typing import Any
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
+import opsetlift
 import pytest
 from onnx import ModelProto, numpy_helper
-
-import converter
-from converter import plugins
-from converter.model_file import ModelFileError
-from converter.normalize import (
+from opsetlift.model.files import ModelFileError
+from opsetlift.normalizer import (
     Context,
     Pass,
     PassConflict,
@@ -26,7 +24,9 @@ from converter.normalize import (
     known_passes,
     normalize,
 )
-from converter.normalize.discovery import ORDER
+from opsetlift.normalizer.discovery import ORDER
+from opsetlift.support import plugins
+
 from tests.conversion import model
 from tests.normalize.rewriting import text_model
 
@@ -208,7 +208,7 @@ class TestOwnRewrites:
 
         assert operators(normalize(text_model(GRAPH), [untidy]).model) == ["Add", "Neg"]
 
-    @pytest.mark.parametrize("module", [__name__, "converter.normalize.passes.test"])
+    @pytest.mark.parametrize("module", [__name__, "opsetlift.normalizer.passes.test"])
     def test_what_a_pass_puts_into_an_attribute_is_tidied(self, module: str) -> None:
         def other_branch(graph: gs.Graph, context: Context) -> None:
             for node in graph.nodes:
@@ -441,10 +441,10 @@ class TestPatterns:
 
 class TestInterface:
     def test_the_package_can_be_called_and_imported_from(self) -> None:
-        import converter.normalize as package
+        import opsetlift.normalizer as package
 
-        assert converter.normalize is package
-        assert operators(converter.normalize(text_model(GRAPH)).model) == ["Add", "Neg"]
+        assert opsetlift.normalizer is package
+        assert operators(opsetlift.normalizer(text_model(GRAPH)).model) == ["Add", "Neg"]
 
     def test_no_pass_at_all_gives_the_model_back(self) -> None:
         source = text_model(GRAPH)
@@ -464,7 +464,7 @@ class TestInterface:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
         source.graph.node[0].doc_string = "smallest"
         graph = gs.import_onnx(source)
-        conversion = converter.convert(graph, to=18)
+        conversion = opsetlift.pipeline.convert(graph, to=18)
         assert isinstance(conversion.graph, gs.Graph)
         assert conversion.graph.opset == 18
         assert len(conversion.graph.nodes[0].inputs) == 2
@@ -474,13 +474,13 @@ class TestInterface:
     def test_what_rides_along_survives_a_conversion_of_a_graph(self) -> None:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
         source.graph.node[0].doc_string = "smallest"
-        graph = converter.normalize.to_graph(source)
-        converted = converter.convert(graph, to=18).graph
-        assert converter.normalize.to_model(converted).graph.node[0].doc_string == "smallest"
+        graph = opsetlift.normalizer.to_graph(source)
+        converted = opsetlift.pipeline.convert(graph, to=18).graph
+        assert opsetlift.normalizer.to_model(converted).graph.node[0].doc_string == "smallest"
 
     def test_a_conversion_may_be_normalised(self) -> None:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { a = Identity(x) y = ReduceMin<axes = [1]>(a) }")
-        conversion = converter.convert(source, to=18, normalize=True)
+        conversion = opsetlift.pipeline.convert(source, to=18, normalize=True)
         assert operators(conversion.model) == ["ReduceMin"]
         assert conversion.normalization is not None
         assert conversion.normalization.proof is not None
@@ -490,7 +490,7 @@ class TestInterface:
         source = text_model(
             "g (float[2] x) => (float[2] y) { c = Constant<value = float[2] {1, 2}>() y = Add(x, c) }", opset=8, ir=4
         )
-        conversion = converter.convert(source, to=7, ir=3, normalize=True)
+        conversion = opsetlift.pipeline.convert(source, to=7, ir=3, normalize=True)
         assert conversion.model.ir_version == 3
         onnx.checker.check_model(conversion.model, full_check=True)
 

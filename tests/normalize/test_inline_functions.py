@@ -1,6 +1,7 @@
 """Functions, where they are called."""
 
-from converter.normalize import normalize
+from opsetlift.normalizer import normalize
+
 from tests.normalize.rewriting import check_unchanged, rewritten, text_model
 
 PASS = "inline-functions"

@@ -1,8 +1,8 @@
 """Nodes that become one with their neighbours."""
 
 import pytest
+from opsetlift.normalizer import chosen_passes
 
-from converter.normalize import chosen_passes
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 INPUT = "g (float[2,3,4] x) => (float[] y)"
@@ -265,7 +265,7 @@ def test_a_bias_that_widens_the_product_stays_an_add() -> None:
 
 
 def test_no_rounding_pass_runs_unless_it_is_asked_for() -> None:
-    from converter.normalize import chosen_passes
+    from opsetlift.normalizer import chosen_passes
 
     assert all(one.ulps == 0 for one in chosen_passes())
 

@@ -1,6 +1,7 @@
 """What is computed or stored twice."""
 
-from converter.normalize import normalize
+from opsetlift.normalizer import normalize
+
 from tests.conversion import normalised
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 

@@ -1,9 +1,10 @@
 """Inner names that hide outer ones."""
 
-from converter.normalize import to_graph, to_model
-from converter.normalize.places import places_in
-from converter.normalize.shadowing import rename_shadowing
-from converter.normalize.traversal import tensors_in
+from opsetlift.normalizer import to_graph, to_model
+from opsetlift.normalizer.places import places_in
+from opsetlift.normalizer.shadowing import rename_shadowing
+from opsetlift.normalizer.traversal import tensors_in
+
 from tests.conversion import normalised
 from tests.normalize.rewriting import rewritten, text_model
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
+import opsetlift.normalizer.discovery as discovery
+import opsetlift.normalizer.undoing as undoing
 import pytest
 from onnx import ModelProto
-
-import converter.normalize.discovery as discovery
-import converter.normalize.undoing as undoing
-from converter.cli import main
-from converter.normalize import (
+from opsetlift.cli import main
+from opsetlift.normalizer import (
     Fault,
     Normalization,
     Pass,
@@ -25,7 +24,8 @@ from converter.normalize import (
     normalize,
     passes,
 )
-from converter.normalize.proving import Proof
+from opsetlift.normalizer.proving import Proof
+
 from tests.normalize.rewriting import text_model
 
 SOURCE = "g (float[N] x) => (float[N] y) { a = Abs(x) b = Identity(a) c = Neg(b) d = Identity(c) y = Ceil(d) }"

@@ -9,12 +9,11 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto, TypeProto, numpy_helper, parser, shape_inference
-
-from converter.history import Cell
-from converter.prove import Certificate, prove_conversion
-from converter.rule import Rule
-from converter.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
-from converter.trace import ConversionTrace, ScopeTrace, SiteTrace
+from opsetlift.model.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
+from opsetlift.proof import Certificate, prove_conversion
+from opsetlift.rulebook.rule import Rule
+from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
+from opsetlift.specification.history import Cell
 
 Claim = tuple[int, int, int]
 """A node of the original, and the first and the last but one node of the result that stand in its place."""

@@ -8,10 +8,9 @@ from typing import Any
 import numpy
 import pytest
 from onnx import TypeProto, helper
-
-from converter.dtypes import element_type, numpy_dtype
-from converter.prove.battery import Battery, Case, Enough, Input
-from converter.prove.draw import every_value_of, special_values
+from opsetlift.proof.battery import Battery, Case, Enough, Input
+from opsetlift.proof.draw import every_value_of, special_values
+from opsetlift.specification.dtypes import element_type, numpy_dtype
 
 
 def tensor(dtype: str, shape: Sequence[int | str | None] | None) -> TypeProto:

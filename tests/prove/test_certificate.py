@@ -10,13 +10,13 @@ from typing import Any
 import numpy
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from opsetlift.facts import ModelFacts
+from opsetlift.model.files import Contents, load_model, save_model
+from opsetlift.pipeline import convert
+from opsetlift.pipeline.convert import Conversion
+from opsetlift.proof import Certificate, CertificateRefused, verify
+from opsetlift.proof.certificate import model_sha256
 
-from converter import convert
-from converter.convert import Conversion
-from converter.facts import ModelFacts
-from converter.model_file import Contents, load_model, save_model
-from converter.prove import Certificate, CertificateRefused, verify
-from converter.prove.certificate import model_sha256
 from tests.prove.conversions import conversion, model
 from tests.small_models import externalise
 
@@ -159,8 +159,8 @@ def test_everything_that_a_certificate_states_is_checked(
     assert done.certificate is not None
     found = Certificate.from_json(done.certificate.to_json())
     # What the proof finds does not depend on what is mutated here, so that once is enough.
-    monkeypatch.setattr("converter.prove.verification.prove_conversion", lambda *_, **__: found)
-    monkeypatch.setattr("converter.prove.verification.with_dtypes_proven", lambda certificate, *_, **__: certificate)
+    monkeypatch.setattr("opsetlift.proof.verification.prove_conversion", lambda *_, **__: found)
+    monkeypatch.setattr("opsetlift.proof.verification.with_dtypes_proven", lambda certificate, *_, **__: certificate)
     accepted = []
     for path in leaves(certificate_of(done)):
         if NOT_STATEMENTS & set(path):

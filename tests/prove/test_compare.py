@@ -5,10 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy
 import pytest
-
-from converter.dtypes import numpy_dtype
-from converter.prove.compare import compare
-from converter.prove.draw import draw, special_values
+from opsetlift.proof.compare import compare
+from opsetlift.proof.draw import draw, special_values
+from opsetlift.specification.dtypes import numpy_dtype
 
 ALL_DTYPES = ["float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e5m2", "float4e2m1", "complex64"]
 ALL_DTYPES += ["int8", "uint8", "int64", "uint64", "int4", "uint4", "int2", "bool", "string"]

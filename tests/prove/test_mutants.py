@@ -114,7 +114,7 @@ def test_the_judge_draws_what_a_model_declares_and_never_what_the_proof_draws() 
     values = numpy.concatenate([one["x"].reshape(-1) for one in drawn])
     assert all(bool(found.any()) for found in (numpy.isnan(values), numpy.isinf(values), numpy.abs(values) > 1e30))
     source = (ROOT / "benchmarks/mutants/inputs.py").read_text() + (ROOT / "benchmarks/mutants/judge.py").read_text()
-    assert "converter.prove" not in source
+    assert "opsetlift.proof" not in source
 
 
 @pytest.mark.parametrize("dtype", ["float", "float16", "bfloat16", "double", "int8", "uint64", "bool", "string"])
@@ -137,14 +137,14 @@ def test_the_judge_is_onnxruntime_where_it_takes_both_models(node: str, differs:
 
 
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
-    """The exit status of the command, and its trials: of mutants of rules/clip.py, on the models of its tests."""
+    """The exit status of the command, and its trials: of mutants of rules/opsetlift_rules/clip.py, on the models of its tests."""
     results = tmp_path / "trials.json"
     command = [
         sys.executable,
         "-m",
         "benchmarks.mutants",
         "--only",
-        "rules/clip",
+        "rules/opsetlift_rules/clip",
         "--jobs",
         "1",
         "--json",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from opsetlift import ConversionRefused
+from opsetlift.pipeline import convert
+from opsetlift.proof import Outcome
 
-from converter import ConversionRefused, convert
-from converter.prove import Outcome
 from tests.prove.conversions import conversion, model
 
 TOLD_BY_THE_OUTPUT = {

@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
+from opsetlift.evaluator import Evaluator
+from opsetlift.pipeline import convert
+from opsetlift.rulebook.refusal import Why
+from opsetlift.specification.dtypes import element_type, numpy_dtype
 
-from converter import convert
-from converter.dtypes import element_type, numpy_dtype
-from converter.evaluator import Evaluator
-from converter.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 

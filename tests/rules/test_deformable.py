@@ -2,9 +2,9 @@
 
 import numpy
 import pytest
+from opsetlift.pipeline import convert
+from opsetlift.rulebook.refusal import Why
 
-from converter import convert
-from converter.refusal import Why
 from tests.conversion import check_converts, check_refusal, model
 
 

@@ -4,13 +4,13 @@ from types import ModuleType
 
 import onnx
 import pytest
+from opsetlift.evaluator import Evaluator
+from opsetlift.pipeline import convert
+from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Experiment, unchanged
+from opsetlift.specification.experimental import experimental_operators
 
-from converter import convert
-from converter.evaluator import Evaluator
-from converter.experimental import experimental_operators
-from converter.refusal import Why
-from converter.rule import Experiment, unchanged
-from converter.rulebook import RuleBook, RuleBookError, default_rule_book
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 

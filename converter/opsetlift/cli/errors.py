@@ -1,0 +1,98 @@
+"""Exit statuses and sentences for whatever stops a command."""
+
+from __future__ import annotations
+
+import typer
+
+from opsetlift.conversion.destination import UnreachableTarget
+from opsetlift.conversion.dtype_policy import UnusableDtypes
+from opsetlift.model.files import ModelFileError
+from opsetlift.pipeline.convert import NotEquivalent
+from opsetlift.rulebook.explain import UnknownOperator
+from opsetlift.rulebook.refusal import ConversionRefused, Why
+from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
+from opsetlift.support.plugins import PluginFault
+from opsetlift.targets import TargetFileError, UnknownTarget
+
+DONE = 0
+UNUSABLE = 1
+REFUSED = 2
+NOT_EQUIVALENT = 3
+INTERNAL = 70
+"""EX_SOFTWARE of BSD's sysexits.h."""
+OUTPUT_LOST = 74
+"""As sysexits.h has it: an error of input or output."""
+INTERRUPTED = 130
+
+_COMMAND_LINE_FAULT = typer.BadParameter.__base__
+"""What typer raises for a wrong command line, whichever library it has that from."""
+
+
+class UsageFault(Exception):
+    """A command line that asks for something impossible; the message is one sentence."""
+
+
+class OutputLost(Exception):
+    """Standard output cannot be written to."""
+
+
+class Interrupted(BaseException):
+    """A signal that ends the program."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.what_is_written = "nothing was written"
+        super().__init__(number)
+
+
+def status_of(error: BaseException) -> tuple[int, list[str]]:
+    """The exit status and what to say."""
+    if isinstance(error, Interrupted):
+        return 128 + error.number, [f"interrupted; {error.what_is_written}"]
+    if isinstance(error, OutputLost):
+        return OUTPUT_LOST, [str(error)]
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED, ["interrupted; nothing was written"]
+    if isinstance(error, ConversionRefused) and all(one.why is Why.INVALID_MODEL for one in error.refusals):
+        more = f" (and {len(error.refusals) - 1} more such nodes)" if len(error.refusals) > 1 else ""
+        return UNUSABLE, [f"{error.refusals[0]}{more}"]
+    if isinstance(error, ConversionRefused):
+        count = len(error.refusals)
+        head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
+        nearest = error.nearest
+        return REFUSED, [head, *map(str, error.refusals), *([nearest.sentence] if nearest else [])]
+    if isinstance(error, NotEquivalent):
+        return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
+    if isinstance(
+        error,
+        (
+            ModelFileError,
+            PluginFault,
+            UnreachableTarget,
+            UnknownOperator,
+            UnknownTarget,
+            UnusableDtypes,
+            TargetFileError,
+            UsageFault,
+        ),
+    ):
+        return UNUSABLE, [str(error)]
+    if _COMMAND_LINE_FAULT is not None and isinstance(error, _COMMAND_LINE_FAULT):
+        return UNUSABLE, [str(error.format_message()).replace("\n", " ")]  # type: ignore[attr-defined]
+    if isinstance(error, MemoryError):
+        return UNUSABLE, ["there is not enough memory for this model"]
+    return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
+
+
+_SHOWN_FAULTS = 5
+
+
+def _told(error: InternalError) -> list[str]:
+    """One paragraph on the faults, then what else is in the way."""
+    shown = list(map(str, error.faults[:_SHOWN_FAULTS]))
+    if len(error.faults) > _SHOWN_FAULTS:
+        shown.append(f"and {len(error.faults) - _SHOWN_FAULTS} more such errors")
+    paragraph = f"internal error, nothing was written: {'; '.join(shown)}. {how_to_report(error.faults)}"
+    if not error.refusals:
+        return [paragraph]
+    return [paragraph, "besides, these places cannot be converted:", *map(str, error.refusals)]

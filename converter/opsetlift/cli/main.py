@@ -1,0 +1,334 @@
+"""The commands, and how whatever they end in becomes an exit status.
+
+0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
+it applies (OPSETLIFT_TRACEBACK=1 shows where); 74 standard output is closed or full; 128 and the number of the signal
+that ended it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import onnx
+import typer
+
+from opsetlift.cli.certificates import prove_again
+from opsetlift.cli.conversion import ConversionRequest, carry_out
+from opsetlift.cli.errors import (
+    DONE,
+    INTERNAL,
+    INTERRUPTED,
+    UNUSABLE,
+    Interrupted,
+    OutputLost,
+    UsageFault,
+    status_of,
+)
+from opsetlift.cli.normalizing import (
+    NormalizationRequest,
+    carry_out_normalization,
+    list_passes,
+    passes_from,
+    shapes_from,
+)
+from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
+from opsetlift.cli.pages import coverage_page, explanation_page
+from opsetlift.cli.proving import prove_files
+from opsetlift.cli.reaching import reach_page
+from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
+from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
+from opsetlift.conversion.dtype_policy import KEEP
+from opsetlift.pipeline.reach import reach as reach_of
+from opsetlift.rulebook.coverage import Coverage
+from opsetlift.rulebook.explain import explain as explain_operator
+from opsetlift.support.internal_error import InternalError, as_json, internal_error
+from opsetlift.targets import find_target
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+_LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    occupy_standard_streams()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with raised_as_exceptions():
+            try:
+                return _run(given)
+            except (Exception, Interrupted, KeyboardInterrupt) as error:
+                ignore_further_signals()
+                return _report(error, is_json="--json" in given)
+    except OutputLost as lost:
+        status, sentences = status_of(lost)
+        complain(*sentences)
+        return status
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        with warnings.catch_warnings():
+            # What libraries have to say to programmers is no concern of who converts a model.
+            warnings.simplefilter("ignore")
+            status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
+    except SystemExit as error:
+        # How typer ends where a pipe is closed while it shows its help.
+        raise OutputLost("standard output is closed") from error
+    except OSError as error:
+        if error.filename is None and error.errno in _LOSSES:
+            raise output_lost(error) from error  # what typer prints itself
+        raise
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    if status == DONE:
+        with standard_output():
+            pass
+    return status
+
+
+def _report(error: BaseException, *, is_json: bool) -> int:
+    """Say what stopped a command; returns the exit status."""
+    status, sentences = status_of(error)
+    if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
+        traceback.print_exception(error)
+    complain(*sentences)
+    if is_json and status == INTERNAL:
+        show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
+    elif is_json and status == UNUSABLE:
+        show_json({"status": "error", "message": " ".join(sentences)})
+    return status
+
+
+def _print_version(is_asked_for: bool) -> None:
+    if is_asked_for:
+        show(f"opsetlift {version('opsetlift')} (onnx {onnx.__version__})")
+        raise typer.Exit
+
+
+@app.callback()
+def opsetlift(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Move ONNX models between opset versions, up and down, with proof."""
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any form that onnx.load knows.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the result; the extension says how.")],
+    to: Annotated[
+        list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
+    ] = None,
+    ir: Annotated[
+        int | None, typer.Option("--ir", metavar="N", help="The IR version; by default the smallest that will do.")
+    ] = None,
+    runtime: Annotated[
+        str | None, typer.Option("--for", metavar="TARGET", help="The runtime, as onnxruntime==1.4; see targets.")
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, as int64=int32; not exact; repeatable."),
+    ] = None,
+    dtype_interface: Annotated[
+        str | None,
+        typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
+    ] = None,
+    json: Json = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, without proof; write nothing.")
+    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Refuse rules that round.")] = False,
+    normalize: Annotated[
+        bool, typer.Option("--normalize", help="Run the passes of opsetlift normalize on the result.")
+    ] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+) -> int:
+    """Take a model to another opset, prove that it computes the same, and write it."""
+    if certificate is not None and (no_prove or dry_run):
+        raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
+    if dtype_interface is not None and not dtype:
+        raise UsageFault("--dtype-interface is about --dtype, which is not given")
+    request = ConversionRequest(
+        source,
+        target,
+        tuple(to or ()),
+        ir,
+        runtime,
+        tuple(dtype or ()),
+        dtype_interface or KEEP,
+        certificate,
+        exact,
+        normalize,
+        not (no_prove or dry_run),
+        force,
+        seed,
+    )
+    return carry_out(request, is_dry=dry_run, as_json=json)
+
+
+@app.command()
+def normalize(
+    source: Annotated[Path | None, typer.Argument(metavar="IN", help="The model.")] = None,
+    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="Where to write the result.")] = None,
+    passes: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The passes to run, as fold-constants,merge-casts or default,-name-nodes."),
+    ] = None,
+    runtime: Annotated[
+        str | None, typer.Option("--for", metavar="TARGET", help="Convert it for a runtime first; see targets.")
+    ] = None,
+    fix_shapes: Annotated[
+        str | None,
+        typer.Option("--fix-shapes", metavar="SIZES", help="Sizes and shapes, as batch=1,x=1x3x224x224."),
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="Say which passes there are.")] = False,
+    json: Json = False,
+    require_proof: Annotated[
+        bool, typer.Option("--require-proof", help="Refuse where the result cannot be proven.")
+    ] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+) -> int:
+    """Bring a model into the form in which it is to be deployed, prove that it computes the same, and write it."""
+    if list_them:
+        return list_passes(as_json=json)
+    if source is None or target is None:
+        raise UsageFault("normalize takes two files, IN and OUT, or --list")
+    if require_proof and no_prove:
+        raise UsageFault("--require-proof asks for the proof that --no-prove leaves out")
+    request = NormalizationRequest(
+        source,
+        target,
+        passes_from(passes),
+        runtime,
+        shapes_from(fix_shapes),
+        not no_prove,
+        require_proof,
+        force,
+        seed,
+    )
+    return carry_out_normalization(request, as_json=json)
+
+
+@app.command()
+def prove(
+    first: Annotated[Path, typer.Argument(metavar="A", help="The model that is right.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The model that has to compute the same.")],
+    inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="At least how many drawn inputs to try.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    ulps: Annotated[int, typer.Option(min=0, help="How far results may differ, in units in the last place.")] = 0,
+    judge: Annotated[
+        str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run the proof of this conversion from A to B again.")
+    ] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TARGET", help="The certificate's runtime, if a file of yours describes it."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Execute two models on the same inputs, and say whether they compute the same."""
+    if certificate is not None:
+        if inputs is not None or judge is not None:
+            raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
+        return prove_again(certificate, first, second, as_json=json, runtime=runtime)
+    if runtime is not None:
+        raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
+    if judge not in (None, "ort"):
+        raise UsageFault(f"there is no judge {judge!r}, only ort, which is onnxruntime")
+    return prove_files(
+        first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
+    )
+
+
+@app.command()
+def reach(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any form that onnx.load knows.")],
+    runtimes: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="TARGET", help="Only this runtime, as onnxruntime==1.4; repeatable."),
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Take rules that round for refusals.")] = False,
+    json: Json = False,
+) -> int:
+    """Say which opsets and runtimes a model can be taken to, and what is in the way of the others; write nothing."""
+    found = reach_of(model, targets=runtimes or None, exact=exact)
+    if json:
+        show_json(found.as_dict())
+    else:
+        show(*reach_page(found, is_detailed=bool(runtimes)))
+    return DONE
+
+
+@app.command()
+def targets(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, as onnxruntime==1.4.")] = None,
+    json: Json = False,
+) -> int:
+    """Say which runtimes are known, or what one of them takes and how that is known."""
+    if json:
+        show_json([target_as_dict(find_target(name))] if name else [target_as_dict(one) for one in all_targets()])
+    elif name:
+        show(*target_page(find_target(name)))
+    else:
+        show(targets_table())
+    return DONE
+
+
+@app.command()
+def explain(
+    operator: Annotated[str, typer.Argument(metavar="OPERATOR", help="ReduceMin, or ai.onnx.ml.Scaler.")],
+    opsets: Annotated[
+        list[int] | None, typer.Argument(metavar="[FROM TO]", help="Two opsets: only what lies between.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Say how an operator changed from opset to opset, and which rules take it across."""
+    if opsets and len(opsets) != 2:
+        raise UsageFault("explain takes an operator and either no opsets or two")
+    explanation = explain_operator(operator, (opsets[0], opsets[1]) if opsets else None)
+    if json:
+        show_json(explanation.as_dict())
+    else:
+        show(*explanation_page(explanation))
+    return DONE
+
+
+@app.command()
+def coverage(
+    json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page that docs/coverage.md is.")] = False,
+) -> int:
+    """Say which steps of which operators have rules."""
+    found = Coverage()
+    if json:
+        show_json(found.as_dict())
+    elif markdown:
+        show(found.markdown().rstrip("\n"))
+    else:
+        show(*coverage_page(found))
+    return DONE

@@ -1,0 +1,101 @@
+"""What the command line says: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+from opsetlift.cli.errors import OutputLost
+
+
+def printable(text: object) -> str:
+    """Text with line breaks and control characters escaped: names in a model may hold anything."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Instead of ending the program, as rich does."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+@contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Standard output, flushed at the end. Raises OutputLost where it is closed, or takes no more."""
+    if sys.stdout is None or sys.stdout.closed:
+        raise OutputLost("standard output is closed")
+    try:
+        yield sys.stdout
+        sys.stdout.flush()
+    except OSError as error:
+        raise output_lost(error) from error
+
+
+def output_lost(error: OSError) -> OutputLost:
+    """What to raise; what is still to be printed vanishes, the interpreter's last flush included."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    return OutputLost(f"standard output cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print to standard output. Raises OutputLost."""
+    with standard_output():
+        # Made anew each time: standard output may have been replaced since.
+        console = _Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+        for renderable in renderables:
+            console.print(renderable)
+
+
+def show_json(content: object) -> None:
+    """Print one JSON document and nothing else. Raises OutputLost."""
+    text = json.dumps(content, indent=2, ensure_ascii=True)
+    with standard_output() as stream:
+        stream.write(text + "\n")
+
+
+def write_bytes(content: bytes) -> None:
+    """Write to standard output what is no text. Raises OutputLost."""
+    with standard_output() as stream:
+        stream.buffer.write(content)
+
+
+def complain(*sentences: object) -> None:
+    """Print lines to standard error, as long as it takes them: there is nobody else to complain to."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            for sentence in sentences:
+                print(f"opsetlift: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def occupy_standard_streams() -> None:
+    """Where one of them is closed, let no file that is opened take its number, to which libraries may print."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A plain table; columns whose title begins with "#" hold numbers."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*map(printable, row))
+    return made
+
+
+def opsets(by_domain: Iterable[tuple[str, int]]) -> str:
+    """For people: "ai.onnx 18, ai.onnx.ml 3"."""
+    return ", ".join(f"{domain} {opset}" for domain, opset in by_domain)

@@ -1,0 +1,53 @@
+"""The pages of `opsetlift explain` and `opsetlift coverage`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from opsetlift.cli.output import table
+from opsetlift.rulebook.book import CellState
+from opsetlift.rulebook.coverage import Coverage
+from opsetlift.rulebook.explain import Explanation, RuleInForce
+from opsetlift.specification.history import display_domain
+
+
+def explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
+    """Each step with its changes and rules."""
+    versions = ", ".join(map(str, explanation.since_versions))
+    yield f"{explanation.operator} of {explanation.domain}: since-versions {versions}"
+    for step in explanation.steps:
+        yield ""
+        yield f"{step.older} -> {step.newer}" if step.older else f"{step.newer}"
+        for change in step.changes or ("nothing that the schemas show",):
+            yield f"    {change}"
+        for rule in step.rules:
+            yield f"  {rule.cell}: {_described(rule)}"
+    if not explanation.steps:
+        yield "  No step lies between these opsets."
+
+
+def _described(rule: RuleInForce) -> str:
+    parts = [rule.state]
+    if rule.rule and rule.state == CellState.DECLARED.value:
+        parts = [f"{rule.rule}, {rule.exactness}"]
+    if rule.because:
+        parts.append(f"({rule.because})")
+    if rule.module:
+        parts.append(f"[{rule.module}]")
+    return " ".join(parts)
+
+
+def coverage_page(coverage: Coverage) -> Iterator[RenderableType]:
+    """Every step with the state of its cells, the counts at the end."""
+    rows = [(display_domain(s.domain), s.operator, s.step, s.up, s.down) for s in coverage.steps()]
+    yield table(("domain", "operator", "step", "up", "down"), rows)
+    states = list(CellState)
+    yield table(
+        ("domain", *(f"#{state.value}" for state in states), "#cells"),
+        [
+            (display_domain(domain), *(counts[state] for state in states), counts.total())
+            for domain, counts in coverage.counts.items()
+        ],
+    )

@@ -1,0 +1,125 @@
+"""`opsetlift prove`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy
+from onnx import ModelProto
+
+from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
+from opsetlift.cli.output import complain, printable, show, show_json
+from opsetlift.model.arrays import Array
+from opsetlift.model.files import check_regular, load_model, validate_model
+from opsetlift.proof import Outcome, WholeModelResult, prove_models
+from opsetlift.proof.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime
+from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
+
+_DISAGREEMENT = "the judges disagree"
+
+_STATUS = {
+    Outcome.EQUAL: DONE,
+    Outcome.WEAK: REFUSED,
+    Outcome.DIFFERENT: NOT_EQUIVALENT,
+    Outcome.UNPROVEN: REFUSED,
+}
+
+
+def prove_files(
+    first: Path,
+    second: Path,
+    *,
+    inputs: Path | None,
+    runs: int,
+    seed: int,
+    ulps: int,
+    as_json: bool,
+    asks_onnxruntime: bool = False,
+) -> int:
+    """Execute two models on the same inputs and say what came of it; returns the exit status.
+
+    Where a second judge is asked and says otherwise, that is an outcome of its own, without a verdict.
+    """
+    models = [load_model(path) for path in (first, second)]
+    for model in models:
+        validate_model(model)
+    given = read_inputs(inputs, models[0]) if inputs is not None else None
+    result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+    opinion = None
+    if asks_onnxruntime:
+        try:
+            opinion = ask_onnxruntime(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+        except JudgeUnavailable as error:
+            raise UsageFault(str(error)) from error
+    disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
+    if as_json:
+        show_json(
+            {
+                "status": _DISAGREEMENT if disagree else result.outcome.value,
+                "runs": result.runs,
+                "rejected": result.rejected,
+                "worst_ulps": result.worst_ulps,
+                "sentence": result.sentence,
+                "inputs": [asdict(one) for one in result.inputs],
+                **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
+            }
+        )
+    elif disagree:
+        assert opinion is not None
+        ours = result.outcome.value if result.agrees else result.sentence
+        complain(f"{_DISAGREEMENT}: our evaluator says: {ours}; onnxruntime says: {opinion.sentence or 'equal'}")
+    elif result.is_equal:
+        show(f"equal on {_described(result, is_given=given is not None)}")
+    elif result.agrees:
+        complain(f"{result.outcome.value}: equal on {_described(result, is_given=False)}; {result.sentence}")
+    else:
+        complain(f"{result.outcome.value}: {result.sentence}")
+    if opinion is not None and not disagree and not as_json:
+        runs_there = f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence
+        show(f"onnxruntime: {runs_there}")
+    return REFUSED if disagree else _STATUS[result.outcome]
+
+
+def _contradicts(result: WholeModelResult, opinion: SecondOpinion) -> bool:
+    return result.outcome is not Outcome.UNPROVEN and result.agrees != opinion.agrees
+
+
+def _described(result: WholeModelResult, *, is_given: bool) -> str:
+    tried = "the given inputs" if is_given else f"{result.runs} test input{'s' * (result.runs != 1)}"
+    rejected = f", {result.rejected} more were rejected by the first model" if result.rejected else ""
+    within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
+    return tried + within + rejected
+
+
+def read_inputs(path: Path, model: ModelProto) -> dict[str, Array]:
+    """The arrays of an .npz, by the names of the model's inputs. Raises UsageFault."""
+    arrays = _read_archive(path)
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    types = {value.name: type_string(value.type) or "" for value in model.graph.input}
+    if missing := types.keys() - initialized - arrays.keys():
+        raise UsageFault(f"{path}: there is no array for the input {min(missing)!r}")
+    if unknown := arrays.keys() - types.keys():
+        raise UsageFault(f"{path}: the first model has no input {printable(min(unknown))!r}")
+    return {name: _as_dtype(array, dtype_of_type(types[name])) for name, array in arrays.items()}
+
+
+def _read_archive(path: Path) -> dict[str, Array]:
+    check_regular(path)
+    try:
+        with numpy.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise UsageFault(f"{path}: no such file") from error
+    except (OSError, ValueError, EOFError, BadZipFile, AttributeError, TypeError) as error:
+        raise UsageFault(f"{path}: this is not an .npz with an array for each input") from error
+
+
+def _as_dtype(array: Array, dtype: str | None) -> Array:
+    """Text as objects, and what numpy's format has no name for (bfloat16, float8) as the dtype of the input."""
+    if array.dtype.kind == "U":
+        return array.astype(object)
+    if array.dtype.kind == "V" and dtype is not None and array.dtype.itemsize == numpy_dtype(dtype).itemsize:
+        return array.view(numpy_dtype(dtype))
+    return array

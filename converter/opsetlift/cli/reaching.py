@@ -1,0 +1,71 @@
+"""The pages of `opsetlift reach`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from rich.console import RenderableType
+
+from opsetlift.cli.output import opsets, printable, table
+from opsetlift.pipeline.reach import Answer, Reach
+from opsetlift.rulebook.refusal import Refusal
+
+
+def reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:
+    """A line for each opset and runtime, neighbours of the same answer together; then what is in the way, a line for
+    each kind of place, or with `is_detailed` for each place."""
+    if not is_detailed:
+        rows = [(_joined(group), group[0].sentence) for group in _grouped(reach.opsets, _answer)]
+        yield table(("opset", "can it be taken there"), rows)
+    yield table(
+        ("target", "opsets", "#IR", "can it be taken there"),
+        [
+            (_joined(group), opsets(group[0].opsets.items()), group[0].ir_version or "", group[0].sentence)
+            for group in _grouped(reach.targets, lambda answer: (*_answer(answer), answer.opsets, answer.ir_version))
+        ],
+    )
+    blockers = [refusal for answer in (*reach.targets, *reach.opsets) for refusal in answer.blockers]
+    if is_detailed:
+        blockers = [refusal for answer in reach.targets for refusal in answer.blockers]
+    yield from _blockers(blockers, is_detailed=is_detailed)
+
+
+def _answer(answer: Answer) -> tuple[str, tuple[str, ...]]:
+    return answer.sentence, tuple(map(str, answer.blockers))
+
+
+def _grouped(answers: Sequence[Answer], key: Callable[[Answer], object]) -> Iterator[list[Answer]]:
+    """Neighbours of the same runtime or domain with the same answer."""
+    for _, group in groupby(answers, lambda answer: (_split(answer.where)[0], key(answer))):
+        yield list(group)
+
+
+def _split(where: str) -> tuple[str, str]:
+    """ "onnxruntime==1.4" and "ai.onnx 13" without their numbers, and these."""
+    name, separator, number = where.partition("==")
+    if not separator:
+        name, _, number = where.rpartition(" ")
+    return name, number
+
+
+def _joined(group: Sequence[Answer]) -> str:
+    first, last = group[0].where, _split(group[-1].where)[1]
+    return first if len(group) == 1 else f"{first} to {last}"
+
+
+def _blockers(refusals: Sequence[Refusal], *, is_detailed: bool) -> Iterator[RenderableType]:
+    """Each place once, whatever the number of opsets and targets that it is in the way of."""
+    places = list(dict.fromkeys(refusals))
+    if not places:
+        return
+    yield "In the way:"
+    if is_detailed:
+        yield from (printable(f"  {refusal}") for refusal in places)
+        return
+    kinds: dict[tuple[str, str, str], list[Refusal]] = {}
+    for refusal in places:
+        kinds.setdefault((refusal.operator, refusal.cell, refusal.why.name), []).append(refusal)
+    for alike in kinds.values():
+        others = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
+        yield printable(f"  {alike[0]}{others}")

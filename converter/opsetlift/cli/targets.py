@@ -1,0 +1,96 @@
+"""The pages of `opsetlift targets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import RenderableType
+
+from opsetlift.cli.output import printable, table
+from opsetlift.specification.history import display_domain
+from opsetlift.targets import Target, catalogue
+
+
+def all_targets() -> Iterator[Target]:
+    """Every version of every runtime."""
+    for runtime in catalogue().values():
+        yield from runtime.targets
+
+
+def targets_table() -> RenderableType:
+    """A line for each version of each runtime."""
+    rows = []
+    for target in all_targets():
+        opsets = [str(target.opsets[domain]) if domain in target.opsets else "" for domain in ("", "ai.onnx.ml")]
+        rows.append((target.spelling, target.title, *opsets, str(target.ir_versions)))
+    return table(("target", "runtime", "ai.onnx", "ai.onnx.ml", "IR version"), rows)
+
+
+def target_page(target: Target) -> Iterator[RenderableType]:
+    """What one version of a runtime takes, with the source of each fact."""
+    yield printable(f"{target.spelling}: {target.title} {target.version}")
+    if target.note:
+        yield printable(f"Note: {target.note}.")
+    facts = {"opset": "ai.onnx", "ml_opset": "ai.onnx.ml"}
+    for key, domain in facts.items():
+        found = target.opsets.get("" if domain == "ai.onnx" else domain)
+        yield printable(f"  {domain}: {_sourced(found, target, key)}")
+    yield printable(f"  IR version: {_sourced(target.ir_versions, target, 'ir')}")
+    for key, what, names in (
+        ("dtypes_refused", "dtypes that it does not take", target.dtypes_refused),
+        ("operators_lacking", "operators that it lacks", target.operators_lacking),
+        ("constant_inputs", "inputs that have to be constant", [".".join(one) for one in target.constant_inputs]),
+    ):
+        if names:
+            yield printable(f"  {what}: {_sourced(', '.join(sorted(names)), target, key)}")
+    if not target.has_functions:
+        yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
+    if not target.takes_open_dimensions:
+        yield printable(f"  inputs have to have fixed sizes{_source(target, 'open_dimensions')}")
+    if not target.takes_false_shapes:
+        yield printable(f"  shapes that are declared have to be the computed ones{_source(target, 'false_shapes')}")
+    if target.kernels:
+        operators = {(domain, operator) for domain, operator, _ in target.kernels}
+        yield printable(
+            f"  operators that it computes in some dtypes only: {len(operators)}{_source(target, 'kernels')}"
+        )
+    for form in target.forms:
+        yield printable(f"  it {form.text} [{form.source}]")
+    for quirk in target.quirks:
+        yield printable(f"  {quirk.text} [{quirk.source}]")
+
+
+def _sourced(found: object, target: Target, key: str) -> str:
+    return f"{found}{_source(target, key)}" if key in target.sources else f"{found or 'not known'}"
+
+
+def _source(target: Target, key: str) -> str:
+    return f" [{target.sources[key]}]" if key in target.sources else ""
+
+
+def target_as_dict(target: Target) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "target": target.spelling,
+        "runtime": target.title,
+        "opsets": {display_domain(domain): list(found) for domain, found in target.opsets.items()},
+        "ir_versions": list(target.ir_versions),
+        "dtypes_refused": sorted(target.dtypes_refused),
+        "operators_lacking": sorted(target.operators_lacking),
+        "constant_inputs": sorted(".".join(one) for one in target.constant_inputs),
+        "has_functions": target.has_functions,
+        "takes_open_dimensions": target.takes_open_dimensions,
+        "takes_false_shapes": target.takes_false_shapes,
+        "kernels": {
+            f"{domain}.{operator}-{since}".lstrip("."): [
+                {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids
+            ]
+            for (domain, operator, since), grids in sorted(target.kernels.items())
+        },
+        "forms": [{"operator": form.operator, "text": form.text, "source": form.source} for form in target.forms],
+        "quirks": [asdict(quirk) for quirk in target.quirks],
+        "sources": dict(target.sources),
+        "note": target.note,
+    }

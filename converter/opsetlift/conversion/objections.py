@@ -1,0 +1,173 @@
+"""What a runtime refuses of a model that has come to its opset and IR version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from onnx import NodeProto
+from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
+from opsetlift.conversion.retyping.node import operands
+from opsetlift.facts import ModelFacts, ScopeFacts
+from opsetlift.model.scopes import GRAPH_PATH, called_function_key
+from opsetlift.rulebook.refusal import Refusal, Why
+from opsetlift.specification.dtypes import dtype_of_type, shape_of_type
+from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
+from opsetlift.targets.forms import may_object, node_objection
+from opsetlift.targets.target import Target
+
+
+def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
+    """Every place in a model with what the runtime does not take.
+
+    These are operators that it lacks, or that it does not take in a dtype or form, dtypes, inputs of nodes that have to
+    be constant, and inputs of open sizes.
+    """
+    found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
+    if not (target.doubted or target.dtypes_refused or target.constant_inputs):
+        return found
+    refused = _possibly_refused(facts, target)
+    steered = {operator for operator, _ in target.constant_inputs}
+    possible = facts.possible_types if target.kernels else None
+    doubted: dict[tuple[str, str, int], bool] = {}
+    for scope in facts.all_scopes():
+        for node in scope.container.node:
+            key = called_function_key(node)
+            domain = canonical_domain(node.domain)
+            is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
+            what = (domain, node.op_type, scope.imports.get(domain, 1))
+            if what not in doubted:
+                doubted[what] = may_object(*what, possible, target)
+            if doubted[what] and (sentence := node_objection(node, what[2], scope, target)):
+                found.append(_refusal(sentence, node, scope))
+            elif is_standard and node.op_type in steered:
+                found += _inputs_that_vary(node, scope, target)
+        if refused:
+            found += _refused_values(scope, target, refused)
+    return found
+
+
+def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The inputs of a model whose sizes it leaves open."""
+    graph = facts.model.graph
+    defaults = {tensor.name for tensor in graph.initializer}
+    for info in graph.input:
+        shape = facts.graph.shape(info.name)
+        is_fixed = shape is not None and all(isinstance(dim, int) for dim in shape)
+        if not is_fixed and info.name not in defaults and info.type.HasField("tensor_type"):
+            shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
+            sentence = (
+                f"input {info.name!r} has {shown}, and {target.title} {target.version} takes fixed sizes only; "
+                "converter.normalize fixes them"
+            )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def false_shapes(facts: ModelFacts) -> list[Refusal]:
+    """The outputs of a model that are declared with another shape than the one that is computed.
+
+    Runtimes that mind infer shapes themselves, with an onnx that inferred none for what operators of other domains than
+    ai.onnx compute.
+    """
+    found = []
+    inferred = _computed_by_ai_onnx_alone(facts)
+    for info in facts.model.graph.output:
+        if info.name not in inferred:
+            continue
+        declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
+        if declared is not None and computed is not None and _differ(declared, computed):
+            sentence = f"output {info.name!r} is declared as {_shown(declared)}, and computed as {_shown(computed)}"
+            found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
+    return found
+
+
+def _computed_by_ai_onnx_alone(facts: ModelFacts) -> frozenset[str]:
+    graph = facts.model.graph
+    foreign: set[str] = set()
+    for node in graph.node:
+        if canonical_domain(node.domain) != AI_ONNX or not foreign.isdisjoint(node.input):
+            foreign.update(node.output)
+    return frozenset(info.name for info in graph.output) - foreign
+
+
+def forget_false_shapes(facts: ModelFacts) -> None:
+    """Take declared shapes that are not the computed ones off the outputs of a model's subgraphs."""
+    for scope in facts.all_scopes():
+        if scope.parent is None:
+            continue
+        for info in scope.container.output:
+            declared, computed = shape_of_type(info.type), scope.shape(info.name)
+            if declared is not None and computed is not None and _differ(declared, computed):
+                info.type.tensor_type.ClearField("shape")
+
+
+def _differ(declared: Sequence[int | str | None], computed: Sequence[int | str | None]) -> bool:
+    return len(declared) != len(computed) or any(
+        isinstance(one, int) and isinstance(other, int) and one != other
+        for one, other in zip(declared, computed, strict=True)
+    )
+
+
+def _shown(shape: Iterable[int | str | None]) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]"
+
+
+def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Iterator[Refusal]:
+    """The inputs of a node that the runtime takes as constants only, and that are computed."""
+    domain = canonical_domain(node.domain)
+    found = definition(domain, node.op_type, scope.imports.get(domain, 0))
+    for one in operands(node, found)[0] if found is not None else ():
+        if (node.op_type, one.formal) not in target.constant_inputs:
+            continue
+        if not scope.is_initializer(one.name) and scope.constant(one.name) is None:
+            sentence = (
+                f"{target.title} {target.version} takes {one.formal!r} as a constant, and {one.name!r} is computed"
+            )
+            yield _refusal(sentence, node, scope)
+
+
+def _possibly_refused(facts: ModelFacts, target: Target) -> frozenset[str]:
+    """Those of the refused dtypes that a value of the model may have: mostly none, which is quick to tell."""
+    possible = facts.possible_types
+    if possible is None:
+        return target.dtypes_refused
+    return target.dtypes_refused & set(filter(None, map(dtype_of_type, possible)))
+
+
+def _refused_values(scope: ScopeFacts, target: Target, refused: frozenset[str]) -> Iterator[Refusal]:
+    """The values with which a refused dtype begins: those that nodes pass it on to are not named again."""
+    entering: Iterable[str] = [
+        name if isinstance(name, str) else name.name
+        for name in (*scope.container.input, *getattr(scope.container, "initializer", ()))
+    ]
+    for name in dict.fromkeys(entering):
+        if dtype := _refused_dtype(scope, name, refused):
+            is_interface = scope.path == GRAPH_PATH and any(one.name == name for one in scope.model.model.graph.input)
+            sentence = _dtype_sentence(target, name, dtype, is_interface=is_interface)
+            yield Refusal(Why.TARGET, sentence, "", "", scope.path, "")
+    outputs = {one.name for one in scope.model.model.graph.output} if scope.path == GRAPH_PATH else set()
+    for node in scope.container.node:
+        taken = {_refused_dtype(scope, name, refused) for name in node.input if name}
+        for name in filter(None, node.output):
+            dtype = _refused_dtype(scope, name, refused)
+            if dtype and dtype not in taken:
+                yield _refusal(_dtype_sentence(target, name, dtype, is_interface=name in outputs), node, scope)
+
+
+def _refused_dtype(scope: ScopeFacts, name: str, refused: frozenset[str]) -> str | None:
+    spelt = scope.type_string(name)
+    dtype = dtype_of_type(spelt) if spelt else None
+    return dtype if dtype in refused else None
+
+
+def _dtype_sentence(target: Target, name: str, dtype: str, *, is_interface: bool) -> str:
+    """What is refused, and the change of dtypes that would do, which is not exact."""
+    sentence = f"{name!r} is {dtype}, which {target.title} {target.version} does not take"
+    other = dtype_that_would_do(dtype, target.dtypes_refused)
+    if not other:
+        return sentence
+    interface = f" --dtype-interface {CHANGE}" if is_interface else ""
+    return f"{sentence}; --dtype {dtype}={other}{interface} changes it, which is not exact"
+
+
+def _refusal(sentence: str, node: NodeProto, scope: ScopeFacts) -> Refusal:
+    return Refusal(Why.TARGET, sentence, node.op_type, node.name or next(iter(node.output), ""), scope.path, "")

@@ -1,0 +1,237 @@
+"""Takes every node of one scope across its cells, and puts the results into place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto, NodeProto, TensorProto
+from opsetlift.conversion.walk.crossing import NodeWalk, RuleFailed, Stopped
+from opsetlift.conversion.walk.declaring import declare_silent_values
+from opsetlift.facts import ScopeFacts
+from opsetlift.facts.objections import objection_to
+from opsetlift.model.dead_code import drop_unused
+from opsetlift.model.files.errors import ModelFileError
+from opsetlift.model.scopes import Container, called_function_key, referenced_names, subgraphs
+from opsetlift.rulebook.refusal import Refusal, SiteRefused, Why
+from opsetlift.rulebook.routes import Route
+from opsetlift.rulebook.trace import Crossings, SiteTrace
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_name, tensor_type
+from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.support.internal_error import Fault, InternalError
+from opsetlift.targets.forms import may_object
+
+if TYPE_CHECKING:
+    from opsetlift.conversion.walk.model import ModelWalk
+
+
+class ScopeWalk(NodeWalk):
+    """The walk through one scope."""
+
+    def __init__(
+        self, walk: ModelWalk, container: Container, facts: ScopeFacts, parent: ScopeWalk | None = None
+    ) -> None:
+        super().__init__(walk, container, facts, parent)
+        self._replacements: dict[int, list[NodeProto]] = {}
+        self._crossings: dict[int, Crossings] = {}
+        self._converted: dict[int, NodeProto] = {}
+
+    def run(self) -> None:
+        """Take each node across its cells, then put the results into place."""
+        routes: dict[tuple[str, str], Route | None] = {}
+        missing = Route()
+        for index, node in enumerate(self.container.node):
+            spelt = node.domain
+            if spelt != canonical_domain(spelt):
+                node.domain = canonical_domain(spelt)
+            key = (node.domain, node.op_type)
+            route = routes.get(key, missing)
+            if route is missing:
+                route = routes[key] = self._route(*key)
+            if node.op_type in self._ahead and not node.input:
+                route = self._route_ahead(node) or route
+            if route is not None:
+                self._take(index, node, route)
+                if self.walk.refusals and self.walk.ends_when_refused:
+                    return
+            if spelt != node.domain:
+                self._crossings.setdefault(index, [])
+                self.walk.trace.notes.add(f"nodes of domain {spelt!r} have the domain '' now: checkers know no other")
+        self._finish()
+
+    def _route(self, domain: str, operator: str) -> Route | None:
+        domain = canonical_domain(domain)
+        opset = self.imports.get(domain, 1)
+        route = self.walk.routes.find(domain, operator, opset, self.target(domain))
+        if route is not None and route.is_doubted and self.walk.runtime is not None:
+            possible = self.walk.facts.possible_types
+            if not may_object(domain, operator, self.target(domain), possible, self.walk.runtime):
+                route = replace(route, is_doubted=False)
+        if route is None or not any(leg.gates for leg in route.legs):
+            return route
+        possible = self.walk.facts.possible_types
+        return route if possible is None else route.without_idle_legs(possible)
+
+    @cached_property
+    def _ahead(self) -> frozenset[str]:
+        """Operators without inputs, of which a later version gives types that the one in force here does not."""
+        return history.gaining_types_from_nothing(self.imports.get(AI_ONNX, 1))
+
+    def _route_ahead(self, node: NodeProto) -> Route | None:
+        """The route of a node with a tensor of a type that only a later version gives: it is taken for one of that.
+
+        Exporters wrote such constants, and runtimes, which fold them first, never looked.
+        """
+        opset = self.imports.get(AI_ONNX, 1)
+        dtype = next((one.t.data_type for one in node.attribute if one.HasField("t")), TensorProto.UNDEFINED)
+        found = history.history(node.domain, node.op_type)
+        if found is None or dtype == TensorProto.UNDEFINED:
+            return None
+        later = found.first_to_give(tensor_type(dtype_name(dtype)), opset)
+        if not later:
+            return None
+        self.walk.trace.notes.add(
+            f"{node.op_type} gives no {dtype_name(dtype)} at opset {opset}; it was taken for that of {later}"
+        )
+        return self.walk.routes.find(AI_ONNX, node.op_type, later, self.target(AI_ONNX))
+
+    def _take(self, index: int, node: NodeProto, route: Route) -> None:
+        if route.descend:
+            self._descend(index, node)
+        if not (route.legs or route.why or route.is_doubted) or (
+            self.walk.functions and called_function_key(node) in self.walk.functions
+        ):
+            return
+        self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
+        self._base_node_name = node.name
+        name = node.name or self.base_name
+        operator = node.op_type
+        crossings: Crossings = []
+        converted = self._converted_bodies(index, node) if route.descend else None
+        try:
+            if route.why:
+                raise Stopped(SiteRefused(route.why, route.sentence), None)
+            nodes = self.cross(node, route, crossings)
+        except Stopped as stopped:
+            cell, reason = stopped.cell, stopped.reason
+            shown = str(cell) if cell else ""
+            opset = cell.last_opset_before if cell else None
+            possible_at = (cell.domain, opset) if cell and opset else None
+            self.walk.refusals.append(
+                Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
+            )
+            return
+        except (ModelFileError, InternalError, MemoryError):
+            raise
+        except Exception as error:
+            self._note_failure(index, error, operator, name)
+            return
+        if crossings:
+            self._crossings[index] = crossings
+            if converted is not None:
+                self._converted[index] = converted
+        if nodes is not None:
+            self._replacements[index] = nodes
+
+    def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
+        """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where the node as it was
+        given is not legal."""
+        before = self.facts.container.node[index]
+        objection = objection_to(before, self.facts)
+        cell = str(error.cell) if isinstance(error, RuleFailed) else ""
+        if objection:
+            sentence = f"the node is not what its version allows: {objection}"
+            self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, cell))
+            return
+        what, module = "the walk", "converter"
+        if isinstance(error, RuleFailed):
+            module = self.walk.rule_book.module_of(error.cell, error.rule)
+            what = f"the rule {error.rule.name!r} of {module}"
+        cause = error.__cause__ if isinstance(error, RuleFailed) and error.__cause__ else error
+        self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, cell))
+
+    def _converted_bodies(self, index: int, node: NodeProto) -> NodeProto | None:
+        """A copy of a node whose bodies round, before its own rules change it: the bodies are proven as they are here,
+        and what the rules do then is proven with equal bodies."""
+        if not any(subgraphs(node)):
+            return None
+        if not (self.walk.functions or self.walk.trace.rounds_below(f"{self.path}/{index}:")):
+            return None
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        return copy
+
+    def _descend(self, index: int, node: NodeProto) -> None:
+        original = self.facts.container.node[index]
+        for (attribute, before), (_, graph) in zip(subgraphs(original), subgraphs(node), strict=True):
+            facts = self.facts.child(index, original, attribute, before)
+            ScopeWalk(self.walk, graph, facts, self).run()
+
+    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
+        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
+        imports = {**self.imports, canonical_domain(node.domain): opset}
+        for attribute, graph in subgraphs(node):
+            original = GraphProto()
+            original.CopyFrom(graph)
+            path = f"{self.path}/{node.output[0]}.{attribute}"
+            facts = ScopeFacts(self.walk.facts, original, path, self.facts, imports, node)
+            ScopeWalk(self.walk, graph, facts, self).run()
+            # The subgraph is part of a site; the original has no such scope.
+            self.walk.trace.scopes.pop(path, None)
+
+    def _finish(self) -> None:
+        if self.dropped_uses:
+            self._sweep()
+        position = 0
+        kept: list[NodeProto] = []
+        sites: list[SiteTrace] = []
+        if self._replacements:
+            for index, node in enumerate(self.container.node):
+                standing = self._replacements.get(index, (node,))
+                kept.extend(standing)
+                if index in self._crossings:
+                    converted = self._converted.get(index)
+                    sites.append(SiteTrace(index, position, len(kept), self._crossings[index], converted))
+                position = len(kept)
+            del self.container.node[:]
+            self.container.node.extend(kept)
+        else:
+            sites = [
+                SiteTrace(index, index, index + 1, crossings, self._converted.get(index))
+                for index, crossings in self._crossings.items()
+            ]
+        if sites:
+            self.walk.trace.scope(self.path).sites.extend(sites)
+        if self._parts:
+            self._refuse_uses_as_a_whole()
+        if isinstance(self.container, GraphProto):
+            declare_silent_values(self, self.container)
+
+    def _sweep(self) -> None:
+        dropped = drop_unused(self.container, self._replacements, self.dropped_uses, self.imports)
+        if self.parent is not None:
+            self.parent.dropped_uses += dropped.outer
+        if dropped.initializers:
+            scope = self.walk.trace.scope(self.path)
+            scope.dropped_initializers |= dropped.initializers - scope.added_initializers
+            scope.added_initializers -= dropped.initializers
+        for index in dropped.nodes:
+            self._crossings.setdefault(index, [])
+
+    def _refuse_uses_as_a_whole(self) -> None:
+        """A dissolved value must not be read any more."""
+        refused = {(refusal.path, refusal.node) for refusal in self.walk.refusals}
+        readers: list[tuple[str, str, set[str]]] = []
+        for node in self.container.node:
+            name = node.name or next(iter(filter(None, node.output)), "")
+            captured = (one for _, graph in subgraphs(node) for one in referenced_names(graph))
+            readers.append((node.op_type, name, {*node.input, *captured}))
+        outputs = {one if isinstance(one, str) else one.name for one in self.container.output}
+        for operator, reader, names in (*readers, ("", "", outputs)):
+            for value in sorted(names & self._parts.keys()):
+                if (self.path, reader) not in refused:
+                    kind = self.facts.type_string(value)
+                    sentence = f"{value!r} is {kind}, which exists at the target only as its parts, and is needed whole"
+                    self.walk.refusals.append(Refusal(Why.NO_EQUIVALENT, sentence, operator, reader, self.path, ""))

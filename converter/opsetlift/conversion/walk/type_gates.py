@@ -1,0 +1,63 @@
+"""The types that values may not have at the far side of a cell, or of nodes that a rule emits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from onnx import NodeProto
+from opsetlift.facts import ScopeFacts
+from opsetlift.rulebook.refusal import SiteRefused, Why
+from opsetlift.rulebook.routes import Leg, lost_type_sentence
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.history import Cell, canonical_domain
+
+
+def check_gates(leg: Leg, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:
+    """Raise SiteRefused where a value of the node has a type that the far side of the leg lacks, or may have.
+
+    Values that nothing reads, `unread`, are free.
+    """
+    for gate in leg.gates:
+        names = node.input if gate.is_input else node.output
+        stop = len(names) if gate.is_variadic else gate.position + 1
+        for name in names[gate.position : stop]:
+            if not name or name in unread:
+                continue
+            found = facts.type_string(name)
+            if found is None:
+                far = leg.cell.landing_opset
+                lost = ", ".join(sorted(dtype_of_type(one) or one for one in gate.lost))
+                raise SiteRefused(
+                    Why.DTYPE_UNKNOWN, f"the dtype of {name!r} is not known, and opset {far} does not take {lost}"
+                )
+            if found in gate.lost:
+                raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(leg.cell, name, found))
+
+
+def check_emitted(node: NodeProto, opset: int, cell: Cell, facts: ScopeFacts, imports: Mapping[str, int]) -> None:
+    """Raise SiteRefused where the operator, as it is at `opset`, does not take what a rule for `cell` gave it."""
+    domain = canonical_domain(node.domain)
+    if domain not in imports:
+        raise SiteRefused(
+            Why.NO_EQUIVALENT,
+            f"this needs {node.op_type} of {history.display_domain(domain)}, which the model does not import",
+        )
+    definition = history.definition(domain, node.op_type, opset)
+    if definition is None:
+        raise RuntimeError(f"the rule of {cell} emits {node.op_type}, which opset {opset} does not have")
+    for verb, names, formals in (
+        ("take", node.input, definition.schema.inputs),
+        ("give", node.output, definition.schema.outputs),
+    ):
+        for position, name in enumerate(names):
+            if not name or not formals:
+                continue
+            found = facts.type_string(name)
+            allowed = definition.allowed_types(formals[min(position, len(formals) - 1)].type_str)
+            if found is not None and found not in allowed:
+                shown = dtype_of_type(found) or found
+                raise SiteRefused(
+                    Why.DTYPE_NOT_AVAILABLE,
+                    f"this needs {node.op_type} to {verb} {shown}, and at opset {opset} it does not",
+                )

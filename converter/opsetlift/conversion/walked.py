@@ -1,0 +1,167 @@
+"""A copy of a model, walked to its opsets; where one body of a function cannot serve all callers, with copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onnx import GraphProto, ModelProto, OperatorSetIdProto
+from opsetlift.conversion.specialise import CallSite, specialisable, specialise
+from opsetlift.conversion.walk import ModelWalk
+from opsetlift.facts import ModelFacts
+from opsetlift.model.files import without_weights
+from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.names import Names
+from opsetlift.model.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.rulebook.refusal import ConversionRefused, Refusal
+from opsetlift.rulebook.trace import ConversionTrace, Crossings
+from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.support.internal_error import InternalError
+from opsetlift.targets import Target
+
+_MOST_FUNCTIONS = 1000
+"""Copies for single calls multiply with the depth of calls; past this many the conversion is refused as it stands."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """A model at its opsets, how it got there, and what to name more of it."""
+
+    model: ModelProto
+    trace: ConversionTrace
+    names: Names
+    crossings: Mapping[str, Crossings]
+    """The rules that were applied in each function, also in those that only the result has."""
+
+    def crossings_of(self, path: str) -> Crossings:
+        """The rules that were applied in the function at a path."""
+        return list(self.crossings.get(path, ()))
+
+
+class DryRuns:
+    """What several walks of one model share, when nothing of them is to be written: facts, names, and no weights."""
+
+    def __init__(self, source: ModelProto, base_dir: str) -> None:
+        self._light = without_weights(source)
+        self._facts = ModelFacts(source, base_dir)
+        self._names = Names(source)
+
+    def copy(self) -> ModelProto:
+        """The model to be walked. Facts are read off the one with weights."""
+        model = ModelProto()
+        model.CopyFrom(self._light)
+        return model
+
+    def facts(self) -> ModelFacts:
+        """The facts for the next walk."""
+        self._facts = self._facts.renewed()
+        return self._facts
+
+    def names(self) -> Names:
+        """The names for the next walk."""
+        self._names = self._names.renewed()
+        return self._names
+
+
+def walked_copy(
+    source: ModelProto,
+    targets: Mapping[str, int],
+    rule_book: RuleBook,
+    *,
+    exact: bool,
+    base_dir: str,
+    dry: DryRuns | None = None,
+    runtime: Target | None = None,
+    until_refused: bool = False,
+) -> Walked:
+    """Walk a copy, and write into it where it has arrived, as `runtime` takes it. Where a function cannot be converted
+    for all its callers at once, each gets one of its own. With `until_refused` the first refusal ends the walk.
+
+    Raises ConversionRefused.
+    """
+    start = source
+    adds_ai_onnx = AI_ONNX in targets and AI_ONNX not in imported_opsets(source.opset_import)
+    if adds_ai_onnx:
+        start = ModelProto()
+        start.CopyFrom(source)
+        start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
+    calls: list[CallSite] = []
+    while True:
+        walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
+        # Functions that are refused are copied for their callers, all of them at once.
+        walk.ends_when_refused = until_refused and not start.functions
+        walk.run()
+        if walk.faults:
+            raise InternalError(walk.faults, walk.refusals)
+        if not walk.refusals:
+            break
+        generic = specialisable(start, _functions_refused(start, walk.refusals))
+        if not generic or len(start.functions) > _MOST_FUNCTIONS:
+            raise ConversionRefused(walk.refusals)
+        start, sites = specialise(start, generic)
+        calls += sites
+    trace = walk.trace
+    before = set(map(function_path, source.functions))
+    after = set(map(function_path, start.functions))
+    trace.added_functions = after - before
+    trace.dropped_functions = before - after
+    own = {path: trace.crossings_in(path) for path in after}
+    crossings = {path: list(found) for path, found in own.items()}
+    for path, _, function in reversed(calls):
+        # Copies of callers were made before those of what they call.
+        if (caller := path.split("/")[0]) in crossings:
+            crossings[caller] += crossings.get(function, [])
+    kept = {GRAPH_PATH, *(before & after)}
+    trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
+    for path, index, function in calls:
+        if path.split("/")[0] in kept:
+            trace.add_site(path, index, crossings.get(function, []))
+    if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
+        walk.model.opset_import.pop()
+    _stamp(walk.model, targets)
+    return Walked(walk.model, trace, walk.names, own)
+
+
+def _walk(
+    start: ModelProto,
+    targets: Mapping[str, int],
+    rule_book: RuleBook,
+    exact: bool,
+    base_dir: str,
+    dry: DryRuns | None,
+    runtime: Target | None,
+) -> ModelWalk:
+    if dry is not None:
+        facts = dry.facts()
+        names = dry.names()
+        return ModelWalk(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=names, runtime=runtime)
+    model = ModelProto()
+    model.CopyFrom(start)
+    return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
+
+
+def _uses_ai_onnx(graph: GraphProto) -> bool:
+    return any(
+        canonical_domain(node.domain) == AI_ONNX or any(_uses_ai_onnx(inner) for _, inner in subgraphs(node))
+        for node in graph.node
+    )
+
+
+def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:
+    paths = {refusal.path.split("/")[0] for refusal in refusals}
+    return {function_key(function) for function in model.functions if function_path(function) in paths}
+
+
+def _stamp(model: ModelProto, targets: Mapping[str, int]) -> None:
+    """Write the opsets that the model and its functions have arrived at, and the IR version that goes with them."""
+    for container in (model, *model.functions):
+        imported = imported_opsets(container.opset_import)
+        arrived = {domain: targets.get(domain, opset) for domain, opset in imported.items()}
+        if len(imported) < len(container.opset_import):
+            spelt = {canonical_domain(entry.domain): entry.domain for entry in container.opset_import}
+            del container.opset_import[:]
+            container.opset_import.extend(OperatorSetIdProto(domain=spelt[domain]) for domain in arrived)
+        for entry in container.opset_import:
+            entry.version = arrived[canonical_domain(entry.domain)]
+    model.ir_version = natural_ir_version(model)

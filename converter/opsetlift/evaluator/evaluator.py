@@ -1,0 +1,135 @@
+"""Strict execution of a model, or of a node, at its own opset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
+
+from opsetlift.evaluator import values
+from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
+from opsetlift.evaluator.one_thread import one_thread
+from opsetlift.evaluator.prepare import prepare_model, prepare_node
+from opsetlift.evaluator.values import Value
+from opsetlift.specification import dtypes
+
+
+class Evaluator:
+    """A model prepared once, to be run many times.
+
+    `strict=False` lets pass what exporters commonly did against the text: negative axes before they existed, nodes out
+    of order, deprecated operators. Types, counts and attributes are checked all the same. `base_dir` is the folder of
+    the model's external data. A node that runs its subgraph more often than `iteration_limit` ends in NotExecutable.
+
+    Raises Rejected for an illegal model and NotExecutable for one that needs what this evaluator lacks.
+    """
+
+    def __init__(
+        self,
+        model: ModelProto,
+        *,
+        strict: bool = True,
+        base_dir: str | None = None,
+        iteration_limit: int | None = None,
+    ) -> None:
+        self._body = prepare_model(model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit)
+        self._inputs = {info.name: info for info in model.graph.input}
+
+    @property
+    def input_names(self) -> list[str]:
+        """The inputs that the caller must give: those without an initializer."""
+        return [name for name in self._inputs if not self._body.has_default(name)]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The outputs of the model."""
+        return list(self._body.outputs)
+
+    def run(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Value]:
+        """The model's outputs, or just the values called `outputs`, which may be intermediate.
+
+        Raises InputRejected for inputs that the model does not declare so, other EvaluationErrors for the rest.
+        """
+        environment = self._checked(inputs)
+        unknown = set(outputs).difference(self._body.value_names) if outputs else None
+        if unknown:
+            raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
+        with one_thread(), numpy.errstate(all="ignore"):
+            plan = self._body.plan(outputs)
+            results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
+        return {name: values.plain(value) for name, value in results.items()}
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Value]:
+        for name in inputs:
+            if name not in self._inputs:
+                raise InputRejected(name, f"the model has no such input; it has {', '.join(self._inputs) or 'none'}")
+        environment: dict[str, Value] = {}
+        sizes: dict[str, int] = {}
+        for name, info in self._inputs.items():
+            if name in inputs:
+                environment[name] = _checked_input(info, inputs[name], sizes)
+            elif self._body.has_default(name):
+                environment[name] = _checked_input(info, self._body.default(name), sizes)
+            else:
+                raise InputRejected(name, "it is not given")
+        return environment
+
+
+def _checked_input(info: ValueInfoProto, value: Any, sizes: dict[str, int]) -> Value:
+    declared = dtypes.type_string(info.type)
+    try:
+        if declared is not None:
+            value = values.as_type(value, declared)
+        _check_shape(info.type, value, sizes)
+    except ValueError as error:
+        raise InputRejected(info.name, str(error)) from error
+    return value
+
+
+def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:
+    """Whether a value has the declared shape; `sizes` holds what the symbolic dimensions stand for."""
+    kind = declared.WhichOneof("value")
+    if kind == "optional_type":
+        if value.element is not None:
+            _check_shape(declared.optional_type.elem_type, value.element, sizes)
+    elif kind == "sequence_type":
+        for element in value:
+            _check_shape(declared.sequence_type.elem_type, element, {})
+    elif kind == "tensor_type" and declared.tensor_type.HasField("shape"):
+        dimensions = declared.tensor_type.shape.dim
+        if len(dimensions) != value.ndim:
+            raise ValueError(f"rank {len(dimensions)} is declared, shape {value.shape} was given")
+        for axis, (dimension, size) in enumerate(zip(dimensions, value.shape, strict=True)):
+            if dimension.HasField("dim_value"):
+                expected, label = dimension.dim_value, "a size"
+            elif dimension.dim_param:
+                expected, label = sizes.setdefault(dimension.dim_param, size), f"{dimension.dim_param!r}"
+            else:
+                continue
+            if size != expected:
+                raise ValueError(f"axis {axis} is declared as {label} of {expected}, shape {value.shape} was given")
+
+
+def run_node(
+    node: NodeProto,
+    inputs: Sequence[Value],
+    opset_imports: Mapping[str, int],
+    *,
+    strict: bool = True,
+    iteration_limit: int | None = None,
+) -> list[Value]:
+    """Execute one node on `inputs`, one per input name (None: absent); gives a value per output name.
+
+    An input of an optional type is a `values.Optional`, an empty sequence a `values.Sequence`.
+    """
+    step = prepare_node(node, opset_imports, strict=strict, iteration_limit=iteration_limit)
+    if len(inputs) != len(step.inputs):
+        raise EvaluationError(f"{len(step.inputs)} inputs are named, {len(inputs)} were given", step.place)
+    arrays = [
+        value if value is None or isinstance(value, (list, dict, values.Optional)) else numpy.asarray(value)
+        for value in inputs
+    ]
+    with one_thread(), numpy.errstate(all="ignore"):
+        return list(step.compute(arrays, {}))

@@ -1,0 +1,124 @@
+"""BatchNormalization: what tells training from inference differs from version to version."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels import accumulation
+from opsetlift.evaluator.kernels.numeric import as_dtype, is_narrow_float, widened
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+@kernel("BatchNormalization", since=(1, 6))
+def batch_normalization_by_is_test(
+    call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
+) -> Array | tuple[Array, ...]:
+    """Training unless is_test is set."""
+    if call.since_version == 1 and x.ndim != 4:
+        call.fail_if_strict(f"X must be a 4-dimensional tensor of shape NCHW, not {list(x.shape)}")
+    _check_parameters(call, x.shape[1:2], scale, b, mean, variance)
+    if call.attributes["is_test"]:
+        _check_no_statistics(call, "is_test")
+        return _inference(call, x, scale, b, mean, variance)
+    axes = _all_but_channels(x)
+    if not call.attributes["spatial"]:
+        # "per feature": over the batch only; the statistics of size C leave room for no other spatial axes.
+        if x.ndim > 2:
+            call.fail("without spatial there is a mean per feature, but this version's mean is of size C")
+        axes = (0,)
+    return _training(call, x, scale, b, mean, variance, axes)
+
+
+@kernel("BatchNormalization", since=(7, 9))
+def batch_normalization_by_outputs(
+    call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
+) -> Array | tuple[Array, ...]:
+    """Training where outputs other than Y are asked for ("Output case #1")."""
+    per_activation = not call.attributes.get("spatial", 1)
+    _check_parameters(call, x.shape[1:] if per_activation else _channels(call, x), scale, b, mean, variance)
+    if call.output_count == 1:
+        return _inference(call, x, scale, b, mean, variance)
+    axes = (0,) if per_activation else _all_but_channels(x)
+    return _training(call, x, scale, b, mean, variance, axes)
+
+
+@kernel("BatchNormalization", since=(14, 15))
+def batch_normalization_by_training_mode(
+    call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
+) -> Array | tuple[Array, ...]:
+    _check_parameters(call, _channels(call, x), scale, b, mean, variance)
+    if not call.attributes["training_mode"]:
+        _check_no_statistics(call, "training_mode=False")
+        return _inference(call, x, scale, b, mean, variance)
+    return _training(call, x, scale, b, mean, variance, _all_but_channels(x))
+
+
+def _channels(call: Call, x: Array) -> tuple[int, ...]:
+    """Since 9, a "single dimension input of size N" has one channel."""
+    return (1,) if x.ndim == 1 and call.since_version >= 9 else x.shape[1:2]
+
+
+def _all_but_channels(x: Array) -> tuple[int, ...]:
+    return tuple(axis for axis in range(x.ndim) if axis != 1)
+
+
+def _check_parameters(call: Call, shape: tuple[int, ...], scale: Array, b: Array, mean: Array, variance: Array) -> None:
+    if not scale.shape == b.shape == mean.shape == variance.shape == shape:
+        shapes = ", ".join(str(list(values.shape)) for values in (scale, b, mean, variance))
+        call.fail(f"scale, B, mean and var must have the shape {list(shape)}, not {shapes}")
+
+
+def _check_no_statistics(call: Call, mode: str) -> None:
+    if call.output_count > 1:
+        call.fail(f"extra outputs are invalid with {mode}")
+
+
+def _per_channel(x: Array, values: Array) -> Array:
+    """Parameters of shape (C), or (C x D1 ... x Dn), in the shape that broadcasts over `x`."""
+    return values.reshape((*values.shape, *(1,) * (x.ndim - 1 - values.ndim)))
+
+
+def _inference(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:
+    dtype = x.dtype
+    if not scale.dtype == b.dtype == mean.dtype == variance.dtype == dtype or is_narrow_float(dtype):
+        # The dtypes of X, the parameters and the statistics may differ since 14; the widest holds them all.
+        values = [widened(value) for value in (x, scale, b, mean, variance)]
+        widest = reduce(numpy.promote_types, [value.dtype for value in values])
+        x, scale, b, mean, variance = (value.astype(widest, copy=False) for value in values)
+    return as_dtype(_normalized(call, x, scale, b, mean, variance), dtype)
+
+
+def _normalized(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:
+    """(X - mean) / sqrt(var + epsilon) * scale + B"""
+    factor = scale / numpy.sqrt(variance + variance.dtype.type(call.attributes["epsilon"]))
+    y = numpy.asarray(x - _per_channel(x, mean))
+    y *= _per_channel(x, factor)
+    y += _per_channel(x, b)
+    return y
+
+
+def _training(
+    call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array, axes: tuple[int, ...]
+) -> tuple[Array, ...]:
+    """Y, the running mean and variance, and (before 14) the batch's own.
+
+    Only 14 and 15 say that the variance is that of the population, and 15 that float holds the statistics of float16.
+    """
+    wide = widened(x)
+    current_mean = accumulation.mean(wide, axes)
+    centred = wide - _per_channel(x, current_mean)
+    current_variance = accumulation.mean(numpy.square(centred), axes)
+    y = _normalized(call, wide, widened(scale), widened(b), current_mean, current_variance)
+    momentum = wide.dtype.type(call.attributes["momentum"])
+    running = (
+        as_dtype(widened(old) * momentum + new.reshape(old.shape) * (1 - momentum), old.dtype)
+        for old, new in ((mean, current_mean), (variance, current_variance))
+    )
+    saved = (as_dtype(values.reshape(mean.shape), mean.dtype) for values in (current_mean, current_variance))
+    return (as_dtype(y, x.dtype), *running, *saved)[: max(1, call.output_count)]

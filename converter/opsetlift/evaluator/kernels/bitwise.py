@@ -1,0 +1,71 @@
+"""Operators on the bits of integers, and BitCast, which takes the bits of any dtype for another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.broadcasting import check_numpy_broadcast
+from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, numpy_dtype
+
+Array = NDArray[Any]
+
+_NARROW_WIDTHS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
+
+
+@kernel("BitwiseAnd", since=(18,))
+def bitwise_and(call: Call, a: Array, b: Array) -> Array:
+    check_numpy_broadcast(call, a, b)
+    return numpy.asarray(a & b)
+
+
+@kernel("BitwiseOr", since=(18,))
+def bitwise_or(call: Call, a: Array, b: Array) -> Array:
+    check_numpy_broadcast(call, a, b)
+    return numpy.asarray(a | b)
+
+
+@kernel("BitwiseXor", since=(18,))
+def bitwise_xor(call: Call, a: Array, b: Array) -> Array:
+    check_numpy_broadcast(call, a, b)
+    return numpy.asarray(a ^ b)
+
+
+@kernel("BitwiseNot", since=(18,))
+def bitwise_not(call: Call, x: Array) -> Array:
+    return numpy.asarray(~x)
+
+
+@kernel("BitShift", since=(11, 28))
+def bit_shift(call: Call, x: Array, amount: Array) -> Array:
+    """Amounts beyond the width shift every bit out: the text of version 28, and numpy's way; version 11 is silent."""
+    check_numpy_broadcast(call, x, amount)
+    direction = call.attributes["direction"]
+    if direction not in ("LEFT", "RIGHT"):
+        call.fail(f'direction must be "LEFT" or "RIGHT", not {direction!r}')
+    return numpy.asarray(numpy.left_shift(x, amount) if direction == "LEFT" else numpy.right_shift(x, amount))
+
+
+@kernel("BitCast", since=(26,))
+def bit_cast(call: Call, x: Array) -> Array:
+    try:
+        target = dtype_name(call.attributes["to"])
+    except ValueError:
+        call.fail(f"to={call.attributes['to']} is not one of TensorProto.DataType")
+    source = name_of_numpy_dtype(x.dtype)
+    if target == "string":
+        call.fail("bitcasting to string is not supported")
+    if _width(source) != _width(target):
+        call.fail(f"{source} has {_width(source)} bits, {target} has {_width(target)}")
+    if source in _NARROW_WIDTHS:
+        # One element a byte, the upper bits of which numpy's extension dtypes set as they like.
+        mask = (1 << _NARROW_WIDTHS[source]) - 1
+        return (x.view(numpy.uint8) & numpy.uint8(mask)).view(numpy_dtype(target))
+    return x.view(numpy_dtype(target))
+
+
+def _width(name: str) -> int:
+    return _NARROW_WIDTHS.get(name, 8 * numpy_dtype(name).itemsize)

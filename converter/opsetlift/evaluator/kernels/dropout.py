@@ -1,0 +1,51 @@
+"""Dropout. Its random stream is unspecified: ours is numpy's MT19937 from the seed attribute, or from 0 without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.axes import scalar
+from opsetlift.evaluator.kernels.numeric import as_dtype, widened
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+@kernel("Dropout", since=(1, 6))
+def dropout_by_is_test(call: Call, data: Array) -> tuple[Array, Array]:
+    if call.attributes["is_test"]:
+        return _everything(data, data.dtype)
+    return _dropped(call, data, call.attributes["ratio"], data.dtype)
+
+
+@kernel("Dropout", since=(7, 10))
+def dropout_for_inference(call: Call, data: Array) -> tuple[Array, Array]:
+    """These versions cannot be told to train; a mask that is asked for says that nothing was dropped."""
+    return _everything(data, data.dtype if call.since_version == 7 else numpy.dtype(bool))
+
+
+@kernel("Dropout", since=(12, 13, 22))
+def dropout_by_training_mode(
+    call: Call, data: Array, ratio: Array | None = None, training_mode: Array | None = None
+) -> tuple[Array, Array]:
+    training = training_mode is not None and bool(scalar(call, training_mode, "training_mode"))
+    share = 0.5 if ratio is None else float(scalar(call, ratio, "ratio"))
+    if not training or share == 0:
+        return _everything(data, numpy.dtype(bool))
+    return _dropped(call, data, share, numpy.dtype(bool))
+
+
+def _everything(data: Array, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
+    return data, numpy.ones(data.shape, mask_dtype)
+
+
+def _dropped(call: Call, data: Array, ratio: float, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
+    if not 0 <= ratio < 1:
+        call.fail(f"ratio must be in [0, 1), not {ratio}")
+    generator = numpy.random.RandomState(call.attributes.get("seed", 0) % (1 << 32))
+    mask = generator.uniform(0, 1, data.shape) >= ratio
+    wide = widened(data)
+    return as_dtype(wide * mask * wide.dtype.type(1 / (1 - ratio)), data.dtype), mask.astype(mask_dtype)

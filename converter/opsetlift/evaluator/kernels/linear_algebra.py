@@ -1,0 +1,114 @@
+"""MatMul, Gemm, Einsum, Det.
+
+Narrow floats are multiplied as float32 and rounded once. Integers wrap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.accumulation import product
+from opsetlift.evaluator.kernels.contraction import contracted
+from opsetlift.evaluator.kernels.numeric import float_to_integer, is_integer, narrowed_as, widened
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+def check_matmul(call: Call, a: Array, b: Array) -> None:
+    """The shapes that numpy.matmul takes."""
+    if not a.ndim or not b.ndim:
+        call.fail("a matrix product takes no scalar")
+    rows = b.shape[0] if b.ndim == 1 else b.shape[-2]
+    if a.shape[-1] != rows:
+        call.fail(f"the shapes {list(a.shape)} and {list(b.shape)} do not fit: {a.shape[-1]} is not {rows}")
+    try:
+        numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        call.fail(f"the batches of {list(a.shape)} and {list(b.shape)} cannot be broadcast")
+
+
+@kernel("MatMul", since=(1, 9, 13))
+def matmul(call: Call, a: Array, b: Array) -> Array:
+    check_matmul(call, a, b)
+    return narrowed_as(product(widened(a), widened(b)), a.dtype)
+
+
+@kernel("Gemm", since=(1, 6, 7, 9, 11, 13))
+def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
+    if a.ndim != 2 or b.ndim != 2:
+        call.fail(f"A and B must be matrices, not of ranks {a.ndim} and {b.ndim}")
+    left = a.T if call.attributes["transA"] else a
+    right = b.T if call.attributes["transB"] else b
+    if left.shape[1] != right.shape[0]:
+        call.fail(f"A' is {left.shape[0]} x {left.shape[1]}, B' is {right.shape[0]} x {right.shape[1]}")
+    result = _scaled(product(widened(left), widened(right)), call.attributes["alpha"])
+    if c is not None:
+        _check_bias(call, c, (left.shape[0], right.shape[1]))
+        result = numpy.asarray(result + _scaled(widened(c), call.attributes["beta"]))
+    return (
+        float_to_integer(result, a.dtype)
+        if is_integer(a.dtype) and not is_integer(result.dtype)
+        else narrowed_as(result, a.dtype)
+    )
+
+
+def _scaled(values: Array, factor: float) -> Array:
+    """Integers times a fraction are reals; the sum of both terms is truncated, not each of them."""
+    if factor == 1:
+        return values
+    if values.dtype.kind in "iu":
+        return values * values.dtype.type(int(factor)) if factor.is_integer() and factor >= 0 else values * factor
+    return numpy.asarray(values * values.dtype.type(factor))
+
+
+def _check_bias(call: Call, c: Array, shape: tuple[int, int]) -> None:
+    if call.since_version < 7 and not call.attributes["broadcast"]:
+        if c.shape != shape:
+            call.fail(f"without broadcast, C must have the shape {list(shape)}, not {list(c.shape)}")
+        return
+    fits = c.ndim <= 2 and all(have in (1, want) for have, want in zip(c.shape[::-1], shape[::-1], strict=False))
+    if not fits:
+        call.fail(f"C of shape {list(c.shape)} cannot be broadcast to {list(shape)}")
+
+
+@kernel("Einsum", since=(12, 28))
+def einsum(call: Call, *operands: Array) -> Array:
+    equation = call.attributes["equation"].replace(" ", "")
+    terms = equation.partition("->")[0].split(",")
+    if len(terms) != len(operands):
+        call.fail(f"{equation!r} has {len(terms)} terms for {len(operands)} inputs")
+    letters = set(equation.replace("->", "").replace(",", "").replace("...", ""))
+    if not all(letter.isascii() and letter.isalpha() for letter in letters):
+        call.fail(f"{equation!r} has characters other than letters, commas, spaces, one arrow and ellipses")
+    _check_ellipses(call, terms, operands)
+    wide = [widened(operand) for operand in operands]
+    try:
+        result = contracted(equation, wide)
+    except ValueError as error:
+        call.fail(f"{equation!r} does not fit the inputs: {error}")
+    return narrowed_as(result, operands[0].dtype)
+
+
+def _check_ellipses(call: Call, terms: list[str], operands: tuple[Array, ...]) -> None:
+    """Every ellipsis stands for the same number of dimensions."""
+    counts = set()
+    for term, operand in zip(terms, operands, strict=True):
+        named = len(term.replace("...", ""))
+        if "..." in term:
+            counts.add(operand.ndim - named)
+        elif named != operand.ndim:
+            call.fail(f"the term {term!r} names {named} dimensions of an input of rank {operand.ndim}")
+    if len(counts) > 1 or any(count < 0 for count in counts):
+        call.fail("every ellipsis must represent the same number of dimensions")
+
+
+@kernel("Det", since=(11, 22))
+def determinant(call: Call, x: Array) -> Array:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        call.fail(f"the innermost two dimensions must form square matrices; the shape is {list(x.shape)}")
+    result = numpy.asarray(numpy.linalg.det(x.astype(numpy.float64))).astype(widened(x).dtype)
+    return narrowed_as(result, x.dtype)

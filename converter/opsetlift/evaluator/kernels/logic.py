@@ -1,0 +1,74 @@
+"""Comparisons, boolean and bitwise operators, Where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.broadcasting import check_numpy_broadcast, operands
+from opsetlift.evaluator.kernels.numeric import select
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+@kernel("Equal", since=(1, 7, 11, 13, 19))
+def equal(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    # On strings (dtype object) the comparison of arrays yields objects.
+    return numpy.asarray(a == b).astype(bool, copy=False)
+
+
+@kernel("Greater", since=(1, 7, 9, 13))
+def greater(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    return numpy.asarray(a > b)
+
+
+@kernel("Less", since=(1, 7, 9, 13))
+def less(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    return numpy.asarray(a < b)
+
+
+@kernel("GreaterOrEqual", since=(12, 16))
+def greater_or_equal(call: Call, a: Array, b: Array) -> Array:
+    check_numpy_broadcast(call, a, b)
+    return numpy.asarray(a >= b)
+
+
+@kernel("LessOrEqual", since=(12, 16))
+def less_or_equal(call: Call, a: Array, b: Array) -> Array:
+    check_numpy_broadcast(call, a, b)
+    return numpy.asarray(a <= b)
+
+
+@kernel("And", since=(1, 7))
+def logical_and(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    return numpy.asarray(numpy.logical_and(a, b))
+
+
+@kernel("Or", since=(1, 7))
+def logical_or(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    return numpy.asarray(numpy.logical_or(a, b))
+
+
+@kernel("Xor", since=(1, 7))
+def logical_xor(call: Call, a: Array, b: Array) -> Array:
+    a, b = operands(call, a, b)
+    return numpy.asarray(numpy.logical_xor(a, b))
+
+
+@kernel("Not", since=(1,))
+def logical_not(call: Call, x: Array) -> Array:
+    return numpy.asarray(numpy.logical_not(x))
+
+
+@kernel("Where", since=(9, 16))
+def where(call: Call, condition: Array, x: Array, y: Array) -> Array:
+    check_numpy_broadcast(call, condition, x, y)
+    return select(condition, x, y)

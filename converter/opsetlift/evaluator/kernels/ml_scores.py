@@ -1,0 +1,102 @@
+"""What the classifiers and regressors of ai.onnx.ml share: post transforms, labels, the two-class conventions.
+
+The texts name the transforms and define none. Scores are computed in float64 and rounded to float once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.accumulation import total
+from opsetlift.evaluator.kernels.registry import Call
+
+Array = NDArray[Any]
+
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def rows(call: Call, x: Array) -> Array:
+    """The input [N, F] in float64; a 1-D one is a single row."""
+    if x.ndim not in (1, 2):
+        call.fail(f"the input must have the shape [N, F], not {list(x.shape)}")
+    return x.reshape(-1, x.shape[-1]).astype(numpy.float64)
+
+
+def floats(call: Call, name: str) -> Array:
+    """A list attribute of floats, or the tensor that may stand for it; empty where it is absent."""
+    tensor = call.attributes.get(f"{name}_as_tensor")
+    values = call.attributes.get(name) or () if tensor is None else tensor.reshape(-1)
+    return numpy.asarray(values, numpy.float64)
+
+
+def one_of(call: Call, *names: str) -> tuple[str, Any]:
+    """The one attribute of several, of which "one and only one must be defined"."""
+    given = [name for name in names if name in call.attributes and len(call.attributes[name])]
+    if len(given) != 1:
+        call.fail(f"one and only one of {', '.join(names)} must be defined, not {len(given)}")
+    return given[0], call.attributes[given[0]]
+
+
+def labels_of(call: Call, *names: str) -> Array:
+    """The class labels as int64 or text."""
+    _, labels = one_of(call, *names)
+    return label_array(labels)
+
+
+def label_array(labels: Sequence[Any]) -> Array:
+    return numpy.array(labels, dtype=object if isinstance(labels[0], str) else numpy.int64)
+
+
+def post_transform(call: Call, scores: Array) -> Array:
+    """The attribute post_transform applied to each row."""
+    name = transform_name(call)
+    if name == "LOGISTIC":
+        return numpy.asarray(1 / (1 + numpy.exp(-scores)))
+    if name == "SOFTMAX":
+        return _softmax(scores, numpy.ones(scores.shape, bool))
+    if name == "SOFTMAX_ZERO":
+        # As in onnxruntime: a score of zero stays zero and takes no part.
+        return _softmax(scores, numpy.abs(scores) > 1e-7)
+    if name == "PROBIT":
+        return numpy.vectorize(_probit, otypes=[numpy.float64])(scores) if scores.size else scores
+    return scores
+
+
+def transform_name(call: Call) -> str:
+    """The attribute post_transform; TreeEnsemble numbers what the others spell."""
+    name = call.attributes["post_transform"]
+    if name in range(len(_TRANSFORMS)):
+        name = _TRANSFORMS[name]
+    if name not in _TRANSFORMS:
+        call.fail(f"post_transform must be one of {', '.join(_TRANSFORMS)}, not {name!r}")
+    return str(name)
+
+
+def _softmax(scores: Array, taking_part: Array) -> Array:
+    shifted = scores - scores.max(axis=1, keepdims=True, initial=-numpy.inf)
+    exponentials = numpy.where(taking_part, numpy.exp(shifted), 0)
+    totals = total(exponentials, (1,), keepdims=True)
+    return numpy.asarray(exponentials / numpy.where(totals == 0, 1, totals))
+
+
+def _probit(probability: float) -> float:
+    """The quantile of the standard normal distribution; NaN outside of [0, 1]."""
+    if 0 < probability < 1:
+        return NormalDist().inv_cdf(probability)
+    return {0.0: -numpy.inf, 1.0: numpy.inf}.get(probability, numpy.nan)
+
+
+def two_class_scores(call: Call, positive: Array, *, complementary: bool) -> Array:
+    """Both scores of two classes from the one of the positive class, transformed.
+
+    Open in the texts. As in onnxruntime, the other one is 1 - s (`complementary`) or -s, and -s under a transform; but
+    all transforms are applied, of which onnxruntime leaves out some here.
+    """
+    if complementary and transform_name(call) in ("NONE", "PROBIT"):
+        return post_transform(call, numpy.stack([1 - positive, positive], axis=1))
+    return post_transform(call, numpy.stack([-positive, positive], axis=1))

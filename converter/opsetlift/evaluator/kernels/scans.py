@@ -1,0 +1,68 @@
+"""Operators along one axis whose result is an index or runs along: ArgMax, ArgMin, CumSum, CumProd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.axes import nonnegative_axis, scalar
+from opsetlift.evaluator.kernels.numeric import narrowed_as, widened
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+@kernel("ArgMax", since=(1, 11, 12, 13))
+def arg_max(call: Call, data: Array) -> Array:
+    return _arg(call, data, numpy.argmax)
+
+
+@kernel("ArgMin", since=(1, 11, 12, 13))
+def arg_min(call: Call, data: Array) -> Array:
+    return _arg(call, data, numpy.argmin)
+
+
+def _arg(call: Call, data: Array, find: Callable[..., Any]) -> Array:
+    """The first extreme; which one it is of several, versions 1 and 11 leave open. A NaN counts as the extreme."""
+    axis = nonnegative_axis(call, call.attributes["axis"], data.ndim)
+    if data.size == 0 and call.since_version == 11:
+        call.fail_if_strict("the input tensor must not be empty")
+    if data.shape[axis] == 0:
+        call.fail(f"axis {axis} has no elements, hence no extreme")
+    keepdims = bool(call.attributes["keepdims"])
+    values = widened(data)
+    indices: Array
+    if call.attributes.get("select_last_index", 0):
+        indices = data.shape[axis] - 1 - numpy.asarray(find(numpy.flip(values, axis), axis=axis, keepdims=keepdims))
+    else:
+        indices = numpy.asarray(find(values, axis=axis, keepdims=keepdims))
+    return indices.astype(numpy.int64, copy=False)
+
+
+@kernel("CumSum", since=(11, 14))
+def cumulative_sum(call: Call, x: Array, axis: Array) -> Array:
+    return _accumulated(call, x, axis, numpy.add, start=0)
+
+
+@kernel("CumProd", since=(26,))
+def cumulative_product(call: Call, x: Array, axis: Array) -> Array:
+    return _accumulated(call, x, axis, numpy.multiply, start=1)
+
+
+def _accumulated(call: Call, x: Array, axis: Array, combine: numpy.ufunc, start: int) -> Array:
+    """Accumulates in float64 and rounds every element once."""
+    position = nonnegative_axis(call, int(scalar(call, axis, "axis")), x.ndim)
+    values = numpy.moveaxis(widened(x), position, -1)
+    if call.attributes["reverse"]:
+        values = values[..., ::-1]
+    accumulator = numpy.float64 if values.dtype.kind == "f" else values.dtype
+    result = combine.accumulate(values, axis=-1, dtype=accumulator).astype(values.dtype)
+    if call.attributes["exclusive"] and values.shape[-1]:
+        first = numpy.full((*values.shape[:-1], 1), start, dtype=values.dtype)
+        result = numpy.concatenate([first, result[..., :-1]], axis=-1)
+    if call.attributes["reverse"]:
+        result = result[..., ::-1]
+    return narrowed_as(numpy.moveaxis(result, -1, position), x.dtype)

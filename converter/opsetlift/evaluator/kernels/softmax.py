@@ -1,0 +1,85 @@
+"""Softmax, LogSoftmax, Hardmax and LpNormalization: each normalises along an axis and keeps the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.accumulation import total
+from opsetlift.evaluator.kernels.axes import nonnegative_axis
+from opsetlift.evaluator.kernels.numeric import narrowed_as, widened
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+def _along_axis(call: Call, x: Array, function: Callable[[Array], Array]) -> Array:
+    """`function` of the last axis, which before version 13 stood for `axis` and all axes after it."""
+    axis = nonnegative_axis(call, call.attributes["axis"], x.ndim)
+    wide = widened(x)
+    if call.since_version >= 13:
+        result = numpy.moveaxis(function(numpy.asarray(numpy.moveaxis(wide, axis, -1), order="C")), -1, axis)
+    else:
+        rows = int(numpy.prod(x.shape[:axis], dtype=numpy.int64))
+        columns = int(numpy.prod(x.shape[axis:], dtype=numpy.int64))
+        result = function(wide.reshape(rows, columns)).reshape(x.shape)
+    return narrowed_as(result, x.dtype)
+
+
+def _total(x: Array) -> Array:
+    """The sums of the last axis, accumulated in float64."""
+    return total(x, (x.ndim - 1,), keepdims=True).astype(x.dtype)
+
+
+def _shifted(x: Array) -> Array:
+    """Shifted so that the greatest is 0, which the quotient does not notice."""
+    return numpy.asarray(x - numpy.maximum.reduce(x, axis=-1, keepdims=True, initial=-numpy.inf))
+
+
+def shares(x: Array) -> Array:
+    """The softmax of the last axis."""
+    exponentials = numpy.exp(_shifted(x))
+    return numpy.asarray(exponentials / _total(exponentials))
+
+
+def logarithms_of_shares(x: Array) -> Array:
+    """The logarithm of the softmax of the last axis."""
+    shifted = _shifted(x)
+    return numpy.asarray(shifted - numpy.log(_total(numpy.exp(shifted))))
+
+
+@kernel("Softmax", since=(1, 11, 13))
+def softmax(call: Call, x: Array) -> Array:
+    return _along_axis(call, x, shares)
+
+
+@kernel("LogSoftmax", since=(1, 11, 13))
+def log_softmax(call: Call, x: Array) -> Array:
+    return _along_axis(call, x, logarithms_of_shares)
+
+
+@kernel("Hardmax", since=(1, 11, 13))
+def hardmax(call: Call, x: Array) -> Array:
+    def first_maximum(values: Array) -> Array:
+        result = numpy.zeros_like(values)
+        if values.size:
+            numpy.put_along_axis(result, numpy.argmax(values, axis=-1, keepdims=True), 1, axis=-1)
+        return result
+
+    return _along_axis(call, x, first_maximum)
+
+
+@kernel("LpNormalization", since=(1, 22))
+def lp_normalization(call: Call, x: Array) -> Array:
+    order = call.attributes["p"]
+    if order not in (1, 2):
+        call.fail(f"only p=1 and p=2 are supported, not {order}")
+    axis = nonnegative_axis(call, call.attributes["axis"], x.ndim, negative_since=1)
+    values = numpy.asarray(numpy.moveaxis(widened(x), axis, -1), order="C")
+    norm = _total(numpy.abs(values)) if order == 1 else numpy.sqrt(_total(values * values))
+    # A norm of zero gives zeros, by the text.
+    result = numpy.where(norm == 0, values.dtype.type(0), values / norm)
+    return narrowed_as(numpy.moveaxis(result, -1, axis), x.dtype)

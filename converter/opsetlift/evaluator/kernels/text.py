@@ -1,0 +1,72 @@
+"""StringNormalizer, StringConcat, StringSplit and RegexFullMatch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.evaluator.kernels.re2_syntax import NotRe2, UnknownToPython, python_pattern
+from opsetlift.evaluator.kernels.registry import Call, kernel
+
+Array = NDArray[Any]
+
+
+@kernel("StringNormalizer", since=(10,))
+def string_normalizer(call: Call, x: Array) -> Array:
+    """Cases change by Unicode's rules, whatever the attribute locale says."""
+    if not (x.ndim == 1 or (x.ndim == 2 and x.shape[0] == 1)):
+        call.fail(f"only [C]- and [1, C]-tensors are accepted, not {list(x.shape)}")
+    action = call.attributes["case_change_action"]
+    changes: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper, "NONE": str}
+    if action not in changes:
+        call.fail(f"case_change_action must be LOWER, UPPER or NONE, not {action!r}")
+    folded: Callable[[str], str] = str if call.attributes["is_case_sensitive"] else str.lower
+    stopwords = {folded(word) for word in call.attributes.get("stopwords") or ()}
+    kept = [changes[action](text) for text in x.reshape(-1) if folded(text) not in stopwords]
+    # "If all elements in X are dropped, the output will be the empty value of string tensor with shape [1]."
+    result = _texts(kept or [""])
+    return result if x.ndim == 1 else result.reshape(1, -1)
+
+
+@kernel("StringConcat", since=(20,))
+def string_concat(call: Call, x: Array, y: Array) -> Array:
+    try:
+        shape = numpy.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        call.fail(f"the shapes {list(x.shape)} and {list(y.shape)} cannot be broadcast to one shape")
+    return numpy.asarray(x + y, dtype=object).reshape(shape)
+
+
+@kernel("StringSplit", since=(20,))
+def string_split(call: Call, x: Array) -> tuple[Array, Array]:
+    delimiter = call.attributes.get("delimiter") or None
+    maxsplit = call.attributes.get("maxsplit")
+    limit = -1 if maxsplit is None else maxsplit
+    # Python leaves the whitespace after the last split in place, the text has it removed.
+    split = [(text if delimiter else text.strip()).split(delimiter, limit) for text in x.reshape(-1)]
+    counts = numpy.array([len(parts) for parts in split], numpy.int64).reshape(x.shape)
+    width = max(map(len, split), default=0)
+    padded = [part for parts in split for part in (*parts, *[""] * (width - len(parts)))]
+    return _texts(padded).reshape(*x.shape, width), counts
+
+
+@kernel("RegexFullMatch", since=(20,))
+def regex_full_match(call: Call, x: Array) -> Array:
+    try:
+        pattern = re.compile(python_pattern(call.attributes.get("pattern") or ""), re.ASCII)
+    except (NotRe2, re.error) as error:
+        call.fail(f"the pattern must be valid RE2 syntax: {error}")
+    except UnknownToPython as error:
+        raise NotImplementedError(f"Python's regular expressions have no {error}") from error
+    matches = [pattern.fullmatch(text) is not None for text in x.reshape(-1)]
+    return numpy.array(matches, bool).reshape(x.shape)
+
+
+def _texts(values: list[str]) -> Array:
+    result = numpy.empty(len(values), dtype=object)
+    result[:] = values
+    return result

@@ -1,0 +1,80 @@
+"""Where onnx's inference of a whole model says what it would say of a node by itself.
+
+Without its propagation of data it is the same. With it, it takes sizes through nodes as well as types, by rules of its
+own for each operator, where a node by itself is given the values that were computed. So a node that may look at a
+computed value is asked by itself. What others give follows from the types that they read: where those are the same, so
+is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto, TensorProto, TypeProto
+
+from opsetlift.facts.inference import MOST_ELEMENTS
+from opsetlift.facts.value_types import is_static
+from opsetlift.model.scopes import GRAPH_PATH, called_function_key
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import shape_of_type
+
+if TYPE_CHECKING:
+    from opsetlift.facts.scope import ScopeFacts
+
+_INTEGERS = frozenset((TensorProto.INT64, TensorProto.INT32))
+
+
+class Agreement:
+    """Of the main graph of a model that declares no types of what it computes."""
+
+    def __init__(self, scope: ScopeFacts, given: Mapping[str, TypeProto]) -> None:
+        self._scope = scope
+        is_undeclared = scope.model.is_undeclared and scope.path == GRAPH_PATH
+        inferred = self._inferred = scope.model.hints[scope.path] if is_undeclared else {}
+        self._certain = scope.model.certain_types[scope.path] if is_undeclared else {}
+        self._computed: set[str] = set()
+        """Integers that a node has computed, and few enough to be sizes."""
+        self._agreed = {name for name, known in given.items() if name not in inferred or inferred[name] == known}
+        """The values whose types are the same by both ways."""
+
+    def types_of(self, node: NodeProto) -> Mapping[str, TypeProto] | None:
+        """The types of a node's outputs by name; None where it has to be asked by itself."""
+        known = _all_static(node, self._certain)
+        if known is not None or not self._inferred:
+            return known
+        if not self._agreed.issuperset(filter(None, node.input)) or not self._computed.isdisjoint(node.input):
+            return None
+        return _all_static(node, self._inferred) if self._is_plain_operator(node) else None
+
+    def _is_plain_operator(self, node: NodeProto) -> bool:
+        """Whether it is an operator, and no sizes can take a way inside it."""
+        domain = history.canonical_domain(node.domain)
+        definition = history.definition(domain, node.op_type, self._scope.imports.get(domain, 0))
+        if definition is None or definition.takes_subgraphs:
+            return False
+        return not self._scope.model.functions or called_function_key(node) not in self._scope.model.functions
+
+    def learn(self, node: NodeProto, known: Mapping[str, TypeProto]) -> None:
+        """Take note of the types that a node's outputs turned out to have."""
+        for name in filter(None, node.output):
+            one = known.get(name)
+            if one is None or not self._inferred:
+                continue
+            if one is self._inferred.get(name) or one == self._inferred.get(name):
+                self._agreed.add(name)
+            if one.tensor_type.elem_type in _INTEGERS and _may_be_sizes(one):
+                self._computed.add(name)
+
+
+def _all_static(node: NodeProto, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto] | None:
+    """The types of the outputs, if nothing more can become known of any."""
+    found = {name: one for name in node.output if name and (one := types.get(name)) is not None and is_static(one)}
+    return found if len(found) == sum(map(bool, node.output)) else None
+
+
+def _may_be_sizes(one: TypeProto) -> bool:
+    shape = shape_of_type(one)
+    return shape is None or (
+        len(shape) < 2 and all(not isinstance(size, int) or size <= MOST_ELEMENTS for size in shape)
+    )

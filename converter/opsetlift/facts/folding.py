@@ -1,0 +1,68 @@
+"""Values that are the same in every run: what deterministic nodes compute from constants, or from static shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy
+from onnx import NodeProto
+
+from opsetlift.evaluator import EvaluationError, run_node
+from opsetlift.evaluator.kernels.registry import reads_only_shapes
+from opsetlift.facts.value_types import elements_of
+from opsetlift.model.arrays import Array
+from opsetlift.model.scopes import called_function_key
+from opsetlift.specification import history
+
+if TYPE_CHECKING:
+    from opsetlift.facts.scope import ScopeFacts
+
+_MOST_ELEMENTS = 1 << 20
+"""Constants are folded up to this many elements; shapes and axes are small, weights are not looked for."""
+
+
+def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, Array]:
+    """The values of a node's outputs by name; none where they may differ between runs, or are large."""
+    if not _may_fold(scope, node, imports):
+        return {}
+    domain = history.canonical_domain(node.domain)
+    definition = history.definition(domain, node.op_type, imports[domain])
+    assert definition is not None
+    if reads_only_shapes(domain, node.op_type, definition.since_version):
+        values = [_stand_in(scope, value) for value in node.input]
+    else:
+        values = [scope.constant(value) if value else None for value in node.input]
+    if any(value is None and given for value, given in zip(values, node.input, strict=True)):
+        return {}
+    if sum(value.size for value in values if value is not None) > _MOST_ELEMENTS:
+        return {}
+    # A Constant is not asked for its type: inferring the types of the scope asks for its value on the way.
+    if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
+        return {}
+    try:
+        results = run_node(node, values, imports, strict=False)
+    except (EvaluationError, MemoryError):
+        return {}
+    return {
+        output: result
+        for output, result in zip(node.output, results, strict=False)
+        if output and isinstance(result, numpy.ndarray) and result.size <= _MOST_ELEMENTS
+    }
+
+
+def _stand_in(scope: ScopeFacts, name: str) -> Array | None:
+    """An array of the value's static shape that takes no memory, for operators that look at the shape only."""
+    shape = scope.shape(name)
+    if shape is None or not all(isinstance(dim, int) for dim in shape):
+        return None
+    return numpy.broadcast_to(numpy.zeros((), numpy.bool_), tuple(int(dim or 0) for dim in shape))
+
+
+def _may_fold(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> bool:
+    if called_function_key(node) in scope.model.functions:
+        return False
+    definition = history.definition(node.domain, node.op_type, imports.get(history.canonical_domain(node.domain), 0))
+    if definition is None or definition.is_random or definition.takes_subgraphs:
+        return False
+    return not any(attribute.ref_attr_name for attribute in node.attribute)

@@ -1,0 +1,278 @@
+"""What onnx's own inference says of the outputs of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TypeProto,
+    shape_inference,
+)
+
+from opsetlift.facts.misread_axes import readable
+from opsetlift.facts.misread_windows import readable_windows
+from opsetlift.facts.value_types import has_rank, rank_of, without_shape
+from opsetlift.model.arrays import Array, tensor_of
+from opsetlift.model.scopes import (
+    FunctionKey,
+    called_function_key,
+    referenced_names,
+    subgraphs,
+    subgraphs_within,
+)
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
+from opsetlift.support.onnx_errors import ONNX_ERRORS
+
+if TYPE_CHECKING:
+    from opsetlift.facts.model import ModelFacts
+    from opsetlift.facts.scope import ScopeFacts
+
+MOST_ELEMENTS = 1 << 10
+"""Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
+
+MOST_DIMENSIONS = 64
+"""A longer vector is hardly a shape."""
+
+
+def overrides_operator(function: FunctionProto) -> bool:
+    """Whether a function takes the place of an operator, as it has its name."""
+    return history.history(history.canonical_domain(function.domain), function.name) is not None
+
+
+def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:
+    nodes = chain(function.node, *(graph.node for graph in subgraphs_within(function)))
+    called = (functions.get(called_function_key(node)) for node in nodes)
+    return any(one is not None and overrides_operator(one) for one in called)
+
+
+def inferred_types(
+    model: ModelFacts,
+    node: NodeProto,
+    imports: Mapping[str, int],
+    type_of: Callable[[str], TypeProto | None],
+    constant: Callable[[str], Array | None] | None = None,
+    stand_ins: Mapping[str, Array] | None = None,
+) -> Mapping[str, TypeProto]:
+    """The types of a node's outputs by name, as far as those of its inputs tell, and the values of its small constants.
+
+    `stand_ins` are taken for the values of inputs, whatever those are.
+    """
+    found = _inferred_types(model, node, imports, type_of, constant, stand_ins)
+    if not model.functions or not _parameters(node):
+        return found
+    # onnx reads a 0, or nothing, for a parameter of the function around: shapes may depend on it, dtypes are tried.
+    other = NodeProto()
+    other.CopyFrom(node)
+    for attribute in _parameters(other):
+        if attribute.type == AttributeProto.INT:
+            attribute.ref_attr_name, attribute.i = "", _OTHER_NUMBER
+    others = _inferred_types(model, other, imports, type_of, constant, stand_ins)
+    spelt = {name: type_string(one) for name, one in found.items()}
+    agreed = {name: one for name, one in spelt.items() if name not in others or type_string(others[name]) == one}
+    return {name: one for name, kind in agreed.items() if kind and (one := type_of_spelling(kind)) is not None}
+
+
+_OTHER_NUMBER = int(TensorProto.FLOAT16)
+"""A number for parameters that stand for integers; it is that of a dtype, too, and no default."""
+
+
+def _parameters(node: NodeProto) -> list[AttributeProto]:
+    """The attributes of a node, and of those in its subgraphs, that refer to the function around; floats, on which no
+    type depends, aside."""
+    nodes = [node]
+    for _, graph in subgraphs(node):
+        nodes += chain(graph.node, *(inner.node for inner in subgraphs_within(graph)))
+    attributes = chain.from_iterable(one.attribute[:] for one in nodes)
+    return [one for one in attributes if one.ref_attr_name and one.type != AttributeProto.FLOAT]
+
+
+def _inferred_types(
+    model: ModelFacts,
+    node: NodeProto,
+    imports: Mapping[str, int],
+    type_of: Callable[[str], TypeProto | None],
+    constant: Callable[[str], Array | None] | None,
+    stand_ins: Mapping[str, Array] | None,
+) -> Mapping[str, TypeProto]:
+    function = model.functions.get(called_function_key(node)) if model.functions else None
+    inputs = node.input[:]
+    if function is not None:
+        if _calls_overriding(function, model.functions):
+            return {}
+        types = [type_of(name) or TypeProto() if name else TypeProto() for name in inputs]
+        try:
+            results = shape_inference.infer_function_output_types(function, types, node.attribute)
+        except ONNX_ERRORS:
+            return {}
+        return dict(zip(node.output, results, strict=False))
+    domain = history.canonical_domain(node.domain)
+    definition = history.definition(domain, node.op_type, imports.get(domain, 0))
+    if definition is None:
+        return {}
+    if spelt := _spelt_dtype(node):
+        found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
+        return {} if found is None else {node.output[0]: found}
+    first = type_of(inputs[0]) if inputs and inputs[0] else None
+    read = readable(readable_windows(node), definition.since_version, first and rank_of(first))
+    if read is None:
+        return {} if first is None else {node.output[0]: without_shape(first)}
+    question = Question(model, definition, read, imports, type_of, constant, stand_ins or {})
+    try:
+        return question.ask(read)
+    except ONNX_ERRORS:
+        # onnx cannot make sense of the node: nothing is known of its outputs.
+        if not definition.takes_subgraphs:
+            return {}
+    try:
+        # Subgraphs that are at the target already hold nodes that mean nothing at this opset.
+        return question.ask(_with_declared_subgraphs(read))
+    except ONNX_ERRORS:
+        return {}
+
+
+class Question:
+    """What onnx has to know of a node and its inputs to infer the types of its outputs."""
+
+    def __init__(
+        self,
+        model: ModelFacts,
+        definition: history.Definition,
+        node: NodeProto,
+        imports: Mapping[str, int],
+        type_of: Callable[[str], TypeProto | None],
+        constant: Callable[[str], Array | None] | None,
+        stand_ins: Mapping[str, Array],
+    ) -> None:
+        types = {name: type_of(name) or TypeProto() for name in node.input if name}
+        if definition.takes_subgraphs:
+            captured = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+            types.update({name: found for name in captured if (found := type_of(name)) is not None})
+        data = {name: tensor_of(value, name) for name, value in stand_ins.items()}
+        if constant is not None:
+            for name in node.input:
+                if name and name not in data and _is_small(types[name]):
+                    value = constant(name)
+                    if value is not None:
+                        data[name] = tensor_of(value, name)
+        self._ask = partial(
+            shape_inference.infer_node_outputs,
+            definition.schema,
+            input_types=types,
+            input_data=data,
+            opset_imports=_written(tuple(imports.items())),
+            ir_version=model.model.ir_version,
+        )
+
+    def ask(self, node: NodeProto) -> Mapping[str, TypeProto]:
+        """onnx's answer. Raises one of ONNX_ERRORS."""
+        return self._ask(node)
+
+
+@lru_cache
+def _written(imports: Sequence[tuple[str, int]]) -> list[OperatorSetIdProto]:
+    return [OperatorSetIdProto(domain=name, version=version) for name, version in imports]
+
+
+def _spelt_dtype(node: NodeProto) -> str:
+    """The dtype that a node up to opset 5 spells in words, which onnx's inference does not read; "" where none does."""
+    for attribute in node.attribute:
+        if attribute.name == "to" and attribute.type == AttributeProto.STRING:
+            return str(attribute.s.decode(errors="replace")).lower()
+    return ""
+
+
+def _of_dtype(dtype: str, like: TypeProto) -> TypeProto | None:
+    """A tensor of a dtype and the shape of another; None where onnx has no such dtype."""
+    result = TypeProto()
+    try:
+        result.tensor_type.elem_type = element_type(dtype)
+    except ValueError:
+        return None
+    if like.tensor_type.HasField("shape"):
+        result.tensor_type.shape.CopyFrom(like.tensor_type.shape)
+    return result
+
+
+def _with_declared_subgraphs(node: NodeProto) -> NodeProto:
+    """The node with subgraphs that say of which types their outputs are, and have no nodes."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    for _, graph in subgraphs(copy):
+        del graph.node[:]
+    return copy
+
+
+def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
+    """Output types whose ranks follow from how many elements an input has, whatever their values are.
+
+    So it is with target shapes, axes, repeats and the like: inference is asked with stand-ins for the values, and
+    nothing but the ranks is taken from its answer.
+    """
+    lengths = {}
+    for name in filter(None, node.input):
+        shape = scope.shape(name) if scope.type_string(name) == "tensor(int64)" else None
+        if shape is None or len(shape) != 1 or scope.constant(name) is not None:
+            continue
+        if isinstance(shape[0], int) and shape[0] <= MOST_DIMENSIONS:
+            lengths[name] = shape[0]
+    answers: list[Mapping[str, TypeProto]] = []
+    for stand_in in (numpy.ones, numpy.arange) if lengths else ():
+        data = {name: stand_in(length, dtype=numpy.int64) for name, length in lengths.items()}
+        answers.append(inferred_types(scope.model, node, imports, scope.type_of, scope.constant, data))
+    ranked = {}
+    for name in node.output:
+        found = [answer[name] for answer in answers if name in answer and has_rank(answer[name])]
+        if found and len({len(one.tensor_type.shape.dim) for one in found}) == 1:
+            ranked[name] = found[0]
+            for dim in ranked[name].tensor_type.shape.dim:
+                dim.Clear()
+    return ranked
+
+
+def type_told_by_outputs(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int], name: str) -> TypeProto | None:
+    """The type of an input whose rank nothing else tells: the only rank for which onnx infers those that outputs have.
+
+    None where another rank would do as well, or might.
+    """
+    wanted = {output: len(shape) for output in node.output if output and (shape := scope.shape(output)) is not None}
+    dtype = dtype_of_type(scope.type_string(name) or "")
+    if not wanted or dtype is None or name not in node.input:
+        return None
+    fitting = []
+    for rank in range(_HIGHEST_RANK + 1):
+        supposed = tensor_type_proto(dtype, [None] * rank)
+
+        def type_of(asked: str, supposed: TypeProto = supposed) -> TypeProto | None:
+            return supposed if asked == name else scope.type_of(asked)
+
+        found = inferred_types(scope.model, node, imports, type_of, scope.constant)
+        if not found:
+            continue  # onnx rejects a node with an input of this rank
+        ranks = {output: rank_of(found[output]) if output in found else None for output in wanted}
+        if all(ranks[output] in (None, size) for output, size in wanted.items()):
+            if None in ranks.values():
+                return None
+            fitting.append(supposed)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+_HIGHEST_RANK = 8
+"""Of tensors that models have."""
+
+
+def _is_small(type_proto: TypeProto) -> bool:
+    tensor = type_proto.tensor_type
+    size = 1
+    for dim in tensor.shape.dim:
+        size *= dim.dim_value or (0 if dim.HasField("dim_value") else MOST_ELEMENTS + 1)
+    return size <= MOST_ELEMENTS and tensor.HasField("shape")

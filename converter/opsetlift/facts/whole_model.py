@@ -1,0 +1,149 @@
+"""What onnx's own inference says of all values of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
+
+from opsetlift.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
+from opsetlift.facts.misread_axes import hide_misread
+from opsetlift.facts.misread_windows import read_windows_within
+from opsetlift.facts.value_types import is_static
+from opsetlift.model.arrays import array_of
+from opsetlift.model.scopes import (
+    GRAPH_PATH,
+    function_path,
+    imported_opsets,
+    subgraph_path,
+    subgraphs,
+    subgraphs_within,
+)
+from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.support.onnx_errors import ONNX_ERRORS
+
+_LONGEST_VECTOR = 1 << 22
+"""Elements of a vector up to which onnx's data propagation is let loose on a model."""
+
+
+Types = Mapping[str, Mapping[str, TypeProto]]
+"""By scope path and name."""
+
+
+def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
+    """What onnx's whole-model inference says without its propagation of data, and with it.
+
+    The first is what it would say node by node, of values that are no constants of the file; it is worked out if
+    `twice`, and otherwise the second stands for it, which is at least as much and less certain.
+    """
+    light = ModelProto()
+    light.CopyFrom(model)
+    # The inference would take the default of an initializer that callers may override for its value.
+    inputs = {info.name for info in light.graph.input}
+    fixed = [tensor for tensor in light.graph.initializer if tensor.name not in inputs]
+    if len(fixed) < len(light.graph.initializer):
+        del light.graph.initializer[:]
+        light.graph.initializer.extend(fixed)
+    for tensor in light.graph.initializer:
+        if tensor.HasField("raw_data") and len(tensor.raw_data) > 8 * MOST_ELEMENTS:
+            # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+    _hold_up_lossy_casts(light)
+    hide_misread(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    read_windows_within(light.graph)
+    holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
+    plain = _inferred(light) if twice or holds_large_numbers else {}
+    if plain is None:
+        declared = _declared(light)
+        return declared, declared
+    if plain and (_is_complete(plain) or (holds_large_numbers and _has_long_vectors(plain))):
+        return plain, plain
+    propagated = _inferred(light, data_prop=True) or _declared(light)
+    return plain or propagated, propagated
+
+
+def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
+    """None where the inference does not get through the model: it is a hint, and nodes are still read one by one."""
+    if any(map(overrides_operator, model.functions)):
+        return None  # The inference would take such a function for the operator that has its name.
+    try:
+        inferred = shape_inference.infer_shapes(model, data_prop=data_prop)
+    except ONNX_ERRORS:
+        return None
+    return _declared(inferred)
+
+
+def _declared(model: ModelProto) -> Types:
+    found: dict[str, dict[str, TypeProto]] = {}
+
+    def visit(path: str, graph: GraphProto) -> None:
+        found[path] = {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input)}
+        for index, node in enumerate(graph.node):
+            for attribute, subgraph in subgraphs(node):
+                visit(subgraph_path(path, index, node, attribute), subgraph)
+
+    visit(GRAPH_PATH, model.graph)
+    for function in model.functions:
+        found[function_path(function)] = {info.name: info.type for info in function.value_info}
+    return found
+
+
+def _is_complete(found: Types) -> bool:
+    """Whether nothing more can become known of any value."""
+    return all(is_static(one) for types in found.values() for one in types.values())
+
+
+_HOLD_SIZES = frozenset((TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE))
+
+
+def _hold_up_lossy_casts(model: ModelProto) -> None:
+    """Put nodes of the same types, through which onnx's data propagation knows no way, in the place of casts to dtypes
+    that do not hold every size: it hands values on as they were, though a cast to bool makes 1 of 3."""
+    containers = [model.graph, *model.functions]
+    for container in (*containers, *chain.from_iterable(map(subgraphs_within, containers))):
+        for node in container.node:
+            if node.op_type == "Cast" and canonical_domain(node.domain) == AI_ONNX:
+                for attribute in node.attribute:
+                    if attribute.name == "to" and attribute.i not in _HOLD_SIZES:
+                        attribute.name = "dtype"
+                        node.op_type = "RandomUniformLike"
+
+
+def _has_long_vectors(found: Types) -> bool:
+    """Whether a vector is too long for data propagation, which makes a list of it even if it knows none of its values.
+
+    Only where a constant is as large, as sizes come from constants, is that so.
+    """
+    shapes = (one.tensor_type.shape.dim for types in found.values() for one in types.values())
+    return any(len(dims) == 1 and dims[0].dim_value > _LONGEST_VECTOR for dims in shapes)
+
+
+def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    held = (attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t"))
+    for tensor in (*graph.initializer, *held):
+        if math.prod(tensor.dims) <= MOST_DIMENSIONS and tensor.data_type != TensorProto.STRING:
+            yield tensor
+
+
+def _holds_large_number(tensor: TensorProto) -> bool:
+    dtype = _READ_IN_PLACE.get(int(tensor.data_type))
+    if dtype is not None and tensor.HasField("raw_data"):
+        return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
+    value = array_of(tensor, "")
+    if value is None or value.dtype.kind not in "iuf":
+        return False
+    return bool((abs(value.astype(numpy.float64)) > _LONGEST_VECTOR).any())
+
+
+_READ_IN_PLACE: Mapping[int, Any] = {
+    int(TensorProto.INT64): numpy.dtype("<i8"),
+    int(TensorProto.INT32): numpy.dtype("<i4"),
+    int(TensorProto.FLOAT): numpy.dtype("<f4"),
+    int(TensorProto.DOUBLE): numpy.dtype("<f8"),
+}
+"""What is read many thousands of times a second, as most constants of nodes are of these."""

@@ -1,0 +1,30 @@
+"""Model files and the models in them: load, validate, check, save. The rest of the project sees this page only."""
+
+from opsetlift.model.files.checking import check_model, without_weights
+from opsetlift.model.files.comparable import Contents
+from opsetlift.model.files.errors import ModelFileError, ResultRejected
+from opsetlift.model.files.external_data import with_data
+from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
+from opsetlift.model.files.loading import check_regular, load_model, model_from
+from opsetlift.model.files.saving import model_bytes, save_model
+from opsetlift.model.files.settling import settled
+from opsetlift.model.files.validation import validate_model
+
+__all__ = [
+    "CERTIFICATE",
+    "MODEL",
+    "Contents",
+    "JobFiles",
+    "ModelFileError",
+    "ResultRejected",
+    "check_model",
+    "check_regular",
+    "load_model",
+    "model_bytes",
+    "model_from",
+    "save_model",
+    "settled",
+    "validate_model",
+    "with_data",
+    "without_weights",
+]

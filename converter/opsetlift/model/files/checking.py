@@ -1,0 +1,163 @@
+"""onnx's own verdict, in one sentence: `onnx.checker` in full, with shape inference, on a copy without weights."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from google.protobuf.message import EncodeError
+from onnx import GraphProto, ModelProto, TensorProto
+from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
+from opsetlift.model.files.external_data import ExternalData
+from opsetlift.model.files.tensors import is_external, stored_bytes
+from opsetlift.model.files.weightless import copy_head, copy_with_tensors
+from opsetlift.model.scopes import Container, imported_opsets, subgraphs
+from opsetlift.specification.dtypes import dtype_name
+from opsetlift.specification.history import canonical_domain, definition
+
+LARGEST_KEPT_TENSOR = 4096
+"""Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
+
+_NOWHERE = "#weight"
+"""onnx.checker does not look for external data at a location that begins with "#"."""
+
+
+def check_model(
+    model: ModelProto, base_dir: str | os.PathLike[str] = "", *, original: ModelProto | None = None
+) -> list[str]:
+    """Raises ModelFileError where onnx.checker, shape inference included, does not accept a model of any size.
+
+    External data is looked for in `base_dir`; without it, the values in it stay unknown. `original` is what the model
+    was made from: where that is not accepted either, the sentence is about it; where it is, this is
+    ResultRejected. Shapes that the original declares
+    falsely, which runtimes pass over, are let through: the sentence that is given back says so. Where inference at the
+    original's opset did not notice, those of values inside `model` are forgotten.
+    """
+    try:
+        _check(model, base_dir)
+    except ModelFileError as error:
+        if original is None:
+            raise
+        fault = _complaint(original, base_dir)
+        if fault is None:
+            if _is_accepted(model, base_dir, outputs_too=False):
+                _forget_shapes(model.graph, outputs_too=False)
+                return []
+            if not _is_accepted(model, base_dir, outputs_too=True):
+                raise ResultRejected(f"the original is sound, but not what became of it: {error}") from error
+        elif not all(_is_accepted(one, base_dir, outputs_too=True) for one in (original, model)):
+            raise fault from None
+        return [f"the model declares a shape that is not the computed one, which was left as it is: {fault or error}"]
+    return []
+
+
+def _complaint(model: ModelProto, base_dir: str | os.PathLike[str]) -> ModelFileError | None:
+    try:
+        _check(model, base_dir)
+    except ModelFileError as fault:
+        return fault
+    return None
+
+
+def _is_accepted(model: ModelProto, base_dir: str | os.PathLike[str], *, outputs_too: bool) -> bool:
+    """Whether the model is accepted without the shapes that it declares of values inside it, and of its outputs."""
+    copied = without_weights(model, base_dir)
+    _forget_shapes(copied.graph, outputs_too=outputs_too)
+    return _complaint(copied, base_dir) is None
+
+
+def _forget_shapes(graph: GraphProto, *, outputs_too: bool) -> None:
+    for info in (*graph.value_info, *(graph.output if outputs_too else ())):
+        if info.type.HasField("tensor_type"):
+            info.type.tensor_type.ClearField("shape")
+    for node in graph.node:
+        for _, subgraph in subgraphs(node):
+            _forget_shapes(subgraph, outputs_too=True)
+
+
+def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
+    copied = without_weights(model, base_dir)
+    incomplete = _complete_interface(copied)
+    for container in (copied.graph, *copied.functions):
+        _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
+    try:
+        onnx.checker.check_model(copied, full_check=not incomplete)
+        if incomplete:
+            bare = without_weights(model, base_dir)
+            onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
+    except EncodeError as error:
+        raise ModelFileError("the model cannot be written: it is nested too deeply, or too large") from error
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
+        raise ModelFileError(f"onnx does not accept the model: {_sentence(error)}") from error
+
+
+def without_weights(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> ModelProto:
+    """A copy without the data of large tensors, and with that of small external ones brought in where it is found."""
+    external_data = ExternalData(Path(base_dir)) if base_dir else None
+
+    def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
+        copy_head(tensor, target)
+        if external_data is not None and is_external(tensor) and _is_small(tensor):
+            target.raw_data = external_data.read(tensor)
+            return
+        target.data_location = TensorProto.EXTERNAL
+        target.external_data.add(key="location", value=_NOWHERE)
+
+    return copy_with_tensors(model, lambda tensor: _is_small(tensor) and not is_external(tensor), copy_tensor)
+
+
+def _is_small(tensor: TensorProto) -> bool:
+    size = stored_bytes(tensor)
+    return size is None or size <= LARGEST_KEPT_TENSOR
+
+
+def _complete_interface(model: ModelProto) -> bool:
+    """Fill in, on a copy, what the checker insists on and no runtime does; says whether shapes were missing."""
+    model.graph.name = model.graph.name or "graph"
+    missing = [
+        value
+        for value in (*model.graph.input, *model.graph.output)
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape")
+    ]
+    for value in missing:
+        value.type.tensor_type.shape.SetInParent()
+    return bool(missing)
+
+
+def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
+    """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
+    for node in container.node:
+        domain = canonical_domain(node.domain)
+        found = definition(domain, node.op_type, opsets.get(domain, 0))
+        for _, graph in subgraphs(node) if found is None or found.takes_subgraphs else ():
+            _spell_out_defaults(graph, opsets)
+        if found is not None and found.infers_through_body:
+            given = {attribute.name for attribute in node.attribute}
+            defaults = (one.default_value for one in found.schema.attributes.values())
+            node.attribute.extend(value for value in defaults if value.name and value.name not in given)
+
+
+def _sentence(error: Exception) -> str:
+    """What onnx says, without its C++ trimmings, and with the innermost node that it names."""
+    text = str(error)
+    message, *_ = re.split(r"\n\n?==> Context|\n\n", text, maxsplit=1)
+    nodes = re.findall(r"Bad node spec for node\. Name: (.*?) OpType: (\w+)", text)
+    message = re.sub(r"\[\w+Error\]\s*:?\s*|Inference error\(s\): ", "", message)
+    message = re.sub(r"\(op_type:(\w+)(?:, node name: ([^)]*))?\):?", r"\1 \2:", message)
+    message = one_line(re.sub(r"(?<=elem type: )\((\d+)\) vs \((\d+)\)", _dtype_names, message))
+    for name, operator in nodes[-1:]:
+        if operator not in message:
+            return f"{operator} {name!r}: {message}"
+        if name and name not in message:
+            return f"{message} (node {name!r})"
+    return message
+
+
+def _dtype_names(numbers: re.Match[str]) -> str:
+    known = TensorProto.DataType.values()
+    return " vs ".join(dtype_name(int(one)) if int(one) in known and int(one) else one for one in numbers.groups())

@@ -1,0 +1,89 @@
+"""Copies of models in which it makes no difference how, and in which file, the contents of tensors are stored."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy
+from onnx import ModelProto, TensorProto, numpy_helper
+from opsetlift.model.files.errors import ModelFileError, reason
+from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
+from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.weightless import copy_head, copy_with_tensors
+
+_LARGEST_CONTENT = 256
+"""Bytes. What is larger is represented by its SHA-256."""
+
+_CHUNK = 1 << 24
+
+
+class Contents:
+    """The contents of the tensors of models whose external data lies in one folder; reads each piece of it once."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._digests: dict[tuple[ExternalReference, int], bytes] = {}
+
+    def comparable(self, model: ModelProto) -> ModelProto:
+        """A copy whose tensors hold their contents, or the SHA-256 of these, as raw data. Strings stay as they are.
+
+        Raises:
+            ModelFileError: External data cannot be read.
+        """
+        copied = copy_with_tensors(model, _holds_strings, self._copy)
+        for tensor in all_tensors(copied):
+            # Sparse tensors and those of training graphs have been copied as they are. The others stay the same.
+            if not _holds_strings(tensor):
+                content = self._short(tensor)
+                for field in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
+                    tensor.ClearField(field)
+                tensor.ClearField("data_location")
+                tensor.raw_data = content
+        return copied
+
+    def _copy(self, tensor: TensorProto, target: TensorProto) -> None:
+        copy_head(tensor, target)
+        target.raw_data = self._short(tensor)
+
+    def _short(self, tensor: TensorProto) -> bytes:
+        if is_external(tensor):
+            reference, size = external_reference(tensor), stored_bytes(tensor) or 0
+            key = ExternalReference(reference.location, reference.offset, None), size
+            if key not in self._digests:
+                self._digests[key] = self._digest(*key)
+            return self._digests[key]
+        content = tensor.raw_data or _raw_data(tensor)
+        return content if len(content) <= _LARGEST_CONTENT else hashlib.sha256(content).digest()
+
+    def _digest(self, reference: ExternalReference, size: int) -> bytes:
+        """What stands for so many bytes of a file, as if they were in the model."""
+        if not self._folder:
+            raise ModelFileError(f"the folder of the external data {reference.location!r} is not known")
+        sha, whole = hashlib.sha256(), b""
+        try:
+            with open(resolve_location(reference.location, Path(self._folder)), "rb") as file:
+                file.seek(reference.offset)
+                left = size
+                while left:
+                    chunk = file.read(min(left, _CHUNK))
+                    if not chunk:
+                        raise ModelFileError(f"external data {reference.location!r} ends before its tensors do")
+                    sha.update(chunk)
+                    left -= len(chunk)
+                    whole = chunk
+        except OSError as error:
+            raise ModelFileError(f"external data {reference.location!r} cannot be read: {reason(error)}") from error
+        return whole if size <= _LARGEST_CONTENT else sha.digest()
+
+
+def _holds_strings(tensor: TensorProto) -> bool:
+    return tensor.data_type == TensorProto.STRING
+
+
+def _raw_data(tensor: TensorProto) -> bytes:
+    try:
+        return bytes(numpy_helper.from_array(numpy.ascontiguousarray(numpy_helper.to_array(tensor))).raw_data)
+    except (ValueError, TypeError, KeyError, NotImplementedError):
+        # No data that fits the shape and dtype: whatever it holds is all that can be compared.
+        return bytes(tensor.SerializeToString(deterministic=True))

@@ -1,0 +1,51 @@
+"""Domains that a model uses and does not import, where it makes no difference which opset of them is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import GraphProto, ModelProto
+from opsetlift.model.scopes import imported_opsets
+from opsetlift.specification.history import CONVERTED_DOMAINS, canonical_domain, display_domain, history
+
+
+def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tuple[ModelProto, list[str]]:
+    """The model, or a copy that imports what its graph uses, and a sentence for each import that was added.
+
+    `graphs` are the main graph and its subgraphs.
+
+    skl2onnx has written such models. onnxruntime takes the newest opset that it knows; where each operator of the
+    domain that the model uses has one definition only, every opset since the last of their births says the same. Other
+    models stay as they are, and are turned down.
+    """
+    imported = imported_opsets(model.opset_import)
+    found: dict[str, int] = {}
+    if imported:
+        for domain in CONVERTED_DOMAINS:
+            opset = 0 if domain in imported else _only_opset(graphs, domain)
+            if opset:
+                found[domain] = opset
+    if not found:
+        return model, []
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    for domain, opset in found.items():
+        copied.opset_import.add(domain=domain, version=opset)
+    return copied, [
+        f"the model does not import {display_domain(domain)}; opset {opset} was taken, "
+        "as what it uses of that domain has one definition only"
+        for domain, opset in found.items()
+    ]
+
+
+def _only_opset(graphs: Sequence[GraphProto], domain: str) -> int:
+    """The first opset with all operators of `domain` in the graphs; 0 where there are none, or several definitions."""
+    births = []
+    for graph in graphs:
+        for node in graph.node:
+            if canonical_domain(node.domain) == domain:
+                known = history(domain, node.op_type)
+                if known is None or known.steps():
+                    return 0
+                births.append(known.birth)
+    return max(births, default=0)

@@ -1,0 +1,35 @@
+"""Copies of protobuf messages without some of their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+from opsetlift.model.files.errors import ModelFileError
+
+
+def copy_shell(source: Message, target: Message, *, except_for: Collection[str]) -> None:
+    """Copy a message but for some fields; those that this version of onnx does not know are copied, too.
+
+    Raises ModelFileError for text that is none.
+    """
+    if len(UnknownFieldSet(source)):
+        # Only a copy of the whole message has them.
+        target.CopyFrom(source)
+        for name in except_for:
+            target.ClearField(name)
+        return
+    for described, value in source.ListFields():
+        name = described.name
+        if name in except_for:
+            continue
+        try:
+            if described.is_repeated:
+                getattr(target, name).MergeFrom(value)
+            elif described.message_type is not None:
+                getattr(target, name).CopyFrom(value)
+            else:
+                setattr(target, name, value)
+        except UnicodeDecodeError as error:
+            raise ModelFileError(f"the model has text in a {name} that is not UTF-8") from error

@@ -1,0 +1,180 @@
+"""Tensors as they are stored: where a model holds them, how many bytes they take, whether the data fits the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from math import prod
+
+import onnx
+from onnx import AttributeProto, TensorProto
+from opsetlift.model.files.errors import ModelFileError
+from opsetlift.specification.dtypes import dtype_name, numpy_dtype
+
+_BITS_OF_PACKED_DTYPES: dict[int, int] = {
+    TensorProto.UINT4: 4,
+    TensorProto.INT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.UINT2: 2,
+    TensorProto.INT2: 2,
+    TensorProto.FLOAT6E2M3: 6,
+    TensorProto.FLOAT6E3M2: 6,
+}
+_TYPED_FIELDS: dict[int, str] = {
+    TensorProto.FLOAT: "float_data",
+    TensorProto.COMPLEX64: "float_data",
+    TensorProto.DOUBLE: "double_data",
+    TensorProto.COMPLEX128: "double_data",
+    TensorProto.INT64: "int64_data",
+    TensorProto.UINT32: "uint64_data",
+    TensorProto.UINT64: "uint64_data",
+    TensorProto.STRING: "string_data",
+}
+_VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
+_KINDS_WITH_TENSORS = frozenset(
+    (
+        AttributeProto.TENSOR,
+        AttributeProto.TENSORS,
+        AttributeProto.GRAPH,
+        AttributeProto.GRAPHS,
+        AttributeProto.SPARSE_TENSOR,
+        AttributeProto.SPARSE_TENSORS,
+    )
+)
+_LARGEST_SIZE = 2**63 - 1
+
+
+def is_external(tensor: TensorProto) -> bool:
+    """Whether the data lies in a file of its own."""
+    return tensor.data_location == TensorProto.EXTERNAL
+
+
+def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    """Every tensor of a model: initializers and attributes, in subgraphs, functions and training graphs too."""
+    yield from _tensors_of_graph(model.graph)
+    for function in model.functions:
+        yield from _tensors_of_attributes(function.attribute_proto)
+        yield from _tensors_of_nodes(function.node)
+    for training in model.training_info:
+        yield from _tensors_of_graph(training.initialization)
+        yield from _tensors_of_graph(training.algorithm)
+
+
+def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield sparse.values
+        yield sparse.indices
+    yield from _tensors_of_nodes(graph.node)
+
+
+def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
+    for node in nodes:
+        attributes = [one for one in node.attribute[:] if one.type in _KINDS_WITH_TENSORS]
+        if attributes:
+            yield from _tensors_of_attributes(attributes)
+
+
+def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+    for attribute in attributes:
+        kind = attribute.type
+        if kind == AttributeProto.TENSOR and attribute.HasField("t"):
+            yield attribute.t
+        elif kind == AttributeProto.TENSORS:
+            yield from attribute.tensors
+        elif kind == AttributeProto.GRAPH:
+            yield from _tensors_of_graph(attribute.g)
+        elif kind == AttributeProto.GRAPHS:
+            for graph in attribute.graphs:
+                yield from _tensors_of_graph(graph)
+        elif kind in (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS):
+            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+                yield sparse.values
+                yield sparse.indices
+
+
+@cache
+def _bits(data_type: int) -> int | None:
+    """Bits per element; None for strings. Raises ValueError for a number that is no dtype."""
+    if data_type == TensorProto.STRING:
+        return None
+    return _BITS_OF_PACKED_DTYPES.get(data_type) or 8 * numpy_dtype(dtype_name(data_type)).itemsize
+
+
+def element_count(tensor: TensorProto) -> int:
+    """The number of elements. Raises ModelFileError for dimensions that no tensor can have."""
+    dims = tensor.dims[:]
+    count: int = prod(dims)
+    # A zero dimension makes any product 0, and a pair of negative ones hides in it.
+    if count < 0 or min(dims, default=0) < 0:
+        raise ModelFileError(f"tensor {tensor.name!r} has a negative dimension: {list(tensor.dims)}")
+    if count > _LARGEST_SIZE:
+        raise ModelFileError(f"tensor {tensor.name!r} has more elements than can exist: {list(tensor.dims)}")
+    return count
+
+
+def stored_bytes(tensor: TensorProto) -> int | None:
+    """The bytes that the elements take in raw or external form; None for strings. Raises ModelFileError."""
+    try:
+        bits = _bits(tensor.data_type)
+    except ValueError as error:
+        raise ModelFileError(f"tensor {tensor.name!r} has no dtype that onnx knows: {tensor.data_type}") from error
+    count = element_count(tensor)
+    if bits is None:
+        return None
+    size = -(-count * bits // 8)
+    if size > _LARGEST_SIZE:
+        raise ModelFileError(f"tensor {tensor.name!r} has more bytes than can exist: {list(tensor.dims)}")
+    return size
+
+
+def check_data(tensor: TensorProto) -> None:
+    """Raises ModelFileError where the data inside a tensor does not fit its dtype and dimensions."""
+    size = stored_bytes(tensor)
+    if tensor.HasField("raw_data"):
+        _check_raw_data(tensor, size)
+        return
+    filled = [field for field in _VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
+    count = element_count(tensor)
+    if count and not filled:
+        raise ModelFileError(f"tensor {tensor.name!r} holds no data for its {count} elements")
+    expected_field = _TYPED_FIELDS.get(tensor.data_type, "int32_data")
+    if filled and filled != [expected_field]:
+        raise ModelFileError(
+            f"tensor {tensor.name!r} keeps its {dtype_name(tensor.data_type)} elements in {' and '.join(filled)}, "
+            f"not in {expected_field}"
+        )
+    found = len(getattr(tensor, expected_field))
+    fewest, most = _entries(tensor.data_type, count)
+    if not fewest <= found <= most:
+        raise ModelFileError(
+            f"tensor {tensor.name!r} holds {found} entries in {expected_field}, and its shape "
+            f"{list(tensor.dims)} asks for {most}"
+        )
+
+
+def _check_raw_data(tensor: TensorProto, size: int | None) -> None:
+    if size is None:
+        raise ModelFileError(f"tensor {tensor.name!r} holds strings in raw_data, where they have no form")
+    found = len(tensor.raw_data)
+    also = [field for field in _VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
+    if also and found:
+        raise ModelFileError(f"tensor {tensor.name!r} holds its data twice, in raw_data and in {also[0]}")
+    if found != size and not also:
+        raise ModelFileError(
+            f"tensor {tensor.name!r} holds {found} bytes of data, and its shape {list(tensor.dims)} of "
+            f"{dtype_name(tensor.data_type)} takes {size}"
+        )
+
+
+def _entries(data_type: int, count: int) -> tuple[int, int]:
+    """The fewest and the most entries of a typed field that may hold `count` elements.
+
+    onnx.proto packs two 4-bit elements into each int32_data entry, onnx.checker is content with four times as many.
+    """
+    if data_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
+        return 2 * count, 2 * count
+    bits = _BITS_OF_PACKED_DTYPES.get(data_type, 8)
+    if bits in (2, 4):
+        return -(-count * bits // 32), -(-count * bits // 8)
+    return count, count

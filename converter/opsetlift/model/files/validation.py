@@ -1,0 +1,329 @@
+"""Whether a model hangs together: imports, names, order, types, nesting. One sentence for the first thing wrong.
+
+`onnx.checker` looks at much of this too, but speaks in C++ field names, and it neither tells a cycle from a wrong order
+nor a name that is missing from one that comes too late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+from onnx import AttributeProto
+from opsetlift.model.files.errors import ModelFileError
+from opsetlift.model.files.order import explain_missing_value, find_cycle
+from opsetlift.model.files.tensors import stored_bytes
+from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs_within
+from opsetlift.specification.dtypes import type_string
+from opsetlift.specification.history import (
+    AI_ONNX,
+    CONVERTED_DOMAINS,
+    canonical_domain,
+    definition,
+    display_domain,
+    latest_opset,
+)
+
+DEEPEST_NESTING = 30
+"""Subgraphs in subgraphs; protobuf cannot write many more (100 messages, three to a subgraph, more within the last)."""
+
+OLDEST_IR_VERSION = 3
+"""The first IR version with opset imports; nothing is known of the operators of older models."""
+
+_MESSAGE_OF_KIND: dict[int, str] = {
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
+_GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+
+def validate_model(model: onnx.ModelProto) -> list[str]:
+    """Raises ModelFileError for a model that is not sound; returns sentences on what was odd but could be taken."""
+    if not model.HasField("graph"):
+        raise ModelFileError("the model holds no graph")
+    _check_ir_version(model.ir_version)
+    notes = _import_notes(model, "the model")
+    imports = _checked_imports(model, "the model")
+    _check_functions(model)
+    for function in model.functions:
+        notes += _import_notes(function, f"function {function.name!r}")
+        notes += _other_definition_notes(function, imports)
+        _validate_function(function)
+    _check_typed_interface(model.graph)
+    _Scope(GRAPH_PATH, imports).validate_graph(model.graph)
+    return notes + _interface_notes(model.graph)
+
+
+def _check_ir_version(version: int) -> None:
+    if version < 1:
+        raise ModelFileError("the model states no IR version; the file may be damaged")
+    if version < OLDEST_IR_VERSION:
+        raise ModelFileError(f"the model has IR version {version}, which knows no opsets; from 3 on it can be taken")
+    if version > onnx.IR_VERSION:
+        raise ModelFileError(
+            f"the model has IR version {version}; the installed onnx {onnx.__version__} knows 3 to {onnx.IR_VERSION}"
+        )
+
+
+def _checked_imports(importer: onnx.ModelProto | onnx.FunctionProto, importer_name: str) -> dict[str, int]:
+    imports = imported_opsets(importer.opset_import)
+    if not imports:
+        raise ModelFileError(f"{importer_name} imports no opset; the file may be truncated")
+    for domain, version in imports.items():
+        latest = latest_opset(domain) if domain in CONVERTED_DOMAINS else 2**31 - 1
+        if not 1 <= version <= latest:
+            raise ModelFileError(
+                f"{importer_name} imports opset {version} of {display_domain(domain)}, "
+                f"and the installed onnx {onnx.__version__} knows 1 to {latest}"
+            )
+    return imports
+
+
+def _import_notes(importer: onnx.ModelProto | onnx.FunctionProto, importer_name: str) -> list[str]:
+    """A sentence for each domain that is imported at different opsets.
+
+    onnx.proto speaks of "the highest version"; onnxruntime and onnx.checker take the last one, so a model that works
+    was made to work with that. skl2onnx writes such models.
+    """
+    versions: dict[str, list[int]] = {}
+    for entry in importer.opset_import:
+        versions.setdefault(canonical_domain(entry.domain), []).append(entry.version)
+    return [
+        f"{importer_name} imports {display_domain(domain)} at opsets {' and '.join(map(str, found))}; "
+        f"the last one, {found[-1]}, was taken, as onnxruntime does"
+        for domain, found in versions.items()
+        if len(set(found)) > 1
+    ]
+
+
+def _other_definition_notes(function: onnx.FunctionProto, model_imports: Mapping[str, int]) -> list[str]:
+    """A sentence for each domain of which a function uses operators that are others at the model's opset.
+
+    onnx.proto wants the same definitions at both. onnxruntime (1.12 to 1.31, measured) reads the function's nodes at
+    the model's opset all the same.
+    """
+    own_imports = imported_opsets(function.opset_import)
+    nodes = [*function.node, *(node for one in subgraphs_within(function) for node in one.node)]
+    notes = []
+    for domain in CONVERTED_DOMAINS:
+        if domain not in own_imports or domain not in model_imports:
+            continue
+        opsets = own_imports[domain], model_imports[domain]
+        operators = {node.op_type for node in nodes if canonical_domain(node.domain) == domain}
+        changed = sorted(one for one in operators if len({_since_version(domain, one, opset) for opset in opsets}) > 1)
+        if changed:
+            notes.append(
+                f"function {function.name!r} imports {display_domain(domain)} at opset {opsets[0]}, which was taken; "
+                f"onnxruntime takes the model's, {opsets[1]}, where {', '.join(changed)} has another definition"
+            )
+    return notes
+
+
+def _since_version(domain: str, operator: str, opset: int) -> int | None:
+    found = definition(domain, operator, opset)
+    return None if found is None else found.since_version
+
+
+def _validate_function(function: onnx.FunctionProto) -> None:
+    path = function_path(function)
+    imports = _checked_imports(function, f"function {function.name!r}")
+    parameters = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
+    scope = _Scope(path, imports, parameters=parameters)
+    scope.define(function.input, "input")
+    scope.validate_nodes(function.node)
+    scope.check_outputs(function.output)
+
+
+def _check_functions(model: onnx.ModelProto) -> None:
+    functions: dict[tuple[str, str, str], onnx.FunctionProto] = {}
+    for function in model.functions:
+        key = (canonical_domain(function.domain), function.name, function.overload)
+        if not function.name:
+            raise ModelFileError("the model has a function without a name")
+        if key in functions:
+            raise ModelFileError(f"the model has two functions {function_path(function)[9:]!r}")
+        functions[key] = function
+    calls = {key: _called(function.node, functions.keys(), function.name) for key, function in functions.items()}
+    if cycle := find_cycle(calls):
+        raise ModelFileError(f"functions call each other in a circle: {' -> '.join(name for _, name, _ in cycle)}")
+
+
+def _called(
+    nodes: Iterable[onnx.NodeProto], functions: Iterable[tuple[str, str, str]], name: str, depth: int = 0
+) -> list[tuple[str, str, str]]:
+    _check_depth(depth, f"function {name!r}")
+    found = []
+    for node in nodes:
+        key = (canonical_domain(node.domain), node.op_type, node.overload)
+        if key in functions:
+            found.append(key)
+        for attribute in node.attribute:
+            if attribute.type in _GRAPH_KINDS:
+                for graph in (attribute.g, *attribute.graphs):
+                    found += _called(graph.node, functions, name, depth + 1)
+    return found
+
+
+def _check_depth(depth: int, path: str) -> None:
+    if depth > DEEPEST_NESTING:
+        raise ModelFileError(f"subgraphs are nested more than {DEEPEST_NESTING} deep in {path[:80]}")
+
+
+def _check_typed_interface(graph: onnx.GraphProto) -> None:
+    for kind, values in (("input", graph.input), ("output", graph.output)):
+        for value in values:
+            if _has_no_type(value, GRAPH_PATH):
+                raise ModelFileError(f"graph {kind} {value.name!r} has no type")
+
+
+def _has_no_type(value: onnx.ValueInfoProto, path: str) -> bool:
+    """Raises ModelFileError for a dtype that does not exist."""
+    try:
+        return type_string(value.type) is None and value.type.WhichOneof("value") != "opaque_type"
+    except ValueError as error:
+        raise ModelFileError(f"value {value.name!r} in {path} has a dtype that onnx does not know") from error
+
+
+def _interface_notes(graph: onnx.GraphProto) -> list[str]:
+    without_shape = [
+        value.name
+        for value in (*graph.input, *graph.output)
+        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape")
+    ]
+    if not without_shape:
+        return []
+    return [f"the specification wants a shape, at least of unknown dimensions, for {', '.join(without_shape)}"]
+
+
+def describe(node: onnx.NodeProto) -> str:
+    """A node for people: "Min 'clip'", named after its first output where it has no name."""
+    return f"{node.op_type} {node.name or next(iter(node.output), '')!r}"
+
+
+class _Scope:
+    """The names that a graph or function body can see, its nodes being gone through in order."""
+
+    def __init__(
+        self,
+        path: str,
+        imports: dict[str, int],
+        *,
+        outer: Sequence[_Scope] = (),
+        parameters: set[str] | None = None,
+    ) -> None:
+        self.path = path
+        self.imports = imports
+        self.outer = outer
+        self.parameters = parameters
+        """The attributes of the function around; None in the main graph, where nothing can be referred to."""
+        self.names: set[str] = set()
+        self.nodes: Sequence[onnx.NodeProto] = ()
+
+    def validate_graph(self, graph: onnx.GraphProto) -> None:
+        _check_depth(len(self.outer), self.path)
+        self.define((value.name for value in graph.input), "input")
+        self._define_initializers(graph)
+        self.validate_nodes(graph.node)
+        self.check_outputs(value.name for value in graph.output)
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            _has_no_type(value, self.path)
+
+    def define(self, names: Iterable[str], kind: str) -> None:
+        for name in names:
+            if not name:
+                raise ModelFileError(f"{self.path} has an {kind} without a name")
+            if name in self.names:
+                raise ModelFileError(f"{self.path} has two {kind}s named {name!r}")
+            self.names.add(name)
+
+    def _define_initializers(self, graph: onnx.GraphProto) -> None:
+        names = [tensor.name for tensor in graph.initializer] + [s.values.name for s in graph.sparse_initializer]
+        seen: set[str] = set()
+        for name in names:
+            if not name:
+                raise ModelFileError(f"{self.path} has an initializer without a name")
+            if name in seen:
+                raise ModelFileError(f"{self.path} has two initializers named {name!r}")
+            seen.add(name)
+        self.names |= seen
+
+    def validate_nodes(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        self.nodes = nodes
+        names, outer = self.names, self.outer
+        domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
+        for index, node in enumerate(nodes):
+            if not node.op_type:
+                raise ModelFileError(f"a node in {self.path} names no operator: {describe(node).strip()}")
+            if node.domain not in domains:
+                raise ModelFileError(
+                    f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
+                )
+            for name in node.input[:]:
+                if name not in names and name and not (outer and any(name in scope.names for scope in outer)):
+                    raise self._missing_value(node, name)
+            attributes = node.attribute[:]
+            if attributes:
+                self._validate_attributes(index, node, attributes)
+            for name in node.output[:]:
+                if name:
+                    if name in names or (outer and any(name in scope.names for scope in outer)):
+                        raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which exists already")
+                    names.add(name)
+            if isinstance(node.name, bytes):
+                raise self._not_text(node.name)
+        for name in names:
+            if isinstance(name, bytes):
+                raise self._not_text(name)
+
+    def _not_text(self, name: bytes) -> ModelFileError:
+        """protobuf hands out strings that are not UTF-8 as bytes."""
+        return ModelFileError(f"{self.path} has a name that is not UTF-8 text: {name!r}")
+
+    def _missing_value(self, node: onnx.NodeProto, name: str) -> ModelFileError:
+        scopes = [(scope.path, scope.nodes) for scope in (self, *reversed(self.outer))]
+        return ModelFileError(explain_missing_value(f"{describe(node)} in {self.path}", name, scopes))
+
+    def _validate_attributes(self, index: int, node: onnx.NodeProto, attributes: Iterable[AttributeProto]) -> None:
+        seen: set[str] = set()
+        for attribute in attributes:
+            name, kind = attribute.name, attribute.type
+            if not name:
+                raise ModelFileError(f"{describe(node)} in {self.path} has an attribute without a name")
+            fault = "is there twice" if name in seen else self._fault_of(attribute)
+            if fault:
+                raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")
+            seen.add(name)
+            if attribute.ref_attr_name:
+                continue
+            if kind == AttributeProto.TENSOR:
+                stored_bytes(attribute.t)
+            elif kind in _GRAPH_KINDS:
+                self._validate_subgraphs(index, node, attribute)
+
+    def _fault_of(self, attribute: AttributeProto) -> str:
+        """What is wrong with an attribute alone; "" where nothing is."""
+        kind = attribute.type
+        if kind == AttributeProto.UNDEFINED:
+            return "has no type"
+        reference = attribute.ref_attr_name
+        if not reference:
+            field = _MESSAGE_OF_KIND.get(kind)
+            return "" if field is None or attribute.HasField(field) else "has no value"
+        if self.parameters is None:
+            return f"refers to an attribute {reference!r}, and there is no function around it"
+        return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
+
+    def _validate_subgraphs(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> None:
+        graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
+        for number, graph in enumerate(graphs):
+            name = attribute.name if attribute.type == AttributeProto.GRAPH else f"{attribute.name}[{number}]"
+            path = subgraph_path(self.path, index, node, name)
+            scope = _Scope(path, self.imports, outer=(*self.outer, self), parameters=self.parameters)
+            scope.validate_graph(graph)
+
+    def check_outputs(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                raise ModelFileError(f"{self.path} has an output {name!r} that nothing computes")

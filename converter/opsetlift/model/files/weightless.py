@@ -1,0 +1,85 @@
+"""Copies of models with other tensors: without their weights for checking, with external ones for writing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+from opsetlift.model.files.shells import copy_shell
+
+IsKept = Callable[[TensorProto], bool]
+"""Whether a tensor is copied as it is."""
+
+CopyTensor = Callable[[TensorProto, TensorProto], None]
+"""Fills the second tensor, an empty one, with what shall stand for the first."""
+
+_KINDS_WITH_TENSORS = frozenset(
+    (AttributeProto.TENSOR, AttributeProto.TENSORS, AttributeProto.GRAPH, AttributeProto.GRAPHS)
+)
+
+
+def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTensor) -> ModelProto:
+    """A copy of a model, `copy_tensor` being asked for each tensor that is not kept. Sparse ones are kept.
+
+    What it leaves behind is never copied, not even for a while; training graphs are copied whole.
+    """
+    copied = ModelProto()
+    copy_shell(model, copied, except_for=("graph", "functions"))
+    copier = _Copier(is_kept, copy_tensor)
+    copier.copy_graph(model.graph, copied.graph)
+    for function in model.functions:
+        target = copied.functions.add()
+        copy_shell(function, target, except_for=("node",))
+        copier.copy_nodes(function.node, target.node.add)
+    return copied
+
+
+def copy_head(tensor: TensorProto, target: TensorProto) -> None:
+    """Copy everything that a tensor says but its data and where that lies."""
+    data = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
+    copy_shell(tensor, target, except_for=(*data, "external_data", "data_location"))
+
+
+class _Copier:
+    def __init__(self, is_kept: IsKept, copy_tensor: CopyTensor) -> None:
+        self._is_kept = is_kept
+        self._copy_new = copy_tensor
+
+    def copy_graph(self, graph: GraphProto, target: GraphProto) -> None:
+        copy_shell(graph, target, except_for=("node", "initializer"))
+        for tensor in graph.initializer:
+            self._copy_tensor(tensor, target.initializer.add())
+        self.copy_nodes(graph.node, target.node.add)
+
+    def copy_nodes(self, nodes: Iterable[NodeProto], add: Callable[[], NodeProto]) -> None:
+        for node in nodes:
+            if all(map(self._is_copied_whole, node.attribute[:])):
+                add().CopyFrom(node)
+            else:
+                self._copy_node(node, add())
+
+    def _is_copied_whole(self, attribute: AttributeProto) -> bool:
+        kind = attribute.type
+        if kind == AttributeProto.TENSOR and attribute.HasField("t"):
+            return self._is_kept(attribute.t)
+        return kind not in _KINDS_WITH_TENSORS
+
+    def _copy_tensor(self, tensor: TensorProto, target: TensorProto) -> None:
+        if self._is_kept(tensor):
+            target.CopyFrom(tensor)
+        else:
+            self._copy_new(tensor, target)
+
+    def _copy_node(self, node: NodeProto, target: NodeProto) -> None:
+        copy_shell(node, target, except_for=("attribute",))
+        for attribute in node.attribute:
+            copied = target.attribute.add()
+            copy_shell(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
+            if attribute.HasField("t"):
+                self._copy_tensor(attribute.t, copied.t)
+            for tensor in attribute.tensors:
+                self._copy_tensor(tensor, copied.tensors.add())
+            if attribute.HasField("g"):
+                self.copy_graph(attribute.g, copied.g)
+            for graph in attribute.graphs:
+                self.copy_graph(graph, copied.graphs.add())

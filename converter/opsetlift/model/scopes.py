@@ -1,0 +1,78 @@
+"""Scopes of a model (its graph, the bodies of its functions, all subgraphs): where they are and what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
+from opsetlift.specification.history import canonical_domain
+
+Container = GraphProto | FunctionProto
+"""What holds the nodes of a scope."""
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload of a function."""
+
+GRAPH_PATH = "graph"
+
+_GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
+
+
+def function_path(function: FunctionProto) -> str:
+    """The path of a function body's scope: "function:domain:name" (and ":overload")."""
+    return ":".join(filter(None, ["function", function.domain, function.name, function.overload]))
+
+
+def subgraph_path(path: str, index: int, node: NodeProto, attribute: str) -> str:
+    """The path of the scope in a node's attribute; `index` is the node's position in the original scope."""
+    return f"{path}/{index}:{node.name or node.op_type}.{attribute}"
+
+
+def subgraphs(node: NodeProto) -> list[tuple[str, GraphProto]]:
+    """The subgraphs of a node by attribute name; those of a GRAPHS attribute are numbered ("name[0]")."""
+    found: list[tuple[str, GraphProto]] = []
+    for attribute in node.attribute[:]:
+        kind = attribute.type
+        if kind == _GRAPH:
+            found.append((attribute.name, attribute.g))
+        elif kind == _GRAPHS:
+            found += ((f"{attribute.name}[{number}]", graph) for number, graph in enumerate(attribute.graphs))
+    return found
+
+
+def subgraphs_within(container: Container) -> Iterator[GraphProto]:
+    """The subgraphs of the nodes of a graph or function, and those in them."""
+    for node in container.node:
+        for _, subgraph in subgraphs(node):
+            yield subgraph
+            yield from subgraphs_within(subgraph)
+
+
+def referenced_names(graph: GraphProto) -> Iterator[str]:
+    """Every name that a subgraph's nodes and outputs mention, its own included."""
+    for node in graph.node:
+        yield from node.input
+        for _, subgraph in subgraphs(node):
+            yield from referenced_names(subgraph)
+    for output in graph.output:
+        yield output.name
+
+
+def imported_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    """opset_import as a mapping; of several entries for one domain the last counts, as in onnxruntime."""
+    return {canonical_domain(entry.domain): entry.version for entry in imports}
+
+
+def function_key(function: FunctionProto) -> FunctionKey:
+    """What a call names: domain, name, overload."""
+    return (canonical_domain(function.domain), function.name, function.overload)
+
+
+def called_function_key(node: NodeProto) -> FunctionKey:
+    """The function that a node calls, if the model has one of that key."""
+    return (canonical_domain(node.domain), node.op_type, node.overload)
+
+
+def omitted_inputs(function: FunctionProto, call: NodeProto) -> set[str]:
+    """The inputs of a function that a call leaves out."""
+    return {name for position, name in enumerate(function.input) if not any(call.input[position : position + 1])}

@@ -1,0 +1,259 @@
+"""What is known of the tensors of gs.Graphs: the facts of the model as it stood, and constants made since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy
+import onnx
+import onnx_graphsurgeon as gs
+from onnx import ModelProto, NodeProto, TypeProto
+
+from opsetlift.evaluator import EvaluationError, run_node
+from opsetlift.facts import ModelFacts, ScopeFacts
+from opsetlift.facts.inference import inferred_types
+from opsetlift.facts.value_types import elements_of, is_static
+from opsetlift.model.arrays import Array
+from opsetlift.model.scopes import called_function_key
+from opsetlift.normalizer.declarations import forget_declarations
+from opsetlift.normalizer.dependence import Dependence
+from opsetlift.normalizer.exporting import to_model, write_node
+from opsetlift.normalizer.infos import element_type_of
+from opsetlift.normalizer.places import Place, key_of, opsets_of
+from opsetlift.normalizer.traversal import subgraphs_of, tensors_in
+from opsetlift.specification import dtypes
+
+_LARGEST_READ = 1 << 23
+"""Bytes. Constants up to this are read when a pass asks; larger ones are weights, read where a node is evaluated."""
+
+_LARGEST_COPIED = 1 << 14
+"""Bytes. Constants up to this are copied for facts; larger ones hold neither shapes nor axes."""
+
+_LARGEST_EVALUATED = 1 << 28
+"""Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
+
+
+Standing = tuple[int, int]
+"""The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
+
+
+class _Known:
+    """What is known of a tensor, which is kept alive."""
+
+    __slots__ = ("dtype", "is_static", "shape", "tensor", "type")
+
+    def __init__(self, tensor: gs.Tensor, found: TypeProto) -> None:
+        self.tensor = tensor
+        self.type = found
+        spelt = dtypes.type_string(found)
+        self.dtype = spelt and dtypes.dtype_of_type(spelt)
+        """None for what is no tensor."""
+        shape = dtypes.shape_of_type(found)
+        self.shape = None if shape is None else tuple(shape)
+        """A number, a symbol or None per dimension; None where not even the rank is known."""
+        self.is_static = shape is not None and all(type(size) is int for size in shape)
+        """Whether nothing more can become known."""
+
+
+class GraphFacts:
+    """Types, shapes and constants by tensor.
+
+    They are worked out on a copy of the model, when somebody asks. In our own passes a tensor stands for the same value
+    as long as it exists (what gets another shape gets another tensor), so what was known of it stays true while they
+    edit the graphs around it.
+    """
+
+    def __init__(self, graph: gs.Graph, places: Callable[[], Iterable[Place]], base_dir: str) -> None:
+        self._graph = graph
+        self._places = places
+        self._base_dir = base_dir
+        self._known: dict[int, _Known] = {}
+        self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
+        self._has_looked_around = True
+        """Whether what followed from the types known before has been worked out, without a copy of the model."""
+        self._dependence: Dependence | None = None
+        self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
+        self._state = 0
+        self._state_of_facts: int | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """Where it is the same as before, the same question about the same tensor has the same answer."""
+        return self._state, self._state if self._state_of_facts is None else self._state_of_facts
+
+    def graph_has_changed(self) -> None:
+        """More than names and declared types are others than before."""
+        self._state += 1
+
+    def renew(self) -> None:
+        """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
+        if self._state_of_facts in (None, self._state):
+            return
+        self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
+
+    def distrust(self) -> None:
+        """Work everything out anew: tensors may stand for other values than before."""
+        self._forget_all_but({})
+        self.forget_nodes()
+
+    def _forget_all_but(self, known: dict[int, _Known]) -> None:
+        self._known = known
+        self._snapshot = None
+        self._has_looked_around = not known
+        self._dependence = None
+        self._state_of_facts = None
+
+    def forget_nodes(self) -> None:
+        """Nodes have changed."""
+        self._evaluated.clear()
+
+    def _known_of(self, tensor: gs.Tensor) -> _Known | None:
+        known = self._known.get(id(tensor))
+        if known is None and not self._has_looked_around:
+            self._has_looked_around = True
+            self._begin()
+            self._look_around()
+            known = self._known.get(id(tensor))
+        if known is None and self._snapshot is None:
+            self._taken_snapshot()
+            known = self._known.get(id(tensor))
+        return known
+
+    def _begin(self) -> None:
+        if self._state_of_facts is None:
+            self._state_of_facts = self._state
+
+    def _look_around(self) -> None:
+        """Infer the types of what nodes compute from tensors of which all is known: most of what is new since then."""
+        model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
+        functions = {key_of(function) for function in self._graph.functions}
+        for place in reversed(list(self._places())):  # what holds a subgraph comes before it
+            imports = opsets_of(place.graph)
+            for node in place.graph.nodes:
+                if all(id(tensor) in self._known for tensor in node.outputs) or subgraphs_of(node):
+                    continue
+                if gs.Node.AttributeRef in map(type, node.attrs.values()):
+                    continue
+                if all(isinstance(one, gs.Constant) or id(one) in self._known or not one.name for one in node.inputs):
+                    proto = write_node(node)
+                    if called_function_key(proto) not in functions:
+                        self._infer(node, proto, model, imports)
+
+    def _infer(self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]) -> None:
+        inputs = {tensor.name: tensor for tensor in node.inputs}
+        types = {name: self.type_of(tensor) for name, tensor in inputs.items() if name}
+
+        def constant(name: str) -> Array | None:
+            tensor = inputs[name]
+            return tensor.values if isinstance(tensor, gs.Constant) else None
+
+        inferred = inferred_types(model, proto, imports, types.get, constant)
+        for tensor in node.outputs:
+            found = inferred.get(tensor.name) if tensor.name else None
+            if found is not None and is_static(found):
+                self._known.setdefault(id(tensor), _Known(tensor, found))
+
+    def _taken_snapshot(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
+        if self._snapshot is None:
+            self._snapshot = {}
+            self._begin()
+            model = to_model(self._graph, largest=_LARGEST_COPIED)
+            forget_declarations(model)
+            facts = ModelFacts(model, self._base_dir, is_undeclared=True)
+            by_scope = [(facts.scope(place.path), tensors_in(place.graph)) for place in self._places()]
+            for scope, tensors in by_scope:
+                self._snapshot.update({id(one): (one, one.name, scope) for one in tensors})
+                scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
+            for scope, tensors in by_scope:
+                for one in tensors:
+                    if id(one) in self._known or isinstance(one, gs.Constant):
+                        continue
+                    if (found := scope.type_of(one.name)) is not None:
+                        self._known[id(one)] = _Known(one, found)
+        return self._snapshot
+
+    def type_of(self, tensor: gs.Tensor) -> TypeProto | None:
+        """The type with as much of the shape as is known."""
+        if not isinstance(tensor, gs.Constant):
+            known = self._known_of(tensor)
+            if known is not None:
+                return known.type
+            if tensor.dtype is None or getattr(tensor, "type", "tensor_type") != "tensor_type":
+                return None
+        return onnx.helper.make_tensor_type_proto(element_type_of(tensor.dtype), tensor.shape)
+
+    def dtype_of(self, tensor: gs.Tensor) -> str | None:
+        """The dtype of a tensor; None for what is none, or is not known."""
+        if isinstance(tensor, gs.Constant):
+            return dtypes.dtype_name(element_type_of(tensor.dtype))
+        known = self._known_of(tensor)
+        if known is not None:
+            return known.dtype
+        found = self.type_of(tensor)
+        spelt = found and dtypes.type_string(found)
+        return dtypes.dtype_of_type(spelt) if spelt else None
+
+    def shape_of(self, tensor: gs.Tensor) -> tuple[int | str | None, ...] | None:
+        """The shape of a tensor, as far as it is known."""
+        if isinstance(tensor, gs.Constant):
+            return tuple(tensor.shape)
+        known = self._known_of(tensor)
+        if known is not None:
+            return known.shape
+        found = self.type_of(tensor)
+        shape = None if found is None else dtypes.shape_of_type(found)
+        return None if shape is None else tuple(shape)
+
+    def constant(
+        self, tensor: gs.Tensor, opsets: Mapping[str, int], may_evaluate: Callable[[gs.Node], bool]
+    ) -> Array | None:
+        """The value of a tensor, where it is the same in every run."""
+        if isinstance(tensor, gs.Constant):
+            return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
+        if not self._depends_on_run(tensor):
+            found = self._taken_snapshot().get(id(tensor))
+            value = found[2].constant(found[1]) if found is not None else None
+            if value is not None:
+                return value
+        if len(tensor.inputs) != 1:
+            return None
+        node = tensor.inputs[0]
+        if not _reads_constants_only(node) or not may_evaluate(node):
+            return None
+        values = self.evaluate(node, opsets) or ()
+        return next((one for output, one in zip(node.outputs, values, strict=False) if output is tensor), None)
+
+    def _depends_on_run(self, tensor: gs.Tensor) -> bool:
+        if self._dependence is None:
+            self._begin()
+            self._dependence = Dependence(self._places())
+        return self._dependence.holds(tensor)
+
+    def evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
+        """The outputs of a deterministic operator whose inputs are constants; None where it cannot be run."""
+        if id(node) not in self._evaluated:
+            self._evaluated[id(node)] = (node, self._evaluate(node, opsets))
+        return self._evaluated[id(node)][1]
+
+    def _evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
+        if not _reads_constants_only(node):
+            return None
+        if sum(tensor._values.nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
+            return None
+        if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
+            return None
+        if any(elements_of(self.type_of(tensor)) > _LARGEST_EVALUATED for tensor in node.outputs if tensor.name):
+            return None
+        try:
+            inputs = [tensor.values if tensor.name else None for tensor in node.inputs]
+        except (ValueError, OSError):  # what a file holds of them cannot be read
+            return None
+        try:
+            results = run_node(write_node(node), inputs, opsets, strict=False)
+        except (EvaluationError, MemoryError):
+            return None
+        return results if all(isinstance(value, numpy.ndarray) for value in results) else None
+
+
+def _reads_constants_only(node: gs.Node) -> bool:
+    return all(isinstance(tensor, gs.Constant) or not tensor.name for tensor in node.inputs)

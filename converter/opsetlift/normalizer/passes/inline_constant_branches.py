@@ -1,0 +1,67 @@
+"""If with a condition that is the same in every run becomes the branch that is taken.
+
+Its nodes move into the graph, and what they compute gets names that nothing else has: branches may use the names of
+other branches, graphs may not.
+"""
+
+from __future__ import annotations
+
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.carried import carried_graph
+from opsetlift.normalizer.editing import nodes_of
+from opsetlift.normalizer.rewriting import Context, Pass
+from opsetlift.normalizer.traversal import tensors_in
+
+_IDENTITY_OF_ANYTHING = 16
+
+
+def inline_constant_branches(graph: gs.Graph, context: Context) -> None:
+    """Put the nodes of such a branch in the place of the If."""
+    for node in nodes_of(graph, "If"):
+        condition = context.constant(node.inputs[0])
+        if condition is None or condition.size != 1:
+            continue
+        branch = node.attrs.get("then_branch" if condition.reshape(-1)[0] else "else_branch")
+        if isinstance(branch, gs.Graph) and not _is_annotated(branch) and _gives_tensors(node, context):
+            _inline(graph, node, branch, context)
+
+
+def _gives_tensors(node: gs.Node, context: Context) -> bool:
+    """Whether Identity, which hands on the results, takes what the If gives: of old, tensors alone."""
+    if context.opset() >= _IDENTITY_OF_ANYTHING:
+        return True
+    return all(output.is_empty() or context.dtype_of(output) is not None for output in node.outputs)
+
+
+def _is_annotated(branch: gs.Graph) -> bool:
+    carried = carried_graph(branch)
+    return carried is not None and bool(carried.annotations)
+
+
+def _inline(graph: gs.Graph, node: gs.Node, branch: gs.Graph, context: Context) -> None:
+    inside = context.inside(branch)
+    for tensor in tensors_in(branch):
+        if not inside.is_outer(tensor):
+            tensor.name = context.fresh_name(tensor.name)
+    results, values = list(node.outputs), list(branch.outputs)
+    node.outputs.clear()
+    node.inputs.clear()
+    node.attrs = {}
+    if branch.nodes:
+        context.inherit(branch.nodes[-1], node)
+    handed_on = [
+        gs.Node("Identity", inputs=[value], outputs=[result])
+        for result, value in zip(results, values, strict=True)
+        if not result.is_empty()
+    ]
+    place = next(index for index, one in enumerate(graph.nodes) if one is node)
+    graph.nodes[place : place + 1] = [*branch.nodes, *handed_on]
+
+
+PASS = Pass(
+    name="inline-constant-branches",
+    rewrite=inline_constant_branches,
+    summary="If with a constant condition becomes the branch that is taken.",
+    operators=frozenset(("If",)),
+)

@@ -1,0 +1,106 @@
+"""Constants with the same dtype, shape and bits become one.
+
+Those in files beside the model are not read, and so not compared. A constant that says something of its own, in a doc
+string, metadata or a quantization annotation, stays; and so does one that is an output.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+import onnx_graphsurgeon as gs
+from onnx import TensorProto
+
+from opsetlift.normalizer.carried import carried_tensor
+from opsetlift.normalizer.rewriting import Context, Pass
+from opsetlift.normalizer.stored import stored_values
+
+
+def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
+    """Let what reads a repeated constant read the first one."""
+    is_done = False
+    for alike in _groups(_own_constants(graph, context), _kind):
+        for group in _groups(alike, _start):
+            is_short = group[0]._values.nbytes <= _LENGTH_OF_START
+            for first, *others in [group] if is_short else _groups(group, _digest):
+                for constant in others:
+                    if not _says_something(constant) and (is_short or _content(first) == _content(constant)):
+                        is_done |= _replace(constant, first, context)
+    return is_done
+
+
+def _groups(
+    constants: Iterable[gs.Constant], key: Callable[[gs.Constant], Hashable]
+) -> Iterator[Sequence[gs.Constant]]:
+    """Those that have the same key in common, and it is not None; in order, without those that are alone."""
+    groups: dict[Hashable, list[gs.Constant]] = defaultdict(list)
+    for constant in constants:
+        groups[key(constant)].append(constant)
+    groups.pop(None, None)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _kind(constant: gs.Constant) -> Hashable:
+    return (constant.dtype, tuple(constant.shape))
+
+
+_LENGTH_OF_START = 64
+
+
+def _start(constant: gs.Constant) -> bytes | None:
+    """The first bytes, which tell most constants apart."""
+    content = _content(constant)
+    return None if content is None else content[:_LENGTH_OF_START]
+
+
+def _digest(constant: gs.Constant) -> bytes | None:
+    """A digest, as the contents of all weights of one shape may be more than memory holds twice."""
+    content = _content(constant)
+    return None if content is None else blake2b(content).digest()
+
+
+def _own_constants(graph: gs.Graph, context: Context) -> Iterator[gs.Constant]:
+    seen: set[int] = set()
+    for node in graph.nodes:
+        for tensor in node.inputs:
+            if isinstance(tensor, gs.Constant) and id(tensor) not in seen and not context.is_outer(tensor):
+                seen.add(id(tensor))
+                yield tensor
+
+
+def _replace(constant: gs.Constant, first: gs.Constant, context: Context) -> bool:
+    consumers = {id(node): node for node in constant.outputs}
+    by_nodes = sum(tensor is constant for node in consumers.values() for tensor in node.inputs)
+    return by_nodes == context.uses(constant) and context.replace_uses(constant, first)
+
+
+def _content(constant: gs.Constant) -> bytes | None:
+    """The bits; None for text, and where they are not in the model."""
+    stored = stored_values(constant)
+    tensor = getattr(stored, "tensor", None)
+    if isinstance(tensor, TensorProto) and tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    if constant.dtype == object:
+        return None
+    if isinstance(tensor, TensorProto) and tensor.HasField("raw_data"):
+        return bytes(tensor.raw_data)
+    return bytes(constant.values.tobytes())
+
+
+def _says_something(constant: gs.Constant) -> bool:
+    carried = carried_tensor(constant)
+    # A pass may have read the values since; what was said of them stands where they are stored.
+    stored = stored_values(constant)
+    if stored is None and carried is not None:
+        stored = carried.stored
+    tensor = getattr(stored, "tensor", None)
+    return tensor is not None and bool(getattr(tensor, "doc_string", "") or list(getattr(tensor, "metadata_props", ())))
+
+
+PASS = Pass(
+    name="merge-duplicate-initializers",
+    rewrite=merge_duplicate_initializers,
+    summary="Initializers with the same dtype, shape and bits become one.",
+)

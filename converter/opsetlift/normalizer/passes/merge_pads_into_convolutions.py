@@ -1,0 +1,66 @@
+"""A pad with zeros becomes part of the convolution that reads it.
+
+Conv computes on its input padded with zeros, as its own `pads` say, so zeros around the spatial axes may be left to it.
+The pads are constant and not negative, the weights constant and finite (a zero times an infinity would be a NaN, which
+runtimes that skip the padding do not see), and where the convolution pads by itself it says by how much.
+"""
+
+from __future__ import annotations
+
+import numpy
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.editing import given, integers, nodes_of, rank_of, sole_producer
+from opsetlift.normalizer.rewriting import Context, Pass
+
+_PADS_AS_INPUT = 11
+
+
+def merge_pads_into_convolutions(graph: gs.Graph, context: Context) -> None:
+    """Add the pads of a Pad that nothing else reads to those of the Conv."""
+    for node in nodes_of(graph, "Conv"):
+        pad = sole_producer(node.inputs[0], context, "Pad")
+        if pad is None or node.attrs.get("auto_pad", "NOTSET") != "NOTSET" or not _has_finite_weights(node, context):
+            continue
+        rank = rank_of(pad.inputs[0], context)
+        pads = _zeros_around(pad, rank, context) if rank is not None else None
+        if pads is None:
+            continue
+        own = node.attrs.get("pads", [0] * len(pads))
+        node.attrs["pads"] = [one + other for one, other in zip(own, pads, strict=True)]
+        node.inputs[0] = pad.inputs[0]
+        context.inherit(node, pad)
+
+
+def _has_finite_weights(node: gs.Node, context: Context) -> bool:
+    weights = context.constant(node.inputs[1])
+    return weights is not None and weights.dtype.kind == "f" and bool(numpy.isfinite(weights).all())
+
+
+def _zeros_around(pad: gs.Node, rank: int, context: Context) -> list[int] | None:
+    """The pads of the spatial axes; None where others are padded, or not with zeros."""
+    if context.opset() < _PADS_AS_INPUT:
+        pads, value = pad.attrs.get("pads"), pad.attrs.get("value", 0.0)
+    else:
+        pads, value = integers(given(pad, 1), context), 0.0
+        if given(pad, 3) is not None:
+            return None
+        if (padding := given(pad, 2)) is not None:
+            found = context.constant(padding)
+            if found is None or found.size != 1:
+                return None
+            value = float(found.reshape(-1)[0])
+    is_zero = value == 0 and not numpy.signbit(value)
+    if pads is None or not is_zero or pad.attrs.get("mode", "constant") != "constant" or len(pads) != 2 * rank:
+        return None
+    if any(size < 0 for size in pads) or any((*pads[:2], *pads[rank : rank + 2])):
+        return None
+    return [*pads[2:rank], *pads[rank + 2 :]]
+
+
+PASS = Pass(
+    name="merge-pads-into-convolutions",
+    rewrite=merge_pads_into_convolutions,
+    summary="A pad with zeros becomes part of the convolution that reads it.",
+    operators=frozenset(("Pad",)),
+)

@@ -1,0 +1,114 @@
+"""Views of views become one view: Reshape, Flatten, Squeeze and Unsqueeze keep the order of elements.
+
+What follows another one reads past it, where its own result does not depend on the shape in between: its target is
+constant and copies no dimension (no 0, unless `allowzero` makes it a size). Where the result's shape is known in full
+and has no size 0, it becomes the target of one Reshape. Squeeze(Unsqueeze(x, a), a) and Unsqueeze(Squeeze(x, a), a)
+are x, whatever its shape; two Squeezes or two Unsqueezes become one. Exact: no element moves.
+"""
+
+from __future__ import annotations
+
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.editing import (
+    axes_of,
+    become,
+    given,
+    integers,
+    nodes_of,
+    normalised_axes,
+    producer_for,
+    rank_of,
+    static_shape,
+    takes_vectors,
+    vector,
+)
+from opsetlift.normalizer.rewriting import Context, Pass
+
+_VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+_RESHAPE_WITH_INPUT = 5
+_AXES_AS_INPUT = 13
+
+
+def merge_reshapes(graph: gs.Graph, context: Context) -> bool:
+    """Let a view of a view that only such read be one of what that reads."""
+    is_done = False
+    for node in nodes_of(graph, *_VIEWS):
+        while (first := producer_for(node.inputs[0], context, _VIEWS, _VIEWS)) is not None:
+            if not context.uses(node.outputs[0]) or not _merge(first, node, context):
+                break
+            is_done = True
+    return is_done
+
+
+def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
+    if _squeezes_nothing_or_all(first, context) or _squeezes_nothing_or_all(node, context):
+        return False
+    if {first.op, node.op} <= {"Squeeze", "Unsqueeze"} and _merge_by_axes(first, node, context):
+        return True
+    source, target = static_shape(first.inputs[0], context), static_shape(node.outputs[0], context)
+    if target is not None and source == target and context.replace_uses(node.outputs[0], first.inputs[0]):
+        return True
+    if node.op == "Reshape" and _ignores_dimensions(node, context):
+        node.inputs[0] = first.inputs[0]
+    elif target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
+        return False
+    else:
+        become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
+    context.inherit(node, first)
+    return True
+
+
+def _squeezes_nothing_or_all(node: gs.Node, context: Context) -> bool:
+    """Whether it is an empty list of axes that a Squeeze is given: to some runtimes that means every axis of size 1."""
+    return node.op == "Squeeze" and axes_of(node, 1, context) == []
+
+
+def _ignores_dimensions(node: gs.Node, context: Context) -> bool:
+    """Whether the result of a Reshape depends on the number of elements alone."""
+    target = node.attrs.get("shape") if "shape" in node.attrs else integers(given(node, 1), context)
+    return target is not None and (0 not in target or bool(node.attrs.get("allowzero", 0)))
+
+
+def _merge_by_axes(first: gs.Node, node: gs.Node, context: Context) -> bool:
+    before, after = axes_of(first, 1, context), axes_of(node, 1, context)
+    if before is None or after is None:
+        return False
+    ranks = [rank_of(tensor, context) for tensor in (first.inputs[0], node.inputs[0], node.outputs[0])]
+    outer, middle, inner = (rank if rank is not None else -1 for rank in ranks)
+    if -1 in (outer, middle, inner):
+        return False
+    wide = max(outer, middle)
+    first_axes = normalised_axes(before, wide)
+    second_axes = normalised_axes(after, max(middle, inner))
+    if first_axes is None or second_axes is None:
+        return False
+    if first.op != node.op:
+        if sorted(first_axes) != sorted(second_axes):
+            return False
+        # Then nothing reads the second one any more.
+        return context.replace_uses(node.outputs[0], first.inputs[0])
+    if node.op == "Squeeze":
+        kept = [axis for axis in range(outer) if axis not in first_axes]
+        axes = first_axes + [kept[axis] for axis in second_axes]
+    else:
+        old = [axis for axis in range(inner) if axis not in second_axes]
+        axes = second_axes + [old[axis] for axis in first_axes]
+    _set_axes(node, first.inputs[0], sorted(axes), context)
+    context.inherit(node, first)
+    return True
+
+
+def _set_axes(node: gs.Node, data: gs.Tensor, axes: list[int], context: Context) -> None:
+    if context.opset() < _AXES_AS_INPUT:
+        become(node, node.op, [data], {"axes": axes})
+    else:
+        become(node, node.op, [data, vector(axes, f"{node.outputs[0].name}_axes", context)])
+
+
+PASS = Pass(
+    name="merge-reshapes",
+    rewrite=merge_reshapes,
+    summary="Consecutive Reshape, Flatten, Squeeze and Unsqueeze become one, or none.",
+    operators=frozenset(_VIEWS),
+)

@@ -1,0 +1,21 @@
+"""What no output needs goes: nodes, initializers, and functions that nothing calls."""
+
+from __future__ import annotations
+
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.rewriting import Context, Pass
+
+
+def remove_unused(graph: gs.Graph, context: Context) -> None:
+    """Sweep the graph; with the main graph, the model's functions."""
+    context.remove_unused()
+    if context.scope == "graph":
+        context.remove_unused_functions()
+
+
+PASS = Pass(
+    name="remove-unused",
+    rewrite=remove_unused,
+    summary="Nodes and initializers that no output needs go, and functions that nothing calls.",
+)

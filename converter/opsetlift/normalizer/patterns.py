@@ -1,0 +1,108 @@
+"""Rewrites as a pattern and what to put in its place, on graphsurgeon's pattern matching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import onnx_graphsurgeon as gs
+from onnx_graphsurgeon.graph_pattern.graph_pattern import PatternMapping
+from onnx_graphsurgeon.logger import G_LOGGER
+
+from opsetlift.normalizer.rewriting import Context, Pass
+from opsetlift.normalizer.traversal import nodes_in
+
+Replacement = Callable[[gs.Graph, PatternMapping, Context], Sequence[gs.Tensor] | None]
+"""Adds nodes to the graph, and gives a tensor for each of the match's outputs; None leaves the match as it is."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A `gs.GraphPattern` and what stands in place of each match.
+
+    `replacement(graph, match, context)` reads `match.inputs`, `match.outputs`, `match.constants` and
+    `match.get("name of a node of the pattern")`, and builds on with `graph.layer(...)`. The nodes that it adds take on
+    the doc strings and the metadata of those that they stand for. Matches do not overlap, and none is taken whose inner
+    values something else reads.
+    """
+
+    name: str
+    pattern: gs.GraphPattern
+    replacement: Replacement
+    summary: str = ""
+    is_default: bool = True
+    ulps: int = 0
+    """How far results may move, in units in the last place of a result's largest magnitude."""
+
+    def as_pass(self) -> Pass:
+        """The pattern as a pass."""
+        return Pass(self.name, self.rewrite, self.summary, self.is_default, self.ulps)
+
+    def rewrite(self, graph: gs.Graph, context: Context) -> None:
+        """Replace each match in a graph."""
+        # Of each node that does not match graphsurgeon says so, on standard output.
+        with _numbered(graph), G_LOGGER.suppress(G_LOGGER.ERROR):
+            matches = self.pattern.match_all(graph)
+        taken: set[int] = set()
+        replaced: dict[int, gs.Tensor] = {}
+        for match in matches:
+            # What a match reads may have been replaced since it was found.
+            for index, tensor in enumerate(match.inputs):
+                while id(tensor) in replaced:
+                    tensor = match.inputs[index] = replaced[id(tensor)]
+            nodes = list(_matched_nodes(match))
+            is_free = taken.isdisjoint(map(id, nodes)) and not _is_read_elsewhere(match, nodes, context)
+            if is_free:
+                pairs = self._replace(graph, match, nodes, context)
+                replaced.update({id(output): result for output, result in pairs if not context.is_output(output)})
+                taken.update(map(id, nodes) if pairs else ())
+
+    def _replace(
+        self, graph: gs.Graph, match: PatternMapping, nodes: list[gs.Node], context: Context
+    ) -> list[tuple[gs.Tensor, gs.Tensor]]:
+        """Build what stands for a match; gives each output with what it gave way to."""
+        before = set(map(id, graph.nodes))
+        # They change while uses are replaced.
+        outputs = list(match.outputs)
+        results = self.replacement(graph, match, context)
+        if results is None:
+            return []
+        if len(results) != len(outputs):
+            raise ValueError(f"the replacement gives {len(results)} tensors for the pattern's {len(outputs)} outputs")
+        for node in graph.nodes:
+            if id(node) not in before:
+                context.inherit(node, *nodes)
+        for output, result in zip(outputs, results, strict=True):
+            if not context.replace_uses(output, result):
+                raise ValueError(f"{result.name!r} cannot stand for {output.name!r}, whose name has to stay")
+        return list(zip(outputs, results, strict=True))
+
+
+@contextmanager
+def _numbered(graph: gs.Graph) -> Iterator[None]:
+    """Numbers for the nodes of subgraphs: graphsurgeon numbers those of the graph itself only, and asks for all."""
+    outer = set(map(id, graph.nodes))
+    inner = [node for node in nodes_in(graph) if id(node) not in outer]
+    for number, node in enumerate(inner, len(graph.nodes)):
+        node.id = number
+    try:
+        yield
+    finally:
+        for node in inner:
+            del node.id
+
+
+def _matched_nodes(match: PatternMapping) -> Iterator[gs.Node]:
+    if match.onnx_node is not None:
+        yield match.onnx_node
+    for inner in match.values():
+        yield from _matched_nodes(inner)
+
+
+def _is_read_elsewhere(match: PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
+    """graphsurgeon sees to nodes that read inner values, and to outputs of this graph, but not to those of others."""
+    ends = set(map(id, match.outputs))
+    return any(
+        id(tensor) not in ends and context.is_output(tensor) for node in nodes for tensor in node.outputs if tensor.name
+    )

@@ -1,0 +1,192 @@
+"""The proof of a normalisation: the model before and after, executed whole on the same inputs.
+
+Nodes that cannot be executed, or that draw random numbers, are cut out of both models alike where the rest can still be
+compared: what they read has to be the same on both sides, and what they give is drawn like an input.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+from onnx import ModelProto
+
+from opsetlift.model.files.tensors import all_tensors
+from opsetlift.normalizer.cutting import Cut, cut_out
+from opsetlift.proof import Outcome
+from opsetlift.proof.battery import Attempt, Battery, Case, Explored, Floor, Input
+from opsetlift.proof.diversity import InputDiversity
+from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.shapes import dims_of
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.whole_model import MOST_NUMBERS, interface_differences, model_inputs
+
+_RUNS_OF_THE_FIRST_SHAPES = 8
+_RUNS_OF_OTHER_SHAPES = 2
+_MOST_SHAPES = 6
+"""How many shapes of the inputs are tried, and how often each."""
+
+_RUNS_OF_OTHER_NUMBERS = 12
+"""How many more values of what may steer (how often a loop runs, which axis is taken) are tried on the first shapes."""
+
+_HEAVY = 1 << 28
+"""Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What executing a model before and after the passes has shown."""
+
+    outcome: Outcome
+    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
+    runs: int
+    """On how many inputs both ran and agreed."""
+    shapes: int
+    """Of how many shapes these inputs were."""
+    rejected: int
+    """How many inputs the original rejected."""
+    ulps: int
+    """0: bit for bit. Else the bound of the rounding passes, in units in the last place of the largest magnitude."""
+    worst_ulps: float
+    seed: int
+    reason: str = ""
+    """The first output that differs, where and by how much; or why nothing is proven."""
+    cut: Sequence[str] = ()
+    """Nodes that are the same on both sides and were left out of the runs."""
+    inputs: Sequence[InputDiversity] = ()
+    """How diverse the accepted test inputs were."""
+
+    @property
+    def is_proven(self) -> bool:
+        return self.outcome is Outcome.EQUAL
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "outcome": self.outcome.value}
+
+    def summary(self) -> str:
+        """One sentence, or two."""
+        if self.outcome is Outcome.DIFFERENT:
+            return f"Not equivalent: {self.reason}"
+        if self.outcome not in (Outcome.EQUAL, Outcome.WEAK):
+            return f"Unproven: {self.reason}."
+        how = f"within {self.ulps} ULP (worst {self.worst_ulps:.3g})" if self.ulps else "bit for bit"
+        verdict = "Proven" if self.is_proven else "Weakly proven"
+        proven = f"{verdict}: {_counted(self.runs, 'run')} on inputs of {_counted(self.shapes, 'shape')} agree {how}."
+        if not self.is_proven:
+            proven += f" Not tried enough for a proof: {self.reason}."
+        if self.cut:
+            proven += f" Not executed, but the same and on the same inputs: {', '.join(self.cut)}."
+        return proven
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: int, base_dir: str) -> Proof:
+    """Execute both models on the same inputs, of several shapes where the model leaves some open."""
+    unproven = partial(Proof, Outcome.UNPROVEN, 0, 0, 0, ulps, 0.0, seed)
+    if differences := interface_differences(original, result):
+        return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
+    shapes_of_inputs = [dims_of(info.type) or () for info in original.graph.input]
+    shapes_of_weights = [tensor.dims for tensor in all_tensors(original)]
+    if sum(map(_size, shapes_of_inputs)) + sum(map(_size, shapes_of_weights)) > _HEAVY:
+        return unproven("the model is too large to be executed here")
+    whole = _Comparison(original, result, [(info.name, info.name) for info in original.graph.output], base_dir)
+    trial, shapes = whole.run(ulps, seed)
+    is_random = bool(trial.counterexample) and not whole.is_repeatable(seed)
+    cut: Cut | None = None
+    if trial.blocked or is_random:
+        cut = cut_out(original, result, base_dir)
+        if cut is not None:
+            trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir).run(ulps, seed)
+        elif is_random:
+            return unproven("two runs of the model differ on the same inputs")
+    names = () if cut is None else cut.nodes
+    numbers = (trial.rejected, ulps, trial.worst_ulps, seed)
+    if trial.counterexample:
+        return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, names)
+    if not trial.cases:
+        drawn = f"the model took none of {trial.rejected} inputs that were drawn: {trial.obstacle}"
+        return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, names)
+    missing = trial.diversity.missing
+    outcome = Outcome.WEAK if missing else Outcome.EQUAL
+    return Proof(outcome, trial.cases, shapes, *numbers, missing, names, trial.diversity.inputs)
+
+
+def _size(dims: Iterable[int | str | None]) -> int:
+    """The elements, as if every open dimension were 1."""
+    return prod(dim for dim in dims if isinstance(dim, int))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    original: ModelProto
+    result: ModelProto
+    outputs: Sequence[tuple[str, str]]
+    base_dir: str
+
+    def run(self, ulps: int, seed: int) -> tuple[Trial, int]:
+        """What came of it, and how many shapes of the inputs were taken."""
+        sides = Sides(self.original, self.result, self.outputs, ulps=ulps, base_dir=self.base_dir)
+        batteries: list[_FewOfEachShape] = []
+
+        def cases() -> Battery:
+            inputs = model_inputs(self.original, self.result)
+            numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
+            options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers}
+            batteries.append(_FewOfEachShape(inputs, [seed], **options))
+            return batteries[-1]
+
+        trial = try_sides(sides, cases)
+        return trial, max((len(battery.runs) for battery in batteries), default=0)
+
+    def is_repeatable(self, seed: int) -> bool:
+        """Whether the original gives the same outputs for the same inputs again."""
+        again = _Comparison(self.original, self.original, [(name, name) for name, _ in self.outputs], self.base_dir)
+        return not again.run(0, seed)[0].counterexample
+
+
+class _FewOfEachShape(Battery):
+    """A battery for whole models: some inputs of the first shapes that the model takes, then a few of others."""
+
+    def __init__(self, inputs: Sequence[Input], *arguments: Any, **options: Any) -> None:
+        super().__init__(inputs, *arguments, **options)
+        self.runs: Counter[str] = Counter()
+        self._results: dict[str, Sequence[Any]] = {}
+        self._numbers = [one.name for one in inputs if one.may_direct and one.type.HasField("tensor_type")]
+        self._steered: set[tuple[bytes, ...]] = set()
+
+    def _wanted(self, attempt: Attempt) -> Attempt:
+        def sparingly(case: Case) -> Sequence[Any] | None:
+            shapes = case.label.split(":")[0]
+            steering = tuple(case.values[name].tobytes() for name in self._numbers)
+            if case.is_required:
+                return attempt(case)
+            if self.runs[shapes] >= self._most(shapes, steering):
+                return self._results[shapes]
+            if shapes not in self._results and len(self._results) >= _MOST_SHAPES:
+                raise Explored
+            found = attempt(case)
+            if found is None:
+                if not self.runs[shapes]:
+                    del self.runs[shapes]
+                return None
+            self.runs[shapes] += 1
+            self._results[shapes] = found
+            self._steered.add(steering)
+            return found
+
+        return sparingly
+
+    def _most(self, shapes: str, steering: tuple[bytes, ...]) -> int:
+        """How many runs inputs of these shapes may have had for one more with these numbers."""
+        if self.runs and shapes != next(iter(self.runs)):
+            return _RUNS_OF_OTHER_SHAPES
+        is_new = bool(steering) and steering not in self._steered
+        return _RUNS_OF_THE_FIRST_SHAPES + (_RUNS_OF_OTHER_NUMBERS if is_new else 0)

@@ -1,0 +1,118 @@
+"""What shape arithmetic comes to, size by size, where not all sizes are numbers."""
+
+from __future__ import annotations
+
+import numpy
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.editing import axes_of, given, integers, producer, rank_of
+from opsetlift.normalizer.rewriting import Context
+from opsetlift.normalizer.slices import slice_of
+
+Size = int | str | None
+"""A number, a symbol, or not known."""
+
+ON_SHAPES = ("Shape", "Gather", "Slice", "Concat", "Squeeze", "Unsqueeze", "Cast", "Mul", "Add", "Sub")
+"""What shape arithmetic is made of."""
+
+_DEEPEST = 32
+_LONGEST = 64
+
+
+class Sizes:
+    """The contents of scalars and vectors that are computed from shapes, each worked out once.
+
+    A tensor stands for the same value as long as it exists, so what was found of it stays true while nodes change.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._found: dict[int, tuple[gs.Tensor, list[Size] | None]] = {}
+
+    def of(self, tensor: gs.Tensor, depth: int = 0) -> list[Size] | None:
+        """The content of a scalar or vector; None where not even its length is known."""
+        if id(tensor) not in self._found:
+            self._found[id(tensor)] = (tensor, self._of(tensor, depth))
+        return self._found[id(tensor)][1]
+
+    def _of(self, tensor: gs.Tensor, depth: int) -> list[Size] | None:
+        context = self._context
+        known = integers(tensor, context)
+        if known is not None:
+            return list(known)
+        node = producer(tensor, context, *ON_SHAPES, "Identity", "Reshape") if depth < _DEEPEST else None
+        if node is None or rank_of(tensor, context) not in (0, 1):
+            return _unknown(tensor, context)
+        found = self._computed(node, depth + 1)
+        return found if found is not None else _unknown(tensor, context)
+
+    def _computed(self, node: gs.Node, depth: int) -> list[Size] | None:
+        context = self._context
+        if node.op == "Shape":
+            shape = context.shape_of(node.inputs[0])
+            if shape is None:
+                return None
+            return list(shape[node.attrs.get("start", 0) : node.attrs.get("end", len(shape))])
+        if node.op == "Concat":
+            parts = [self.of(tensor, depth) for tensor in node.inputs]
+            return None if None in parts else [size for part in parts if part is not None for size in part]
+        source = self.of(node.inputs[0], depth)
+        if source is None:
+            return None
+        match node.op:
+            case "Cast":
+                to = context.dtype_of(node.outputs[0])
+                return source if to in ("int64", "int32") and _are_small(source) else None
+            case "Identity":
+                return source
+            case "Squeeze" | "Unsqueeze":
+                return source if axes_of(node, 1, context) is not None or given(node, 1) is None else None
+            case "Reshape":
+                return source if integers(given(node, 1), context) is not None else None
+            case "Gather":
+                indices = integers(node.inputs[1], context)
+                if indices is None or any(not -len(source) <= index < len(source) for index in indices):
+                    return None
+                return [source[index] for index in indices]
+            case "Slice":
+                return _sliced(node, source, context)
+        return _calculated(node, source, self.of(node.inputs[1], depth), context)
+
+
+def _unknown(tensor: gs.Tensor, context: Context) -> list[Size] | None:
+    shape = context.shape_of(tensor)
+    if shape is None or len(shape) > 1 or not all(isinstance(size, int) for size in shape):
+        return None
+    length = shape[0] if shape else 1
+    return [None] * length if isinstance(length, int) and length <= _LONGEST else None
+
+
+def _are_small(sizes: list[Size]) -> bool:
+    limit = numpy.iinfo(numpy.int32)
+    return all(isinstance(size, int) and limit.min <= size <= limit.max for size in sizes)
+
+
+def _sliced(node: gs.Node, source: list[Size], context: Context) -> list[Size] | None:
+    found = slice_of(node, context)
+    if found is None or len(found.starts) != 1 or found.steps != [1]:
+        return None
+    return source[found.starts[0] : found.ends[0]]
+
+
+def _calculated(node: gs.Node, left: list[Size], right: list[Size] | None, context: Context) -> list[Size] | None:
+    if (
+        right is None
+        or context.dtype_of(node.outputs[0]) != "int64"
+        or not (len(left) == len(right) or 1 in (len(left), len(right)))
+    ):
+        return None
+    length = max(len(left), len(right)) if 0 not in (len(left), len(right)) else 0
+    pairs = zip((left * length)[:length], (right * length)[:length], strict=True)
+    return [_calculate(node.op, one, other) for one, other in pairs]
+
+
+def _calculate(operator: str, left: Size, right: Size) -> Size:
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    result = {"Mul": left * right, "Add": left + right, "Sub": left - right}[operator]
+    return result if -(1 << 62) < result < 1 << 62 else None

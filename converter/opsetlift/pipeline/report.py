@@ -1,0 +1,124 @@
+"""The report of a conversion: what was rewritten, by rule and count, and what else a user should know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from onnx import ModelProto
+from opsetlift.conversion.dtype_policy import DtypeChanges
+from opsetlift.conversion.ir_fitting import Fitting
+from opsetlift.model.notes import MovedNote
+from opsetlift.model.scopes import function_path, imported_opsets
+from opsetlift.rulebook.rule import Rule
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.specification.history import Cell, display_domain
+from opsetlift.targets import Target
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A rule that was applied across one cell, and how often."""
+
+    cell: str
+    rule: str
+    count: int
+    ulps: int
+    """0 for an exact rule; else the bound of a rounding rule."""
+
+    @property
+    def exactness(self) -> str:
+        """For people: "exact", or the bound."""
+        return f"within {self.ulps} ULP" if self.ulps else "exact"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a conversion did. Opsets are by domain, the default one spelt "ai.onnx"."""
+
+    source_opsets: Mapping[str, int]
+    target_opsets: Mapping[str, int]
+    source_ir_version: int
+    target_ir_version: int
+    rewrites: Sequence[Rewrite]
+    """In the order in which the cells were first crossed."""
+    source_nodes: int
+    """Nodes of the graph and the functions; those of subgraphs are not counted."""
+    target_nodes: int
+    notes: Sequence[str] = field(default=())
+    """Sentences on what was odd in the model, but could be taken."""
+    added_functions: Sequence[str] = field(default=())
+    """Copies of functions, made where one body could not be converted for all its callers at once."""
+    inlined_functions: Sequence[str] = field(default=())
+    """Functions whose calls have been replaced by what they do, as the IR version has no functions."""
+    added_inputs: Sequence[str] = field(default=())
+    """Initializers that have become inputs with a default, as the IR version wants it."""
+    target: str = ""
+    """The runtime that the result is for."""
+    quirks: Sequence[str] = field(default=())
+    """What else is known of that runtime."""
+    dtypes: DtypeChanges | None = None
+    """What was done to dtypes, where that was asked for; it is not exact."""
+    moved_metadata: Sequence[MovedNote] = field(default=())
+    """What the model said of itself in fields that the IR version does not have."""
+
+    @classmethod
+    def from_trace(
+        cls,
+        source: ModelProto,
+        result: ModelProto,
+        trace: ConversionTrace,
+        fitting: Fitting,
+        *,
+        notes: Sequence[str] = (),
+        target: Target | None = None,
+        dtypes: DtypeChanges | None = None,
+    ) -> Report:
+        """The report of a conversion that has come to its end."""
+        return cls(
+            source_opsets=_opsets(source),
+            target_opsets=_opsets(result),
+            source_ir_version=source.ir_version,
+            target_ir_version=result.ir_version,
+            rewrites=_rewrites(trace),
+            source_nodes=_node_count(source),
+            target_nodes=_node_count(result),
+            notes=(*notes, *sorted(trace.notes), *fitting.notes, *((target.note,) if target and target.note else ())),
+            target=target.spelling if target else "",
+            quirks=tuple(quirk.text for quirk in target.quirks) if target else (),
+            dtypes=dtypes,
+            added_functions=_added_functions(source, result),
+            inlined_functions=tuple(fitting.inlined_functions),
+            added_inputs=tuple(fitting.added_inputs),
+            moved_metadata=tuple(fitting.moved_notes),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "rewrites": [asdict(rewrite) for rewrite in self.rewrites]}
+
+
+def _opsets(model: ModelProto) -> dict[str, int]:
+    return {display_domain(domain): opset for domain, opset in imported_opsets(model.opset_import).items()}
+
+
+def _node_count(model: ModelProto) -> int:
+    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
+
+
+def _added_functions(source: ModelProto, result: ModelProto) -> tuple[str, ...]:
+    before = set(map(function_path, source.functions))
+    return tuple(path for path in map(function_path, result.functions) if path not in before)
+
+
+def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:
+    counts: Counter[tuple[Cell, Rule]] = Counter(
+        crossing
+        for scope in trace.scopes.values()
+        for site in scope.sites
+        for crossing in site.crossings
+        if crossing[1].apply is not None
+    )
+    return tuple(Rewrite(str(cell), rule.name, count, rule.ulps) for (cell, rule), count in counts.items())

@@ -1,0 +1,90 @@
+"""Whether the nodes of a site take its place: they read what the original node read, and define what it defined."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from onnx import GraphProto, NodeProto
+
+from opsetlift.model.scopes import Container, FunctionKey, called_function_key, subgraphs
+from opsetlift.proof.scopes import Aligned, ScopePair, describe, names_defined, names_read
+
+
+def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
+    """Where a site of the scope reads, defines or leaves out what it may not; a sentence each."""
+    replaced = {name for aligned in pair.aligned if aligned.site and not aligned.after for name in aligned.node.output}
+    for name in sorted(pair.trace.added_initializers - replaced):
+        if name in pair.mentioned:
+            yield f"{pair.path}: the added initializer {name!r} has a name that the original uses"
+    for aligned in pair.aligned:
+        if aligned.site is None:
+            continue
+        where = f"{pair.path}: in the place of node {aligned.index} ({describe(aligned.node)})"
+        for sentence in _site_differences(pair, aligned, pair.mentioned):
+            yield f"{where} {sentence}"
+        if called_function_key(aligned.node) not in functions and not _keeps_words(aligned):
+            yield f"{where} no node has its doc_string and metadata_props"
+
+
+def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:
+    outputs = set(filter(None, aligned.node.output))
+    joined = pair.joined(aligned)
+    readable = names_read(aligned.node).union(*(names_read(one.node) for one in joined))
+    readable.update(name for one in joined for node in one.after for name in node.output)
+    inner = _names_inside(aligned.node)
+    defined: set[str] = set()
+    for node in aligned.after:
+        for name in sorted(names_read(node) - readable - defined):
+            if name not in pair.added_constants:
+                yield f"{describe(node)} reads {name!r}, which the original node did not"
+        for name in filter(None, node.output):
+            if name in defined:
+                yield f"{name!r} is defined twice"
+            if name not in outputs and name in mentioned:
+                yield f"{describe(node)} defines {name!r}, a name that the original uses for something else"
+            defined.add(name)
+        for name in sorted(_names_inside(node) - inner):
+            if name in mentioned:
+                yield f"a subgraph of {describe(node)} defines {name!r}, a name that the original uses elsewhere"
+    for name in sorted((outputs & pair.used) - defined - pair.trace.added_initializers):
+        yield f"nothing defines its output {name!r}, and something reads it"
+
+
+def _keeps_words(aligned: Aligned) -> bool:
+    node = aligned.node
+    if not aligned.after or not (node.doc_string or node.metadata_props):
+        return True
+    return any(
+        other.doc_string == node.doc_string and list(other.metadata_props) == list(node.metadata_props)
+        for other in aligned.after
+    )
+
+
+def _names_inside(node: NodeProto) -> set[str]:
+    """The values that a node's subgraphs define, at any depth."""
+    names: set[str] = set()
+    for _, graph in subgraphs(node):
+        names |= names_defined(graph)
+        for inner in graph.node:
+            names |= _names_inside(inner)
+    return names
+
+
+def name_clashes(pair: ScopePair) -> Iterator[str]:
+    """New names that the result defines where they are visible already."""
+    yield from _clashes(pair.path, pair.result, frozenset(), pair.mentioned)
+
+
+def _clashes(path: str, container: Container, visible: frozenset[str], mentioned: Collection[str]) -> Iterator[str]:
+    defined = [name for node in container.node for name in node.output if name]
+    if isinstance(container, GraphProto):
+        defined += {info.name for info in container.input} | {tensor.name for tensor in container.initializer}
+    seen = set(visible)
+    for name in defined:
+        if name not in mentioned:
+            if name in seen:
+                yield f"{path}: the new name {name!r} is defined where it is visible already"
+            seen.add(name)
+    for node in container.node:
+        for attribute, graph in subgraphs(node):
+            yield from _clashes(f"{path}/{describe(node)}.{attribute}", graph, frozenset(seen), mentioned)

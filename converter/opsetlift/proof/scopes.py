@@ -1,0 +1,260 @@
+"""The scopes of an original and of its conversion, side by side, and the names in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from opsetlift.model.scopes import (
+    GRAPH_PATH,
+    Container,
+    function_key,
+    function_path,
+    imported_opsets,
+    subgraph_path,
+    subgraphs,
+)
+from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
+from opsetlift.specification.history import canonical_domain, definition
+
+
+def names_read(node: NodeProto) -> set[str]:
+    """The values that a node takes from its scope: its inputs, and what its subgraphs capture."""
+    names = set(filter(None, node.input))
+    for _, graph in subgraphs(node):
+        names |= names_captured(graph)
+    return names
+
+
+def names_defined(graph: GraphProto) -> set[str]:
+    """The values that a graph itself defines, without those of its subgraphs."""
+    names = {info.name for info in graph.input}
+    names.update(tensor.name for tensor in graph.initializer)
+    names.update(sparse.values.name for sparse in graph.sparse_initializer)
+    for node in graph.node:
+        names.update(filter(None, node.output))
+    return names
+
+
+def names_captured(graph: GraphProto) -> set[str]:
+    """The values that a subgraph takes from the scopes around it."""
+    read = {info.name for info in graph.output}
+    for node in graph.node:
+        read |= names_read(node)
+    return read - names_defined(graph)
+
+
+def names_mentioned(container: Container) -> set[str]:
+    """Every value name in a graph or a function, at any depth."""
+    if isinstance(container, GraphProto):
+        names = names_defined(container) | {info.name for info in (*container.output, *container.value_info)}
+    else:
+        names = {*container.input, *container.output}
+    for node in container.node:
+        names.update(node.input)
+        names.update(node.output)
+        for _, graph in subgraphs(node):
+            names |= names_mentioned(graph)
+    return names
+
+
+def names_used(container: Container) -> set[str]:
+    """The values of a scope that its nodes, their subgraphs, or its outputs read."""
+    outputs = (info.name for info in container.output) if isinstance(container, GraphProto) else container.output
+    names = set(outputs)
+    for node in container.node:
+        names |= names_read(node)
+    return names
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A node of the original scope and what stands in its place in the result."""
+
+    index: int
+    node: NodeProto
+    after: Sequence[NodeProto]
+    site: SiteTrace | None
+    """None where the trace claims nothing, so that `after` is to be the very same node."""
+
+
+class ScopePair:
+    """A scope of the original and its counterpart, with the traces of all scopes by path."""
+
+    def __init__(
+        self,
+        path: str,
+        original: Container,
+        result: Container,
+        opsets: tuple[Mapping[str, int], Mapping[str, int]],
+        traces: Mapping[str, ScopeTrace],
+        *,
+        parent: ScopePair | None = None,
+        in_site: bool = False,
+        attribute: str = "",
+    ) -> None:
+        self.path = path
+        self.attribute = attribute
+        """That of the node around it, of a subgraph."""
+        self.original = original
+        self.result = result
+        self.source, self.target = opsets
+        self.trace = traces.get(path) or ScopeTrace()
+        self.parent = parent
+        self.in_site = in_site
+        """Whether it belongs to a node that a rule changed, so that the rule may have changed anything in it."""
+        self.aligned: list[Aligned] = []
+        self.problem = ""
+        """Why the nodes could not be aligned by the trace; empty where they are."""
+        self._traces = traces
+        try:
+            self.aligned = list(_align(original.node, result.node, self.trace))
+        except ValueError as error:
+            self.problem = str(error)
+
+    @property
+    def root(self) -> ScopePair:
+        """The graph or the function around it."""
+        return self.parent.root if self.parent else self
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The values that something in the result's scope reads."""
+        return names_used(self.result)
+
+    @cached_property
+    def mentioned(self) -> set[str]:
+        """Every value name in the original's graph or function around the scope, at any depth."""
+        return self.parent.mentioned if self.parent else names_mentioned(self.original)
+
+    @cached_property
+    def added_constants(self) -> Mapping[str, TensorProto | NodeProto]:
+        """What rules may share among sites: added initializers and constant nodes, here and in the scopes around."""
+        constants = dict(self.parent.added_constants) if self.parent else {}
+        if isinstance(self.result, GraphProto) and self.trace.added_initializers:
+            added = self.trace.added_initializers
+            constants.update({tensor.name: tensor for tensor in self.result.initializer if tensor.name in added})
+        for aligned in self.aligned:
+            if aligned.site is not None:
+                nodes = (node for node in aligned.after if self._is_constant(node))
+                constants.update({name: node for node in nodes for name in node.output})
+        return constants
+
+    def joined(self, aligned: Aligned) -> list[Aligned]:
+        """The sites that compute what a node reads and the result has in parts only, here or further out, in order."""
+        found: dict[int, Aligned] = {}
+        for name in sorted(names_read(aligned.node)):
+            for one in self._computing(name):
+                found[id(one)] = one
+        return list(found.values())
+
+    def _computing(self, name: str) -> list[Aligned]:
+        """The sites that a dissolved value comes from; none where the result has it."""
+        if name not in self.trace.dissolved:
+            return self.parent._computing(name) if self.parent else []
+        producer = next(one for one in self.aligned if name in one.node.output)
+        return [*self.joined(producer), producer]
+
+    def _is_constant(self, node: NodeProto) -> bool:
+        """Whether a node is a constant by its form."""
+        if node.input or any(subgraphs(node)):
+            return False
+        domain = canonical_domain(node.domain)
+        found = definition(domain, node.op_type, self.target.get(domain, 0))
+        return found is not None and not found.is_random
+
+    def children(self, aligned: Aligned) -> Iterator[ScopePair]:
+        """The pairs of subgraphs of a node, where the result still has them."""
+        node, site = aligned.node, aligned.site
+        after = [other for other in aligned.after if other.op_type == node.op_type and other.domain == node.domain]
+        converted = site.with_converted_bodies if site is not None else None
+        after = after if converted is None else [converted]
+        counterparts = dict(subgraphs(after[0])) if len(after) == 1 else {}
+        for name, graph in subgraphs(node):
+            if name in counterparts:
+                yield ScopePair(
+                    subgraph_path(self.path, aligned.index, node, name),
+                    graph,
+                    counterparts[name],
+                    (self.source, self.target),
+                    self._traces,
+                    parent=self,
+                    in_site=self.in_site or (site is not None and converted is None),
+                    attribute=name,
+                )
+
+
+def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: ScopeTrace) -> Iterator[Aligned]:
+    sites: dict[int, SiteTrace] = {}
+    for site in trace.sites:
+        if site.index in sites:
+            raise ValueError(f"the trace names node {site.index} twice")
+        if not 0 <= site.index < len(nodes):
+            raise ValueError(f"the trace names node {site.index}, and the original has {len(nodes)}")
+        sites[site.index] = site
+    position = 0
+    for index, node in enumerate(nodes):
+        found = sites.get(index)
+        if found is None:
+            if position >= len(results):
+                raise ValueError(f"nothing stands in the place of node {index} ({describe(node)})")
+            yield Aligned(index, node, [results[position]], None)
+            position += 1
+            continue
+        if found.start != position or not found.start <= found.stop <= len(results):
+            raise ValueError(
+                f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, and it stands at {position}"
+            )
+        yield Aligned(index, node, list(results[found.start : found.stop]), found)
+        position = found.stop
+    if position < len(results):
+        raise ValueError(f"nodes have been added that no site claims, the first of them {describe(results[position])}")
+
+
+def describe(node: NodeProto) -> str:
+    """A node for people: its operator, and its name or first output."""
+    return f"{node.op_type} {node.name or next(filter(None, node.output), '')!r}"
+
+
+def paired_scopes(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[ScopePair]:
+    """Every pair of scopes: the graph, functions that both have, training graphs, and the subgraphs in them."""
+    opsets = imported_opsets(original.opset_import), imported_opsets(result.opset_import)
+    yield from _with_subgraphs(ScopePair(GRAPH_PATH, original.graph, result.graph, opsets, trace.scopes))
+    functions = {function_key(function): function for function in result.functions}
+    for function in original.functions:
+        counterpart = functions.get(function_key(function))
+        if counterpart is not None:
+            own = imported_opsets(function.opset_import), imported_opsets(counterpart.opset_import)
+            yield from _with_subgraphs(ScopePair(function_path(function), function, counterpart, own, trace.scopes))
+    for number, (one, other) in enumerate(zip(original.training_info, result.training_info, strict=False)):
+        for name in ("initialization", "algorithm"):
+            path = f"training_info[{number}].{name}"
+            pair = ScopePair(path, getattr(one, name), getattr(other, name), opsets, trace.scopes)
+            yield from _with_subgraphs(pair)
+
+
+def _with_subgraphs(pair: ScopePair) -> Iterator[ScopePair]:
+    yield pair
+    for aligned in pair.aligned:
+        if aligned.node.attribute:
+            for child in pair.children(aligned):
+                yield from _with_subgraphs(child)
+
+
+def original_paths(original: ModelProto) -> set[str]:
+    """The paths of all scopes of a model."""
+    paths: set[str] = set()
+
+    def visit(path: str, container: Container) -> None:
+        paths.add(path)
+        for index, node in enumerate(container.node):
+            for name, graph in subgraphs(node):
+                visit(subgraph_path(path, index, node, name), graph)
+
+    visit(GRAPH_PATH, original.graph)
+    for function in original.functions:
+        visit(function_path(function), function)
+    return paths

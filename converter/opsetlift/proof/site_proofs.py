@@ -1,0 +1,286 @@
+"""The second half of the argument: each distinct site, executed on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from onnx import ModelProto
+
+from opsetlift.model.scopes import GRAPH_PATH
+from opsetlift.proof.battery import Battery, Case, Floor
+from opsetlift.proof.certificate import Outcome, SiteRecord
+from opsetlift.proof.diversity import Diversity, joined
+from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
+from opsetlift.proof.signature import Key, array_key, seed_of, types_key
+from opsetlift.proof.site_models import drawn_inputs, site_models, typings
+from opsetlift.proof.sites import Array, Site
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.whole_run import WholeRun
+from opsetlift.specification.history import display_domain
+
+Open = Mapping[str, Dims | None]
+"""The dimensions of the inputs, as far as they are known."""
+
+MOST_NUMBERS = 12
+"""So many numbers in the constants and attributes of a site, each with its neighbours, are required of its inputs."""
+
+NOTHING: Mapping[str, Any] = {}
+
+EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
+OWN_SIZES = "only with the model's own sizes, constants and declared shapes; with others they would differ"
+LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of a site, and of all sites that are equal to it."""
+
+    outcome: Outcome
+    cases: int = 0
+    rejected: int = 0
+    worst_ulps: float = 0.0
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    diversity: Diversity = field(default_factory=Diversity)
+
+
+class SiteProofs:
+    """Proves sites, equal ones once, and keeps a record of each distinct one."""
+
+    def __init__(self, original: ModelProto, result: ModelProto, seed: int) -> None:
+        self._original = original
+        self._result = result
+        self._seed = seed
+        self._verdicts: dict[Key, Verdict] = {}
+        self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
+        self._nodes: set[tuple[str, int]] = set()
+        self._whole_run: WholeRun | None = None
+
+    @property
+    def records(self) -> list[SiteRecord]:
+        """The distinct sites."""
+        return list(self._records.values())
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes they stand for."""
+        return len(self._nodes)
+
+    def add(self, site: Site) -> None:
+        """Prove a site, unless an equal one has been."""
+        key, verdict = self._verdict(site)
+        self._nodes.add((site.path, site.aligned.index))
+        identity = (key, site.rules)
+        if identity in self._records:
+            self._records[identity].count += 1
+            return
+        domain = display_domain(site.node.domain)
+        self._records[identity] = SiteRecord(
+            operator=f"{domain}.{site.node.op_type}" if site.node.domain else site.node.op_type,
+            source_since=site.since_versions[0],
+            target_since=site.since_versions[1],
+            path=site.path,
+            node=site.node.name or next(filter(None, site.node.output), ""),
+            count=1,
+            rules=list(site.rules),
+            ulps=site.ulps,
+            outcome=verdict.outcome,
+            cases=verdict.cases,
+            rejected=verdict.rejected,
+            worst_ulps=verdict.worst_ulps,
+            reason=verdict.reason,
+            notes=list(verdict.notes),
+            inputs=list(verdict.diversity.inputs),
+        )
+
+    def _verdict(self, site: Site) -> tuple[Key, Verdict]:
+        own = site.dims
+        fixed = {size for value in site.embedded.values() for size in value.shape}
+        small = own if is_light(own) else shrunk(own, fixed)
+        key = (site.key, types_key(site.types, small))
+        if key not in self._verdicts:
+            ways = [small, own] if small != own and is_bearable(own) else [small]
+            self._verdicts[key] = self._try(site, ways, {}, key)
+        verdict = self._verdicts[key]
+        if verdict.outcome not in (Outcome.DIFFERENT, Outcome.UNPROVEN):
+            return key, verdict
+        constants = _large_constants(site)
+        numbered = tuple((list(site.types).index(name), array_key(value)) for name, value in constants.items())
+        own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
+        if own_key not in self._verdicts:
+            if small != own or constants or site.declared:
+                verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
+            if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
+                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
+            self._verdicts[own_key] = verdict
+        return own_key, self._verdicts[own_key]
+
+    def _verdict_at_own_sizes(self, site: Site, constants: Mapping[str, Array], key: Key, general: Verdict) -> Verdict:
+        """With the model's own sizes and constants, and only with inputs for which its outputs are as it declares.
+
+        Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
+        """
+        verdict = self._try(site, [site.dims], constants, key, declared=site.declared)
+        if verdict.outcome is Outcome.UNPROVEN and site.declared:
+            # What the model declares may be wrong; it must not hide that the sides differ.
+            verdict = self._try(site, [site.dims], constants, key)
+        if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
+            return replace(verdict, notes=(*verdict.notes, f"{OWN_SIZES}: {general.reason}"))
+        return verdict
+
+    def _seen(self, site: Site, constants: Mapping[str, Array]) -> Mapping[str, Array]:
+        """What a site of the graph reads in a run of the whole original model; nothing where that cannot be had."""
+        names = [name for name in site.types if name not in constants]
+        if site.path != GRAPH_PATH or not names:
+            return {}
+        self._whole_run = self._whole_run or WholeRun(self._original, site.facts.base_dir, self._seed)
+        return self._whole_run.tensors(names)
+
+    def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
+        """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
+
+        None where that fails: it need not be the fault of the rule, which may have used the sizes, the constants and
+        what the model declares of the outputs.
+        """
+        verdict = self._try(site, [small, own] if small != own and is_bearable(own) else [small], {}, key)
+        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (
+            small != own or _large_constants(site) or site.declared
+        ):
+            return None
+        return verdict
+
+    def _try(
+        self,
+        site: Site,
+        ways: Sequence[Open],
+        constants: Mapping[str, Array],
+        key: Key,
+        *,
+        declared: Open = NOTHING,
+        seen: Mapping[str, Array] = NOTHING,
+    ) -> Verdict:
+        if not site.outputs:
+            return Verdict(Outcome.UNUSED)
+        try:
+            alternatives = typings(site)
+        except ValueError as error:
+            return Verdict(Outcome.UNPROVEN, reason=str(error))
+        hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
+        met = [*site.embedded.values(), *constants.values()]
+        verdicts = []
+        for types in alternatives:
+            before, after = site_models(site, types, constants, self._original, self._result)
+            numbers = numbers_of([before, after], MOST_NUMBERS)
+            outputs = [(name, name) for name in site.outputs]
+            sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
+            left = {name: kind for name, kind in types.items() if name not in constants}
+            for dims in ways:
+                inputs = drawn_inputs(site, left, dims, seen)
+                first = [Case("as in a run of the whole model", seen)] if seen else []
+                battery = partial(
+                    Battery,
+                    inputs,
+                    seed_of(self._seed, key),
+                    rounding=site.ulps > 0,
+                    hints=hints,
+                    first=first,
+                    floor=Floor.FULL,
+                    numbers=numbers,
+                    constants=met,
+                )
+                trial = try_sides(sides, battery)
+                verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
+                if verdicts[-1].outcome not in _AGREE:
+                    break
+        verdict = verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
+        definition = site.definition
+        if definition is not None and definition.is_random and not definition.takes_subgraphs:
+            return _judged_as_random(site, verdict)
+        return verdict
+
+
+_AGREE = (Outcome.EQUAL, Outcome.WEAK)
+"""Both sides agreed wherever the original ran."""
+
+
+def _large_constants(site: Site) -> dict[str, Array]:
+    found = {name: site.constant(name) for name in site.types}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _sizes(seen: Mapping[str, Array]) -> Open:
+    return {name: value.shape for name, value in seen.items()}
+
+
+def _is_fixed(dims: Open) -> bool:
+    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values())
+
+
+def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
+    """The verdict on a site from one trial. Outputs without elements prove nothing, unless the model has no others."""
+    numbers = (trial.cases, trial.rejected, trial.worst_ulps)
+    diversity = trial.diversity
+    notes = tuple(
+        note for note, holds in ((LENIENT, trial.is_lenient), (f"{EMPTY}: {trial.relaxed}", trial.relaxed)) if holds
+    )
+    if trial.counterexample:
+        return Verdict(Outcome.DIFFERENT, *numbers, trial.counterexample, notes)
+    if not trial.cases or trial.blocked:
+        return Verdict(Outcome.UNPROVEN, *numbers, f"the original never ran: {trial.obstacle}", notes)
+    if not (trial.has_elements or may_be_empty):
+        return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
+    if may_be_empty and not trial.has_elements:
+        return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity)
+    diversity.may_be_constant |= all(site.constant(name) is not None for name in site.outputs)
+    missing = diversity.missing
+    return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, *numbers, missing, notes, diversity)
+
+
+def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
+    """What draws random numbers is kept if the same node, with all its attributes, stands in its place.
+
+    Its results say little: the evaluator draws the same numbers on both sides, and no other runtime draws those.
+    """
+    if verdict.outcome is Outcome.DIFFERENT:
+        return verdict
+    reason = "it draws random numbers, and it is not the same node any more"
+    if len(site.after) == 1:
+        one, other = site.node, site.after[0]
+        attributes = [{a.name: a.SerializeToString() for a in node.attribute} for node in (one, other)]
+        connections = [(node.op_type, node.domain, list(node.input), list(node.output)) for node in (one, other)]
+        if connections[0] == connections[1] and attributes[0].items() <= attributes[1].items():
+            return replace(verdict, outcome=Outcome.SAME_STRUCTURE, reason="")
+    if verdict.outcome in _AGREE:
+        return replace(verdict, notes=(*verdict.notes, f"{reason}; with the same numbers, it computes the same"))
+    return replace(verdict, reason=f"{reason}; {verdict.reason}")
+
+
+def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
+    """One verdict of several on the same site: at several shapes, or for each dtype that an unknown one may be."""
+    cases, rejected = sum(one.cases for one in verdicts), sum(one.rejected for one in verdicts)
+    worst = max(one.worst_ulps for one in verdicts)
+    notes = tuple(dict.fromkeys(note for one in verdicts for note in one.notes))
+    diversity = joined([one.diversity for one in verdicts])
+    bad = [one for one in verdicts if one.outcome is Outcome.DIFFERENT]
+    good = [one for one in verdicts if one.outcome in _AGREE]
+    if not are_alternatives:
+        failed = [one for one in verdicts if one.outcome not in _AGREE]
+        if failed:
+            return Verdict(failed[0].outcome, cases, rejected, worst, failed[0].reason, notes, diversity)
+        # What one way left out, another one tried.
+        missing = diversity.missing
+        return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, cases, rejected, worst, missing, notes, diversity)
+    if bad:
+        outcome = Outcome.UNPROVEN if good else Outcome.DIFFERENT
+        return Verdict(
+            outcome, cases, rejected, worst, f"the dtype is not known, and one differs: {bad[0].reason}", notes
+        )
+    if not good:
+        return verdicts[0]
+    notes = (*notes, f"the dtype is not known: of {len(verdicts)} that it may have, the original takes {len(good)}")
+    weakest = next((one for one in good if one.outcome is Outcome.WEAK), good[0])
+    return Verdict(weakest.outcome, cases, rejected, worst, weakest.reason, notes, weakest.diversity)

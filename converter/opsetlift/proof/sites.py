@@ -1,0 +1,307 @@
+"""The sites of a conversion: every node whose operator's definition changed or that a rule changed, in every scope."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy
+from numpy.typing import NDArray
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
+
+from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, subgraph_path, subgraphs
+from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
+from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
+from opsetlift.proof.scopes import Aligned, ScopePair, names_read, paired_scopes
+from opsetlift.proof.shapes import Dims, dims_of, elements
+from opsetlift.proof.signature import Key, Numbering, array_key, node_key
+from opsetlift.proof.structure import scope_differences
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.specification import dtypes
+from opsetlift.specification.dtypes import type_string
+from opsetlift.specification.history import Definition, OperatorHistory, canonical_domain, history
+
+Array = NDArray[Any]
+
+EMBEDDED = {"int64": 256, "int32": 256, "bool": 256, "string": 256}
+"""Constants of up to so many elements are part of a site. Larger ones (weights) are first drawn like other inputs."""
+
+EMBEDDED_OTHERWISE = 8
+"""The same for all other dtypes."""
+
+
+class Facts(Protocol):
+    """What is known of the values of the original model, by the path of the scope that sees them."""
+
+    base_dir: str
+    """The folder of the model's external data; empty where it is not known."""
+
+    def type_of(self, path: str, name: str) -> TypeProto | None:
+        """The type of a value, with as much of the shape as is known."""
+
+    def constant(self, path: str, name: str) -> Array | None:
+        """The value, if it is the same in every run."""
+
+
+@dataclass(frozen=True)
+class BodyOutput:
+    """An output of a subgraph of the original: how it is declared, and what is known of its type."""
+
+    declared: ValueInfoProto
+    type: TypeProto
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node of the original, with what stands in its place, ready to be run by itself."""
+
+    pair: ScopePair
+    aligned: Aligned
+    node: NodeProto
+    """The original node; in a function's body, with the attributes of one of its calls."""
+    after: Sequence[NodeProto]
+    facts: Facts
+    overridable: Mapping[str, TensorProto]
+    joined: Sequence[Aligned] = ()
+    """The sites before this one that compute what it reads and the result has in parts only. `after` begins with what
+    stands in their place."""
+    computing: Sequence[NodeProto] = ()
+    """Their original nodes."""
+    replaced: Replaced | None = None
+    """The original node as it is run: what rounds in its bodies is proven there, and is the same on both sides."""
+
+    @property
+    def before(self) -> Sequence[NodeProto]:
+        """The nodes of the original's side."""
+        return [*self.computing, self.node]
+
+    @property
+    def before_as_run(self) -> Sequence[NodeProto]:
+        """The nodes of the original's side, as they are run."""
+        return [*self.computing, self.replaced.node if self.replaced else self.node]
+
+    @property
+    def path(self) -> str:
+        return self.pair.path
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that changed it, each with its cell."""
+        traces = [one.site for one in (*self.joined, self.aligned) if one.site]
+        return tuple(f"{cell}: {rule.name}" for site in traces for cell, rule in site.crossings)
+
+    @property
+    def ulps(self) -> int:
+        return sum(one.site.ulps for one in (*self.joined, self.aligned) if one.site)
+
+    @cached_property
+    def reads(self) -> list[str]:
+        """What it takes from its scope, in order."""
+        found: dict[str, None] = {}
+        defined: set[str] = set()
+        for node in self.before:
+            captured = sorted(names_read(node) - set(node.input))
+            found.update(dict.fromkeys(name for name in (*node.input, *captured) if name and name not in defined))
+            defined.update(node.output)
+        return list(found)
+
+    @cached_property
+    def outputs(self) -> list[str]:
+        """The outputs to compare: those that something in the result reads; where nothing does, those of both sides."""
+        defined = {name for node in self.after for name in node.output} | set(self._initializers)
+        common = [name for name in dict.fromkeys(self.node.output) if name and name in defined]
+        return [name for name in common if name in self.pair.used] or common
+
+    @property
+    def _initializers(self) -> list[str]:
+        """Those of its outputs that are initializers in the result."""
+        return [name for name in self.node.output if name in self.pair.trace.added_initializers]
+
+    @cached_property
+    def embedded(self) -> Mapping[str, Array]:
+        """Its small constants."""
+        found = {name: self.constant(name) for name in self.reads if not self._is_large(name)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @cached_property
+    def types(self) -> Mapping[str, TypeProto | None]:
+        """The types of what it reads and is not embedded; None where they are not known."""
+        return {name: self.facts.type_of(self.path, name) for name in self.reads if name not in self.embedded}
+
+    @cached_property
+    def dims(self) -> Mapping[str, Dims | None]:
+        """Their dimensions."""
+        return {name: dims_of(kind) if kind is not None else None for name, kind in self.types.items()}
+
+    @cached_property
+    def declared(self) -> Mapping[str, Dims | None]:
+        """The dimensions of its outputs, as far as the model tells how many there are."""
+        types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
+        dims = {name: dims_of(kind) for name, kind in types.items() if kind is not None}
+        return {name: sizes for name, sizes in dims.items() if sizes is not None}
+
+    @cached_property
+    def body_outputs(self) -> Mapping[str, BodyOutput]:
+        """What its bodies give, as far as the model tells how many dimensions there are.
+
+        A loop that never runs gives a tensor without elements whose other sizes can only be those that are inferred:
+        open ones are 0, as in onnxruntime.
+        """
+        found: dict[str, list[BodyOutput]] = {}
+        for one in (*self.joined, self.aligned):
+            for output in _body_outputs(self.path, one.index, one.node, self.facts):
+                found.setdefault(output.declared.name, []).append(output)
+        return {name: outputs[0] for name, outputs in found.items() if all(one == outputs[0] for one in outputs)}
+
+    def constant(self, name: str) -> Array | None:
+        """The value of a constant, however large. What a caller may override is none, whoever says so."""
+        return None if name in self.overridable else self.facts.constant(self.path, name)
+
+    def _is_large(self, name: str) -> bool:
+        found = self.facts.type_of(self.path, name)
+        dims = found and dims_of(found)
+        if found is None or dims is None or found.WhichOneof("value") != "tensor_type":
+            return False
+        most = EMBEDDED.get(dtypes.dtype_name(found.tensor_type.elem_type), EMBEDDED_OTHERWISE)
+        return elements([dim for dim in dims if isinstance(dim, int)]) > most
+
+    def example(self, name: str) -> Array | None:
+        """The default value of an initializer that the caller may override, or what looks like the output's shape."""
+        tensor = self.overridable.get(name)
+        if tensor is None:
+            return self._shape_of_output(name)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return None
+        return numpy.asarray(numpy_helper.to_array(tensor))
+
+    def _shape_of_output(self, name: str) -> Array | None:
+        """For a vector of integers, as long as the first output has dimensions: these, an open one as -1."""
+        kind, wanted = self.types.get(name), next(iter(self.declared.values()), None)
+        if kind is None or wanted is None or type_string(kind) != "tensor(int64)" or self.dims[name] != (len(wanted),):
+            return None
+        return numpy.array([size if isinstance(size, int) else -1 for size in wanted])
+
+    @cached_property
+    def shared(self) -> Mapping[str, TensorProto | NodeProto]:
+        """The constants that the result reads and other sites may share."""
+        defined: set[str] = set(self.reads)
+        read: set[str] = set(self._initializers)
+        for node in self.after:
+            read |= names_read(node) - defined
+            defined.update(node.output)
+        constants = self.pair.added_constants
+        return {name: constants[name] for name in sorted(read) if name in constants}
+
+    @property
+    def _called(self) -> Sequence[FunctionProto]:
+        return self.replaced.functions if self.replaced else ()
+
+    @cached_property
+    def definition(self) -> Definition | None:
+        """The original operator's definition."""
+        return _definition(self.node, self.pair.source)
+
+    @property
+    def since_versions(self) -> tuple[int, int]:
+        """The operator's since-versions at both ends; 0 where it has none there."""
+        target = _definition(self.node, self.pair.target)
+        return (self.definition.since_version if self.definition else 0, target.since_version if target else 0)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The integers in its attributes, the values and sizes of its small constants, and how many outputs it has:
+        sizes may depend on them."""
+        found = [len(self.node.output)]
+        for value in self.embedded.values():
+            found += value.shape
+            if value.dtype == numpy.int64:
+                found += [int(value.sum()), *value.reshape(-1)[:8].tolist()]
+        for attribute in self.node.attribute:
+            found += [attribute.i, *attribute.ints]
+        return found
+
+    @cached_property
+    def key(self) -> Key:
+        """What the site is, but for the types of its inputs."""
+        number = Numbering()
+        return (
+            tuple(sorted(self.pair.source.items())),
+            tuple(sorted(self.pair.target.items())),
+            tuple(node_key(node, number) for node in self.before_as_run),
+            tuple(node_key(node, number) for one in self._called for node in one.node),
+            tuple(_shared_key(name, value, number) for name, value in self.shared.items()),
+            tuple(node_key(node, number) for node in self.after),
+            tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
+            number.all(self.types),
+            number.all(self.outputs),
+            tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
+            self.ulps,
+        )
+
+
+def _body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[BodyOutput]:
+    for attribute, graph in subgraphs(node):
+        inner_path = subgraph_path(path, index, node, attribute)
+        for info in graph.output:
+            kind = facts.type_of(inner_path, info.name)
+            if kind is not None and dims_of(kind) is not None and kind.HasField("tensor_type"):
+                yield BodyOutput(info, kind)
+        for position, inner in enumerate(graph.node):
+            yield from _body_outputs(inner_path, position, inner, facts)
+
+
+def _sizes_key(kind: TypeProto) -> Key:
+    """A type without the names of its open sizes."""
+    return dtypes.type_string(kind), tuple(size if isinstance(size, int) else None for size in dims_of(kind) or ())
+
+
+def _shared_key(name: str, value: TensorProto | NodeProto, number: Numbering) -> Key:
+    if isinstance(value, NodeProto):
+        return node_key(value, number)
+    return number(name), array_key(numpy.asarray(numpy_helper.to_array(value)))
+
+
+def _definition(node: NodeProto, opsets: Mapping[str, int]) -> Definition | None:
+    found = _history(node)
+    return found.at(opsets.get(canonical_domain(node.domain), 1)) if found else None
+
+
+def _history(node: NodeProto) -> OperatorHistory | None:
+    return history(node.domain, node.op_type)
+
+
+def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> Iterator[Site]:
+    """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
+    functions = {function_key(function) for function in original.functions}
+    bindings = attribute_bindings(original)
+    bodies = ProvenBodies(original, result, trace)
+    given = {info.name for info in original.graph.input}
+    overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
+    for pair in paired_scopes(original, result, trace):
+        if pair.in_site and any(scope_differences(pair, functions)):
+            continue  # the rule that changed the node around it answers for all of it
+        function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
+        calls = bindings[function_key(function)] if function is not None else [{}]
+        for aligned in pair.aligned:
+            if aligned.site is None and not _crosses(aligned.node, pair, functions):
+                continue
+            joined = pair.joined(aligned)
+            nodes = [*(one.node for one in joined), aligned.node]
+            after = [node for one in (*joined, aligned) for node in one.after]
+            for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
+                *computing, node = (resolved(one, call) for one in nodes)
+                replaced = bodies.replaced(pair, aligned, call)
+                there = [resolved(one, call) for one in after]
+                given_defaults = {} if function is not None else overridable
+                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing, replaced)
+
+
+def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:
+    found = _history(node)
+    if found is None or (functions and called_function_key(node) in functions):
+        return False
+    domain = canonical_domain(node.domain)
+    source, target = pair.source.get(domain, 1), pair.target.get(domain, 1)
+    return source != target and found.since_version(source) != found.since_version(target)

@@ -1,0 +1,238 @@
+"""Runs two models on the same inputs, case by case, and judges the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from onnx import ModelProto
+
+from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
+from opsetlift.proof.battery import Battery, Case, Enough
+from opsetlift.proof.compare import compare
+from opsetlift.proof.diversity import Diversity, codes
+from opsetlift.proof.shapes import Dims
+
+ITERATIONS = 1000
+"""How long loops of the original may run on inputs that were drawn."""
+
+_SHOWN = 12
+
+_COMPARED = 256
+"""In so many elements of each output it is seen whether outputs vary."""
+
+
+@dataclass
+class Trial:
+    """What came of it."""
+
+    cases: int = 0
+    """Inputs on which both sides ran and agreed."""
+    rejected: int = 0
+    """Inputs that the original rejected."""
+    worst_ulps: float = 0.0
+    counterexample: str = ""
+    """The first input on which the sides differ, and how."""
+    obstacle: str = ""
+    """What kept a side from running at all, or the last reason for which the original rejected an input."""
+    is_lenient: bool = False
+    """The original breaks the text of its version, and ran with the clauses relaxed that old exporters broke."""
+    relaxed: str = ""
+    """A clause of the target's text that forbids inputs without elements, relaxed to compare the sides on them."""
+    has_elements: bool = False
+    """Some output had an element."""
+    blocked: bool = False
+    """A side lacks a kernel or data, so that nothing more can be tried."""
+    diversity: Diversity = field(default_factory=Diversity)
+    """What was measured of the inputs that were drawn; nothing of inputs that were given."""
+
+
+@dataclass
+class Sides:
+    """The two models; `outputs` pairs the names to compare, the original's first."""
+
+    original: ModelProto
+    result: ModelProto
+    outputs: Sequence[tuple[str, str]]
+    ulps: int = 0
+    declared: Mapping[str, Dims | None] = field(default_factory=dict)
+    """What the original model says of the shapes of outputs. A rule may take it at its word: inputs for which the
+    original gives others are rejected."""
+    base_dir: str = ""
+    result_base_dir: str | None = None
+    """Where the result's external data lies, if not where the original's does."""
+    loops_freely: bool = False
+    """Whether loops may run for as long as they like, as on inputs that the user gave."""
+
+
+def try_sides(sides: Sides, cases: Callable[[], Battery | Sequence[Case]]) -> Trial:
+    """Run both sides on every case. Where the original strictly takes none, all is tried again leniently."""
+    strict = _Runner(sides, lenient=False).run(cases())
+    if strict.cases or strict.counterexample or strict.blocked:
+        return strict
+    again = _Runner(sides, lenient=True).run(cases())
+    return again if again.cases or again.counterexample else strict
+
+
+class _Runner:
+    def __init__(self, sides: Sides, *, lenient: bool) -> None:
+        self._sides = sides
+        self._lenient = lenient
+        self._trial = Trial(is_lenient=lenient)
+        self._outputs_vary = False
+        self._first_outputs: list[Any] = []
+        limit = None if sides.loops_freely else ITERATIONS
+        self._original = _Side(sides.original, sides.base_dir, lenient, limit)
+        # The result may loop where the original does not; it may not loop without end.
+        folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
+        self._result = _Side(sides.result, folder, lenient, limit and limit * 100)
+
+    def run(self, cases: Battery | Sequence[Case]) -> Trial:
+        try:
+            if isinstance(cases, Battery):
+                cases.run(self._attempt)
+                self._trial.diversity = cases.diversity()
+                self._trial.diversity.outputs_vary = self._outputs_vary
+            else:
+                for case in cases:
+                    self._attempt(case)
+        except Enough:
+            pass
+        return self._trial
+
+    def _attempt(self, case: Case) -> Sequence[Any] | None:
+        trial = self._trial
+        try:
+            expected = self._original.run(case.values)
+        except EvaluationError as error:
+            trial.rejected += 1
+            trial.obstacle = str(error)
+            if self._original.cannot_run:
+                trial.blocked = isinstance(error, NotExecutable)
+                raise Enough from error
+            return None
+        for name, dims in self._sides.declared.items():
+            if _contradicts(expected[name], dims):
+                trial.rejected += 1
+                trial.obstacle = f"output {name!r} never has the shape that the model declares"
+                return None
+        self._judge(case, expected)
+        trial.cases += 1
+        trial.has_elements |= any(map(_has_elements, expected.values()))
+        if not self._outputs_vary:
+            self._outputs_vary = self._varies(list(expected.values()))
+        return list(map(_shape, expected.values()))
+
+    def _varies(self, outputs: Sequence[Any]) -> bool:
+        """Whether some output has two different elements or shapes, within this case or compared with the first."""
+        self._first_outputs = self._first_outputs or list(outputs)
+        return any(map(_differ, outputs, self._first_outputs))
+
+    def _judge(self, case: Case, expected: Mapping[str, Any]) -> None:
+        trial = self._trial
+        try:
+            actual = self._run_result(case)
+        except NotExecutable as error:
+            trial.obstacle, trial.blocked, trial.cases = f"the result cannot be run: {error}", True, 0
+            raise Enough from error
+        except EvaluationError as error:
+            trial.counterexample = f"{case.label}: the result rejects what the original takes: {error}"
+            raise Enough from error
+        for name, other in self._sides.outputs:
+            verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
+            trial.worst_ulps = max(trial.worst_ulps, verdict.worst_ulps)
+            if not verdict.equal:
+                trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
+                raise Enough
+
+    def _run_result(self, case: Case) -> dict[str, Any]:
+        try:
+            return self._result.run(case.values)
+        except Rejected as error:
+            if not any(isinstance(value, numpy.ndarray) and not value.size for value in case.values.values()):
+                raise
+            actual = self._result.run_leniently(case.values)
+            self._trial.relaxed = error.clause
+            return actual
+
+
+def _contradicts(value: Any, dims: Dims | None) -> bool:
+    if dims is None or not isinstance(value, numpy.ndarray):
+        return False
+    return len(dims) != value.ndim or any(
+        isinstance(dim, int) and dim != size for dim, size in zip(dims, value.shape, strict=True)
+    )
+
+
+@dataclass
+class _Side:
+    model: ModelProto
+    base_dir: str
+    lenient: bool
+    limit: int | None
+    cannot_run: bool = False
+    """The model itself is at fault, whatever the input."""
+    _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
+
+    def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Strictly; where that is rejected and lenience was asked for, leniently."""
+        try:
+            return self._evaluator(strict=True).run(values)
+        except Rejected:
+            if not self.lenient:
+                raise
+        return self.run_leniently(values)
+
+    def run_leniently(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """With the clauses of the text relaxed that old exporters broke."""
+        return self._evaluator(strict=False).run(values)
+
+    def _evaluator(self, *, strict: bool) -> Evaluator:
+        if strict not in self._evaluators:
+            try:
+                self._evaluators[strict] = Evaluator(
+                    self.model, strict=strict, base_dir=self.base_dir or None, iteration_limit=self.limit
+                )
+            except EvaluationError:
+                self.cannot_run = not self.lenient or not strict
+                raise
+        return self._evaluators[strict]
+
+
+def _differ(value: Any, first: Any) -> bool:
+    if not isinstance(value, numpy.ndarray) or not isinstance(first, numpy.ndarray):
+        return True
+    if value.shape != first.shape:
+        return True
+    if not value.size:
+        return False
+    found = codes(value.flat[:_COMPARED])
+    return any(code != found[0] for code in found) or found[0] != codes(first.flat[:1])[0]
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shape(element) for element in value]
+    return numpy.shape(value) if isinstance(value, numpy.ndarray) else None
+
+
+def _has_elements(value: Any) -> bool:
+    if isinstance(value, (list, dict)):
+        return bool(value)
+    return value is not None and numpy.size(value) > 0
+
+
+def _shown_inputs(case: Case) -> str:
+    if not case.values:
+        return ""
+    shown = "; ".join(f"{name} = {_shown(value)}" for name, value in case.values.items())
+    return f"; inputs: {shown}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, numpy.ndarray):
+        text = numpy.array2string(value, threshold=_SHOWN, separator=", ").replace("\n", "")
+        return f"{text} {value.dtype}{list(value.shape)}"
+    return repr(value)[:200]

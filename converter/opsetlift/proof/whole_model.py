@@ -1,0 +1,185 @@
+"""Runs two models side by side on the same inputs, drawn or given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import ModelProto, TypeProto, ValueInfoProto
+
+from opsetlift.proof.battery import Battery, Case, Floor, Input
+from opsetlift.proof.certificate import Outcome
+from opsetlift.proof.diversity import InputDiversity
+from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.shapes import dims_of
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.specification import dtypes
+from opsetlift.support.arguments import whole_number
+
+ModelOrPath = ModelProto | str | os.PathLike[str]
+
+MOST_NUMBERS = 12
+"""So many numbers in the constants of two models, each with its neighbours, are required of their inputs."""
+
+_STEERING = frozenset(["tensor(int32)", "tensor(int64)"])
+
+
+@dataclass(frozen=True)
+class WholeModelResult:
+    """What a comparison of two models found."""
+
+    outcome: Outcome
+    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
+    runs: int
+    """On how many inputs both ran and agreed."""
+    rejected: int
+    """How many inputs the first model rejected."""
+    worst_ulps: float
+    sentence: str
+    """The first output that differs, where and by how much; what kept the models from being compared; or what was not
+    tried."""
+    inputs: Sequence[InputDiversity] = ()
+    """What was measured of the drawn inputs."""
+
+    @property
+    def is_equal(self) -> bool:
+        return self.outcome is Outcome.EQUAL
+
+    @property
+    def agrees(self) -> bool:
+        """Both models gave the same wherever both ran, whether that proves enough or not."""
+        return self.outcome in (Outcome.EQUAL, Outcome.WEAK)
+
+
+def prove_models(
+    a: ModelOrPath,
+    b: ModelOrPath,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    runs: int = 3,
+    seed: int = 0,
+    ulps: int = 0,
+    base_dir: str = "",
+) -> WholeModelResult:
+    """Execute both models on the same inputs: on `inputs` by name, else on `runs` inputs drawn from the types, and on
+    more until each input has held every kind of value that its dtype has and the first model takes.
+
+    Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
+    External data is looked for in the folder of a file, or in `base_dir`. Raises TypeError and ValueError for numbers
+    that are none, or too small.
+    """
+    runs, seed = whole_number(runs, "the number of runs", least=1), whole_number(seed, "the seed", least=0)
+    ulps = whole_number(ulps, "the bound in ULPs", least=0)
+    (one, folder), (other, other_folder) = _loaded(a, base_dir), _loaded(b, base_dir)
+    mismatches = interface_differences(one, other)
+    if mismatches:
+        return WholeModelResult(Outcome.DIFFERENT, 0, 0, 0.0, "; ".join(mismatches))
+    outputs = [(info.name, info.name) for info in one.graph.output]
+    given = None if inputs is None else [Case("the given inputs", inputs)]
+    sides = Sides(
+        one,
+        other,
+        outputs,
+        ulps=ulps,
+        base_dir=folder,
+        result_base_dir=other_folder,
+        loops_freely=bool(given),
+    )
+
+    def cases() -> Battery | Sequence[Case]:
+        return given or Battery(
+            model_inputs(one, other),
+            [seed],
+            floor=Floor.BRIEF,
+            numbers=numbers_of([one, other], MOST_NUMBERS),
+            limit=runs,
+        )
+
+    return _result(try_sides(sides, cases), is_given=given is not None)
+
+
+def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:
+    if isinstance(model, ModelProto):
+        return model, base_dir
+    path = Path(model)
+    return onnx.load(path, load_external_data=False), base_dir or str(path.absolute().parent)
+
+
+def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
+    numbers = (trial.cases, trial.rejected, trial.worst_ulps)
+    if trial.counterexample:
+        return WholeModelResult(Outcome.DIFFERENT, *numbers, trial.counterexample)
+    if not trial.cases:
+        what = "the given inputs" if is_given else f"any of {trial.rejected} inputs that were drawn"
+        sentence = f"the first model did not run on {what}: {trial.obstacle}"
+        return WholeModelResult(Outcome.UNPROVEN, *numbers, trial.obstacle if trial.blocked else sentence)
+    missing = "" if is_given else trial.diversity.missing
+    outcome = Outcome.WEAK if missing else Outcome.EQUAL
+    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs)
+
+
+def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs that a caller must give: those without an initializer."""
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    initialized |= {sparse.values.name for sparse in model.graph.sparse_initializer}
+    return [info for info in model.graph.input if info.name not in initialized]
+
+
+def interface_differences(one: ModelProto, other: ModelProto) -> list[str]:
+    """Why the models cannot take each other's place; empty where they can."""
+    found = []
+    for what, before, after in (
+        ("input", required_inputs(one), required_inputs(other)),
+        ("output", list(one.graph.output), list(other.graph.output)),
+    ):
+        types = {info.name: info.type for info in before}, {info.name: info.type for info in after}
+        for name in types[0].keys() | types[1].keys():
+            if name not in types[1]:
+                found.append(f"{what} {name!r} is missing in the second model")
+            elif name not in types[0]:
+                found.append(f"{what} {name!r} is missing in the first model")
+            elif sentence := _type_difference(types[0][name], types[1][name]):
+                found.append(f"{what} {name!r} {sentence}")
+        if not found and [info.name for info in before] != [info.name for info in after]:
+            found.append(f"the {what}s are in another order")
+    return sorted(found)
+
+
+def _type_difference(one: TypeProto, other: TypeProto) -> str:
+    spelt = dtypes.type_string(one), dtypes.type_string(other)
+    if None not in spelt and spelt[0] != spelt[1]:
+        return f"is {spelt[0]} in the first model and {spelt[1]} in the second"
+    first, second = dims_of(one), dims_of(other)
+    if first is None or second is None:
+        return ""
+    sizes = zip(first, second, strict=False)
+    if len(first) != len(second) or any(x != y for x, y in sizes if isinstance(x, int) and isinstance(y, int)):
+        return f"has shape {list(first)} in the first model and {list(second)} in the second"
+    return ""
+
+
+def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Input]:
+    """The inputs of a model to be drawn; `other`, a model of the same interface, may know more of their shapes."""
+    hints = {info.name: info.type for info in (other or model).graph.input}
+    drawn = []
+    for info in required_inputs(model):
+        kind = _merged(info.type, hints[info.name])
+        dims = dims_of(kind)
+        may_direct = dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
+        drawn.append(Input(info.name, kind, may_direct=may_direct))
+    return drawn
+
+
+def _merged(one: TypeProto, other: TypeProto) -> TypeProto:
+    """The type that says most: a dimension that one model leaves open may be fixed in the other."""
+    first, second = dims_of(one), dims_of(other)
+    if first is None:
+        return other
+    if second is None or one.WhichOneof("value") != "tensor_type":
+        return one
+    merged = [y if isinstance(y, int) or x is None else x for x, y in zip(first, second, strict=True)]
+    return onnx.helper.make_tensor_type_proto(one.tensor_type.elem_type, merged)

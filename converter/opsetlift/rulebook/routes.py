@@ -1,0 +1,140 @@
+"""The way of an operator from one opset to another: the cells that ask for something, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+from onnx.defs import OpSchema
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Rule
+from opsetlift.specification.history import CONVERTED_DOMAINS, Cell, Definition, Direction, OperatorHistory, history
+from opsetlift.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A formal parameter that loses types on the far side."""
+
+    is_input: bool
+    position: int
+    is_variadic: bool
+    lost: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One cell of a route, its rule (None where none is written) and the types that it loses."""
+
+    cell: Cell
+    rule: Rule | None
+    gates: tuple[Gate, ...]
+
+    def is_idle(self, possible_types: frozenset[str]) -> bool:
+        """Whether it does nothing to a node whose values can only have these types."""
+        if self.rule is None or not (self.rule.apply is None or self.rule.for_lost_types):
+            return False
+        return all(gate.lost.isdisjoint(possible_types) for gate in self.gates)
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a node has to go through. A node without a route is left alone."""
+
+    legs: tuple[Leg, ...] = ()
+    descend: bool = False
+    """Whether it may hold subgraphs, which are walked whatever becomes of the node."""
+    is_doubted: bool = False
+    """Whether the runtime that it is for may not take it as it is written there."""
+    why: Why | None = None
+    """Set where such a node cannot be taken anywhere; `sentence` says why."""
+    sentence: str = ""
+
+    def without_idle_legs(self, possible_types: frozenset[str]) -> Route | None:
+        """The route of a node whose values can only have these types: legs that only guard others are left out.
+
+        None where nothing remains to be done.
+        """
+        legs = tuple(leg for leg in self.legs if not leg.is_idle(possible_types))
+        return replace(self, legs=legs) if legs or self.descend or self.is_doubted else None
+
+
+@cache
+def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
+    """The parameters whose sets of types shrink from `before` to `after`, matched by position."""
+    found = []
+    for is_input in (True, False):
+        near = before.schema.inputs if is_input else before.schema.outputs
+        far = after.schema.inputs if is_input else after.schema.outputs
+        for position, (formal, far_formal) in enumerate(zip(near, far, strict=False)):
+            lost = before.allowed_types(formal.type_str) - after.allowed_types(far_formal.type_str)
+            if lost:
+                variadic = formal.option == OpSchema.FormalParameterOption.Variadic
+                found.append(Gate(is_input, position, variadic, lost))
+    return tuple(found)
+
+
+class Routes:
+    """Routes between opsets, worked out once per operator and pair of opsets; `runtime` is what the model is for."""
+
+    def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
+        self._rule_book = rule_book
+        self._doubted = runtime.doubted if runtime else frozenset()
+        self._known: dict[tuple[str, str, int, int], Route | None] = {}
+
+    def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
+        """The route of an operator from opset `source` to `target`; None where nothing at all is to be done."""
+        key = (domain, operator, source, target)
+        if key not in self._known:
+            self._known[key] = self._build(*key)
+        return self._known[key]
+
+    def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
+        found = history(domain, operator)
+        if found is None or not found.since_version(source):
+            is_doubted = (domain, operator) in self._doubted
+            if domain not in CONVERTED_DOMAINS or (source == target and not is_doubted):
+                return Route(descend=True)
+            if experiment := self._rule_book.experiment(domain, operator, source):
+                return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
+            born = f"; it was born at {found.birth}" if found else ""
+            sentence = f"opset {source} has no operator {operator}{born}, so that what it should compute is not known"
+            return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
+        descend = any(definition.takes_subgraphs for definition in found.definitions.values())
+        legs = self._legs(found, source, target)
+        is_doubted = (domain, operator) in self._doubted
+        return Route(legs, descend, is_doubted) if legs or descend or is_doubted else None
+
+    def _legs(self, found: OperatorHistory, source: int, target: int) -> tuple[Leg, ...]:
+        legs = []
+        for cell in found.cells_between(source, target):
+            rule = self._rule_book.rule(cell)
+            lost = () if cell.is_birth else gates(found.definitions[cell.near], found.definitions[cell.far])
+            if rule is None or rule.apply is not None or lost:
+                legs.append(Leg(cell, rule, lost))
+        return tuple(legs)
+
+
+@cache
+def operators_taking(type_string: str, opset: int, domain: str) -> bool:
+    """Whether any operator of `domain` at `opset` takes a value of this type."""
+    from opsetlift.specification.history import histories
+
+    for (operator_domain, _), operator_history in histories().items():
+        definition = operator_history.at(opset) if operator_domain == domain else None
+        if definition is not None and any(
+            type_string in definition.allowed_types(formal.type_str) for formal in definition.schema.inputs
+        ):
+            return True
+    return False
+
+
+def lost_type_sentence(cell: Cell, value: str, type_string: str) -> str:
+    """Why a type stops a site at a cell."""
+    shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
+    opset = cell.landing_opset
+    if not operators_taking(type_string, opset, cell.domain):
+        return f"{value!r} is {shown}, and no operator of opset {opset} takes {shown}"
+    older = "has" if cell.direction is Direction.DOWN else "has no longer"
+    return f"{value!r} is {shown}, which {cell.operator} {older} not at opset {opset}; no exact carrier is known"

@@ -1,0 +1,24 @@
+"""Targets: what each runtime takes, as data. One TOML file per runtime; users add files of their own.
+
+`find_target("onnxruntime==1.4")` is what `convert(..., target=...)` and `--for` use.
+"""
+
+from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
+from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target
+from opsetlift.targets.reading import TargetFileError
+from opsetlift.targets.target import Quirk, Range, Runtime, Target
+
+__all__ = [
+    "Quirk",
+    "Range",
+    "Runtime",
+    "Target",
+    "TargetFileError",
+    "UnknownTarget",
+    "catalogue",
+    "false_shapes",
+    "files_of",
+    "find_target",
+    "forget_false_shapes",
+    "objections",
+]

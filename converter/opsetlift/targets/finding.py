@@ -1,0 +1,140 @@
+"""Every target that is known: the files beside this module, those of entry points, and the releases of onnx."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from onnx.helper import VERSION_TABLE
+
+from opsetlift.model.files import ModelFileError, check_regular
+from opsetlift.model.ir_version import OLDEST_IR_VERSION
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.support.plugins import registered
+from opsetlift.targets.reading import TargetFileError, read_runtime
+from opsetlift.targets.target import Range, Runtime, Target, is_part_of
+
+ENTRY_POINTS = "opsetlift.targets"
+"""Entry points of this group give the path of a TOML file; their names are the names of the runtimes."""
+
+
+class UnknownTarget(ValueError):
+    """No such runtime, or no such version of it; the message suggests the nearest."""
+
+
+@cache
+def catalogue() -> Mapping[str, Runtime]:
+    """The runtimes by name."""
+    found = {"onnx": _releases_of_onnx()}
+    folder = files(__package__)
+
+    def beside(name: str) -> str:
+        return folder.joinpath(name).read_text(encoding="utf-8")
+
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            name = file.name.removesuffix(".toml")
+            found[name] = read_runtime(name, file.read_text(encoding="utf-8"), beside)
+    for entry, path in registered(ENTRY_POINTS):
+        if entry.name in found:
+            raise TargetFileError(f"target {entry.name}: there are two of that name, one from {entry.value}")
+        if not isinstance(path, (str, os.PathLike)):
+            raise TargetFileError(f"target {entry.name}: {entry.value} is no path of a file")
+        found[entry.name] = _read_file(Path(path), entry.name)
+    return found
+
+
+def find_target(wanted: str) -> Target:
+    """The target for "onnxruntime==1.4", "onnxruntime-1.4" or "onnxruntime", which is its newest version; or for the
+    path of a file, "mine.toml" or "mine.toml==2.0".
+
+    Raises UnknownTarget, TargetFileError.
+    """
+    name, _, version = wanted.partition("==")
+    name, version = name.strip(), version.strip()
+    if name.endswith(".toml"):
+        return _of_version(_read_file(Path(name), Path(name).stem), version)
+    known = {one.lower(): runtime for one, runtime in catalogue().items()}
+    if name.lower() not in known and not version and (dashed := re.fullmatch(r"(.+?)[-=@ ]v?(\d[\d.]*)", name)):
+        name, version = dashed.groups()
+    runtime = known.get(name.lower())
+    if runtime is None:
+        near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+        hint = f"; did you mean {known[near[0]].name}?" if near else f"; known are {', '.join(sorted(known))}"
+        raise UnknownTarget(f"there is no target {name!r}{hint}")
+    return _of_version(runtime, version)
+
+
+def files_of(wanted: str) -> list[Path]:
+    """The files that `find_target` reads for the path of a file, those that it names included."""
+    path = Path(wanted.partition("==")[0].strip())
+    if path.suffix != ".toml":
+        return []
+    found = [path]
+
+    def read_beside(name: str) -> str:
+        found.append(path.parent / name)
+        return found[-1].read_text(encoding="utf-8")
+
+    with contextlib.suppress(ModelFileError, TargetFileError, OSError, ValueError):
+        check_regular(path)
+        read_runtime(path.stem, path.read_text(encoding="utf-8"), read_beside)
+    return found
+
+
+def _of_version(runtime: Runtime, version: str) -> Target:
+    if version and not re.search(r"\d", version):
+        raise UnknownTarget(f"{version!r} is no version of {runtime.title}; known are {_shown(runtime)}")
+    found = runtime.find(version)
+    if found is None:
+        raise UnknownTarget(f"nothing is known of {runtime.title} {version}; known are {_shown(runtime)}")
+    if version and not is_part_of(version, found.version):
+        note = f"{runtime.title} {version} is not listed; what is known of {found.version} was taken for it"
+        return replace(found, note=note)
+    return found
+
+
+def _shown(runtime: Runtime) -> str:
+    return ", ".join(runtime.versions)
+
+
+def _read_file(path: Path, name: str) -> Runtime:
+    try:
+        check_regular(path)
+        text = path.read_text(encoding="utf-8")
+    except (ModelFileError, OSError, UnicodeDecodeError) as error:
+        raise TargetFileError(f"target {name}: {path} cannot be read: {error}") from error
+    return read_runtime(name, text, lambda beside: (path.parent / beside).read_text(encoding="utf-8"))
+
+
+def _releases_of_onnx() -> Runtime:
+    """What each release of onnx defined: a target for whatever is only known to follow one. The first is 1.2, before
+    which versions of operators meant little."""
+    source = "onnx.helper.VERSION_TABLE of the installed onnx"
+    targets: dict[str, Target] = {}
+    for row in VERSION_TABLE:
+        release, ir_version, opset, ml_opset = str(row[0]), int(row[1]), int(row[2]), int(row[3])
+        version = ".".join(release.split(".")[:2])
+        if opset >= 7:
+            targets[version] = Target(
+                name="onnx",
+                version=version,
+                title="ONNX",
+                opsets={AI_ONNX: Range(1, opset), AI_ONNX_ML: Range(1, ml_opset)},
+                ir_versions=Range(OLDEST_IR_VERSION, ir_version),
+                dtypes_refused=frozenset(),
+                operators_lacking=frozenset(),
+                has_functions=ir_version >= 8,
+                takes_open_dimensions=True,
+                constant_inputs=frozenset(),
+                quirks=(),
+                sources={"opset": source, "ml_opset": source, "ir": source},
+            )
+    return Runtime("onnx", "ONNX", list(targets.values()))

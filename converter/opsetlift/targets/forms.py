@@ -1,0 +1,207 @@
+"""What a runtime does not take of operators that it has: dtypes without a kernel, and forms that it reads wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+
+from onnx import NodeProto, helper
+
+from opsetlift.conversion.retyping.node import operands
+from opsetlift.facts import ScopeFacts
+from opsetlift.facts.misread_windows import has_late_windows
+from opsetlift.model.scopes import called_function_key, subgraphs
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.targets.target import Range, Target
+
+Grid = Mapping[str, frozenset[str]]
+"""Dtypes by type variable, each of which goes with each of the others; variables that it leaves out may be anything."""
+
+Kernels = Mapping[tuple[str, str, int], tuple[Grid, ...]]
+"""By domain, operator and since-version: what a runtime has kernels for. Of what is not there, nothing is known."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to write a node that a runtime does not take, or takes for something else. All that it names must hold."""
+
+    operator: str
+    text: str
+    """What the runtime does with it, as the end of a sentence that begins with the runtime."""
+    source: str
+    domain: str = ""
+    versions: tuple[str, ...] = ()
+    """The versions that do so; empty where all do."""
+    opsets: Range = field(default=Range(1, None))
+    given: frozenset[str] = frozenset()
+    """Attributes of which the node has at least one."""
+    absent: frozenset[str] = frozenset()
+    """Attributes of which it has none."""
+    negative: frozenset[str] = frozenset()
+    """Attributes and constant inputs, by their names in the schema, of which one has a number below 0 in it."""
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    """Attributes with their values; those of the schema where the node does not set them."""
+    at_least: Mapping[str, str] = field(default_factory=dict)
+    """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
+    ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Inputs by their names in the schema, with ranks of which one is theirs."""
+    dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Type variables with dtypes of which they stand for one."""
+    outputs: int = 0
+    """How many outputs the node has at least."""
+    skips_outputs: bool = False
+    """Whether it leaves an output out before the last one."""
+    has_late_windows: bool = False
+    """Whether ceil_mode may give a pooling a window that starts in the end pads."""
+    gives_constants: bool = False
+    """Whether a subgraph of it gives a constant."""
+
+    def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
+        """Whether the node is written so."""
+        names = {attribute.name for attribute in node.attribute}
+        return (
+            opset in self.opsets
+            and (not self.given or not names.isdisjoint(self.given))
+            and names.isdisjoint(self.absent)
+            and (not self.negative or self._has_a_negative_number(node, definition, scope))
+            and all(_reaches(node, one, other) for one, other in self.at_least.items())
+            and len(node.output) >= self.outputs
+            and (not self.skips_outputs or not all(node.output))
+            and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
+            and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
+            and (not self.gives_constants or _gives_a_constant(node, scope))
+            and (not self.ranks or self._has_a_rank(node, definition, scope))
+            and (not self.dtypes or self._has_a_dtype(node, definition, scope))
+        )
+
+    def _has_a_negative_number(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        for attribute in node.attribute:
+            if attribute.name in self.negative and min([attribute.i, *attribute.ints]) < 0:
+                return True
+        for one in operands(node, definition)[0]:
+            known = scope.constant(one.name) if one.formal in self.negative else None
+            if known is not None and bool((known < 0).any()):
+                return True
+        return False
+
+    def _has_a_rank(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        for one in operands(node, definition)[0]:
+            shape = scope.shape(one.name) if one.formal in self.ranks else None
+            if shape is not None and len(shape) in self.ranks[one.formal]:
+                return True
+        return False
+
+    def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found = _dtypes(node, definition, scope)
+        return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
+    for name, graph in subgraphs(node):
+        inner = scope.subgraph_of(next(filter(None, node.output)), name)
+        if inner is not None and any(inner.constant(info.name) is not None for info in graph.output):
+            return True
+    return False
+
+
+def _reaches(node: NodeProto, name: str, other: str) -> bool:
+    numbers = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+    limits = numbers.get(other)
+    return bool(limits) and any(one >= limit for one, limit in zip(numbers.get(name, ()), cycle(limits or ())))
+
+
+def _attribute(node: NodeProto, definition: Definition, name: str) -> object:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return None if attribute.ref_attr_name else _plain(helper.get_attribute_value(attribute))
+    declared = definition.schema.attributes.get(name)
+    if declared is None or not declared.default_value.name:
+        return None
+    return _plain(helper.get_attribute_value(declared.default_value))
+
+
+def _plain(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Target) -> str:
+    """Why the runtime does not take a node of `opset` as it is written, in a sentence; "" where nothing is known."""
+    domain = canonical_domain(node.domain)
+    if (domain, node.op_type) not in target.doubted or called_function_key(node) in scope.model.functions:
+        return ""
+    definition = history.definition(domain, node.op_type, opset)
+    return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
+
+
+def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
+    """Whether there can be an objection to a node of an operator in a model whose values have these types, or any.
+
+    Much cheaper than to look at every node.
+    """
+    definition = history.definition(domain, operator, opset)
+    if (domain, operator) not in target.doubted or definition is None:
+        return (domain, operator) in target.doubted
+    grids = target.kernels.get((domain, operator, definition.since_version))
+    has_forms = any((form.domain, form.operator) == (domain, operator) for form in target.forms)
+    if has_forms or operator in target.operators_lacking or possible is None:
+        return True
+    return grids is not None and not any(_takes_all(grid, definition, possible) for grid in grids)
+
+
+def _takes_all(grid: Grid, definition: Definition, possible: frozenset[str]) -> bool:
+    return all(
+        dtype_of_type(one) in grid[variable]
+        for variable, allowed in definition.types_by_variable.items()
+        if variable in grid
+        for one in allowed & possible
+    )
+
+
+def _objections(
+    node: NodeProto, definition: Definition, opset: int, scope: ScopeFacts, target: Target
+) -> Iterator[str]:
+    runtime = f"{target.title} {target.version}"
+    domain = canonical_domain(node.domain)
+    if domain in CONVERTED_DOMAINS and node.op_type in target.operators_lacking:
+        yield f"{runtime} has no {node.op_type}"
+    for form in target.forms:
+        if (form.domain, form.operator) == (domain, node.op_type) and form.fits(node, definition, scope, opset):
+            yield f"{runtime} {form.text}"
+    grids = target.kernels.get((domain, node.op_type, definition.since_version))
+    if grids is not None:
+        dtypes = _dtypes(node, definition, scope)
+        if dtypes and not any(_is_in(dtypes, grid) for grid in grids):
+            told_apart = {variable for grid in grids for variable in grid} or set(dtypes)
+            shown = ", ".join(dict.fromkeys(dtype for variable, dtype in dtypes.items() if variable in told_apart))
+            yield f"{runtime} has no kernel of {node.op_type}-{definition.since_version} for {shown}"
+
+
+def _dtypes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> dict[str, str]:
+    """The dtypes that a node's type variables stand for; empty where one is not known, or is no tensor."""
+    inputs, outputs = operands(node, definition)
+    found: dict[str, str] = {}
+    for one in (*inputs, *outputs):
+        if one.variable not in definition.types_by_variable or one.variable in found:
+            continue
+        spelt = scope.type_string(one.name)
+        dtype = dtype_of_type(spelt) if spelt else None
+        if dtype is None:
+            return {}
+        found[one.variable] = dtype
+    return found
+
+
+def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str], target: Target) -> bool:
+    """Whether the runtime computes an operator with these dtypes for its type variables, as far as is known."""
+    definition = history.definition(domain, operator, opset)
+    if definition is None or (domain == "" and operator in target.operators_lacking):
+        return False
+    grids = target.kernels.get((domain, operator, definition.since_version))
+    return grids is None or any(_is_in(dtypes, grid) for grid in grids)
+
+
+def _is_in(dtypes: Mapping[str, str], grid: Grid) -> bool:
+    return all(dtype in grid.get(variable, (dtype,)) for variable, dtype in dtypes.items())

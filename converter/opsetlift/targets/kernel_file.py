@@ -1,0 +1,71 @@
+"""Reads the files that say in which dtypes a runtime computes operators.
+
+    [Less-9]
+    "0.1" = ["T: float int32"]
+    "1.0" = ["T: double int64"]
+
+    ["ai.onnx.ml.LabelEncoder-2"]
+    "1.0" = ["T1: string; T2: float", "T1: float; T2: string"]
+
+A key names an operator with its since-version. Under it stands from which version of the runtime on there are kernels
+for which dtypes: by type variable of the schema, each dtype with each of the other variables'. A variable that is left
+out may be anything; "any" stands for all dtypes that the operator has. Operators that are not in the file are computed
+in all dtypes, as far as is known.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from opsetlift.specification.history import CONVERTED_DOMAINS, history
+from opsetlift.targets.forms import Grid, Kernels
+from opsetlift.targets.target import version_key
+
+
+class KernelFileError(ValueError):
+    """A file that does not say what a runtime computes; the message is the end of a sentence."""
+
+
+class KernelFile:
+    """What a file says, for every version. Raises KernelFileError."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise KernelFileError(f"this is no TOML: {error}") from error
+        self._grids = {_operator(key): list(_grids(key, releases)) for key, releases in content.items()}
+
+    def at(self, version: str) -> Kernels:
+        """What a version of the runtime has kernels for."""
+        asked = version_key(version)
+        return {key: tuple(grid for release, grid in grids if release <= asked) for key, grids in self._grids.items()}
+
+
+def _operator(key: str) -> tuple[str, str, int]:
+    """ "ai.onnx.ml.LabelEncoder-2" as its domain, name and since-version."""
+    path, _, version = key.rpartition("-")
+    domain, _, operator = path.rpartition(".")
+    found = history(domain, operator) if domain in CONVERTED_DOMAINS else None
+    if found is None or not version.isdigit() or int(version) not in found.since_versions:
+        raise KernelFileError(f"there is no operator {key!r}")
+    return domain, operator, int(version)
+
+
+def _grids(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], Grid]]:
+    if not isinstance(releases, Mapping):
+        raise KernelFileError(f"{key} lists no versions")
+    domain, operator, since = _operator(key)
+    found = history(domain, operator)
+    known = found.definitions[since].types_by_variable if found else {}
+    for release, grids in releases.items():
+        for spelt in grids:
+            grid = {}
+            for part in spelt.split(";") if spelt != "any" else ():
+                variable, _, dtypes = part.partition(":")
+                if variable.strip() not in known or not dtypes.strip():
+                    raise KernelFileError(f"{key}: {part.strip()!r} names no type variable with dtypes")
+                grid[variable.strip()] = frozenset(dtypes.split())
+            yield version_key(release), grid

@@ -1,0 +1,272 @@
+"""Reads the files that describe runtimes, and rejects what they may not say.
+
+    title = "Some Runtime"
+
+    [sources]
+    docs = "where the facts are from: an address, or how they were measured"
+
+    [[release]]
+    versions = ["1.0", "1.1"]
+    opset = { min = 7, max = 13, source = "docs" }
+    ml_opset = { min = 1, max = 2, source = "docs" }
+    ir = { max = 7, source = "docs" }
+    dtypes_refused = { names = ["double"], source = "docs" }
+    operators_lacking = { names = ["Loop"], source = "docs" }
+    constant_inputs = { names = ["TopK.K"], source = "docs" }
+    functions = { are_taken = false, source = "docs" }
+    open_dimensions = { are_taken = false, source = "docs" }
+    false_shapes = { are_taken = false, source = "docs" }
+
+    [kernels]
+    file = "kernels.toml"
+    source = "docs"
+
+    [[form]]
+    operator = "AveragePool"
+    attributes = { ceil_mode = 1 }
+    text = "rounds the number of windows down"
+    versions = ["1.0"]
+    source = "docs"
+
+    [[quirk]]
+    text = "A sentence on something that is no bound."
+    versions = ["1.0"]
+    source = "docs"
+
+`kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py).
+`form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
+`domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
+number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
+{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs`,
+`has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads) and `gives_constants` (a
+subgraph of it does); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+
+`versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
+of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
+unless the file says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
+from opsetlift.specification.dtypes import element_type
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.targets.forms import Form
+from opsetlift.targets.kernel_file import KernelFile, KernelFileError
+from opsetlift.targets.target import Quirk, Range, Runtime, Target, version_key
+
+_DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
+_KEYS_OF_FACT = {
+    "opset": {"min", "max", "source"},
+    "ml_opset": {"min", "max", "source"},
+    "ir": {"min", "max", "source"},
+    "dtypes_refused": {"names", "source"},
+    "operators_lacking": {"names", "source"},
+    "constant_inputs": {"names", "source"},
+    "functions": {"are_taken", "source"},
+    "open_dimensions": {"are_taken", "source"},
+    "false_shapes": {"are_taken", "source"},
+}
+
+_FORM_KEYS = {
+    *("operator", "domain", "text", "versions", "source", "opsets"),
+    *(
+        "given",
+        "absent",
+        "negative",
+        "at_least",
+        "attributes",
+        "ranks",
+        "dtypes",
+        "outputs",
+        "skips_outputs",
+        "has_late_windows",
+        "gives_constants",
+    ),
+}
+
+_NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
+
+
+class TargetFileError(Exception):
+    """A file that does not describe a runtime; the message is one sentence."""
+
+
+def _no_file_beside(name: str) -> str:
+    raise OSError(f"{name} is looked for beside a file, and this is none")
+
+
+def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_file_beside) -> Runtime:
+    """The runtime that a file describes; `read_beside` gives the text of one beside it. Raises TargetFileError."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetFileError(f"target {name}: this is no TOML: {error}") from error
+    reader = _Reader(name, content, read_beside)
+    targets = sorted(reader.targets(), key=lambda target: version_key(target.version))
+    if not targets:
+        raise TargetFileError(f"target {name}: it has no release")
+    versions = [target.version for target in targets]
+    for version in versions:
+        if versions.count(version) > 1:
+            raise TargetFileError(f"target {name}: it lists version {version} twice")
+    return Runtime(name, reader.title, targets)
+
+
+class _Reader:
+    def __init__(self, name: str, content: Mapping[str, Any], read_beside: Callable[[str], str]) -> None:
+        self._name = name
+        self._check_keys("the file", content, {"title", "sources", "release", "quirk", "kernels", "form"})
+        self.title = self._text("the file", content, "title")
+        self._sources = content.get("sources", {})
+        self._releases = content.get("release", [])
+        self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
+        self._forms = [self._form(entry) for entry in content.get("form", [])]
+        self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
+
+    def targets(self) -> list[Target]:
+        return [
+            self._target(str(version), release) for release in self._releases for version in self._versions(release)
+        ]
+
+    def _versions(self, release: Mapping[str, Any]) -> list[Any]:
+        versions = release.get("versions")
+        if not isinstance(versions, list) or not versions or not all(re.search(r"\d", str(one)) for one in versions):
+            raise self._fault("a release has to list its versions")
+        return versions
+
+    def _target(self, version: str, release: Mapping[str, Any]) -> Target:
+        where = f"release {version}"
+        self._check_keys(where, release, {"versions", *_KEYS_OF_FACT})
+        for key, fact in release.items():
+            if key != "versions":
+                self._check_keys(f"{where}, {key}", fact, _KEYS_OF_FACT[key])
+                self._source(f"{where}, {key}", fact)
+        return Target(
+            name=self._name,
+            version=version,
+            title=self.title,
+            opsets={
+                domain: self._range(f"{where}, {key}", release[key], 1)
+                for key, domain in _DOMAIN_OF_KEY.items()
+                if key in release
+            },
+            ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
+            dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
+            operators_lacking=frozenset(self._names(release, "operators_lacking")),
+            has_functions=self._has_functions(release),
+            takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
+            takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
+            constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
+            quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
+            sources=self._all_sources(release),
+            kernels=self._kernels.at(version) if self._kernels else {},
+            forms=tuple(one for one in self._forms if not one.versions or version in one.versions),
+        )
+
+    def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
+        if fact is None:
+            return None, ""
+        self._check_keys("kernels", fact, {"file", "source"})
+        name = self._text("kernels", fact, "file")
+        try:
+            return KernelFile(read_beside(name)), self._source("kernels", fact)
+        except (OSError, UnicodeDecodeError, KernelFileError) as error:
+            raise self._fault(f"kernels: {name}: {error}") from error
+
+    def _has_functions(self, release: Mapping[str, Any]) -> bool:
+        """What the file says; else not where all the opsets that the runtime takes are older than functions are."""
+        last = release.get("opset", {}).get("max")
+        is_older = isinstance(last, int) and minimum_for_opsets({AI_ONNX: last}) < FIRST_WITH_FUNCTIONS
+        return bool(release.get("functions", {}).get("are_taken", not is_older))
+
+    def _all_sources(self, release: Mapping[str, Any]) -> dict[str, str]:
+        sources = {key: self._source(key, fact) for key, fact in release.items() if key != "versions"}
+        if "functions" not in release and not self._has_functions(release):
+            sources["functions"] = _NEWER_THAN_THE_OPSET
+        if self._kernels:
+            sources["kernels"] = self._kernel_source
+        return sources
+
+    def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
+        self._check_keys("a quirk", entry, {"text", "versions", "source"})
+        text = self._text("a quirk", entry, "text")
+        return Quirk(text, self._source(f"quirk {text!r}", entry), tuple(map(str, entry.get("versions", ()))))
+
+    def _form(self, entry: Mapping[str, Any]) -> Form:
+        self._check_keys("a form", entry, _FORM_KEYS)
+        operator = self._text("a form", entry, "operator")
+        where = f"form of {operator}"
+        return Form(
+            operator=operator,
+            text=self._text(where, entry, "text"),
+            source=self._source(where, entry),
+            domain=entry.get("domain", AI_ONNX),
+            versions=tuple(map(str, entry.get("versions", ()))),
+            opsets=self._range(where, entry.get("opsets", {}), 1),
+            given=frozenset(entry.get("given", ())),
+            absent=frozenset(entry.get("absent", ())),
+            at_least=entry.get("at_least", {}),
+            negative=frozenset(entry.get("negative", ())),
+            attributes=entry.get("attributes", {}),
+            ranks={name: tuple(ranks) for name, ranks in entry.get("ranks", {}).items()},
+            dtypes={
+                variable: frozenset(map(self._dtype, names)) for variable, names in entry.get("dtypes", {}).items()
+            },
+            outputs=entry.get("outputs", 0),
+            skips_outputs=entry.get("skips_outputs", False),
+            has_late_windows=entry.get("has_late_windows", False),
+            gives_constants=entry.get("gives_constants", False),
+        )
+
+    def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
+        found = Range(fact.get("min", first), fact.get("max"))
+        if not isinstance(found.first, int) or not isinstance(found.last, int | None):
+            raise self._fault(f"{where}: min and max are numbers")
+        if found.first < first or (found.last is not None and found.last < found.first):
+            raise self._fault(f"{where}: {found.first} to {found.last} is no range from {first} on")
+        return found
+
+    def _names(self, release: Mapping[str, Any], key: str) -> list[str]:
+        names = release.get(key, {}).get("names", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._fault(f"{key}: names is a list of names")
+        return names
+
+    def _input(self, name: str) -> tuple[str, str]:
+        operator, separator, formal = name.partition(".")
+        if not separator or not operator or not formal:
+            raise self._fault(f"{name!r} names no input; one is spelt as TopK.K")
+        return operator, formal
+
+    def _dtype(self, name: str) -> str:
+        try:
+            element_type(name)
+        except (KeyError, ValueError) as error:
+            raise self._fault(f"{name!r} is no dtype") from error
+        return name
+
+    def _source(self, where: str, fact: Mapping[str, Any]) -> str:
+        key = self._text(where, fact, "source")
+        if key not in self._sources:
+            raise self._fault(f"{where}: its source {key!r} is not among the sources")
+        return str(self._sources[key])
+
+    def _text(self, where: str, table: Mapping[str, Any], key: str) -> str:
+        if not isinstance(table.get(key), str) or not table[key]:
+            raise self._fault(f"{where} has no {key}")
+        return str(table[key])
+
+    def _check_keys(self, where: str, table: Any, known: set[str]) -> None:
+        if not isinstance(table, dict):
+            raise self._fault(f"{where} is no table")
+        for key in table.keys() - known:
+            raise self._fault(f"{where} has a key {key!r}, and may only have {', '.join(sorted(known))}")
+
+    def _fault(self, sentence: str) -> TargetFileError:
+        return TargetFileError(f"target {self._name}: {sentence}")

@@ -1,0 +1,141 @@
+"""One version of a runtime, and what it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, display_domain
+
+if TYPE_CHECKING:
+    from opsetlift.targets.forms import Form, Kernels
+
+
+class Range(NamedTuple):
+    """From the first to the last that is taken; None where there is no end, or none is known."""
+
+    first: int
+    last: int | None
+
+    def nearest(self, number: int) -> int:
+        """The number itself, or the end of the range that is nearest to it."""
+        at_least = max(number, self.first)
+        return at_least if self.last is None else min(at_least, self.last)
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and self.nearest(number) == number
+
+    def __str__(self) -> str:
+        if self.last is None:
+            return f"{self.first} and later"
+        return f"{self.first} to {self.last}" if self.last > self.first else str(self.first)
+
+
+@dataclass(frozen=True)
+class Quirk:
+    """Something that a user should know of a runtime."""
+
+    text: str
+    source: str
+    versions: tuple[str, ...] = ()
+    """The versions that have it; empty where all do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One version of a runtime. `sources` says for each fact where it is from."""
+
+    name: str
+    version: str
+    title: str
+    opsets: Mapping[str, Range]
+    """By domain; of a domain that is not there, nothing is known."""
+    ir_versions: Range
+    dtypes_refused: frozenset[str]
+    operators_lacking: frozenset[str]
+    has_functions: bool
+    """Whether it takes models with functions of their own."""
+    takes_open_dimensions: bool
+    """Whether the sizes of inputs may be left open."""
+    constant_inputs: frozenset[tuple[str, str]]
+    """Inputs, by operator and name in the schema, that it takes as constants only."""
+    quirks: tuple[Quirk, ...]
+    sources: Mapping[str, str]
+    takes_false_shapes: bool = True
+    """Whether it loads models that declare shapes of values which are not the computed ones."""
+    kernels: Kernels = field(default_factory=dict)
+    """The dtypes in which it computes operators of which it lacks some."""
+    forms: tuple[Form, ...] = ()
+    """Ways to write a node that it does not take."""
+    note: str = ""
+    """Set where the version that was asked for is not listed, and this one stands for it."""
+
+    @cached_property
+    def doubted(self) -> frozenset[tuple[str, str]]:
+        """The operators, by domain and name, of which it may not take a node as it is written."""
+        return frozenset(
+            [
+                *((domain, operator) for domain, operator, _ in self.kernels),
+                *((form.domain, form.operator) for form in self.forms),
+                *((domain, operator) for domain in (AI_ONNX, AI_ONNX_ML) for operator in self.operators_lacking),
+            ]
+        )
+
+    @property
+    def spelling(self) -> str:
+        """As `find_target` takes it."""
+        return f"{self.name}=={self.version}"
+
+    def opset_for(self, domain: str, opset: int) -> int:
+        """The opset nearest to `opset` that the runtime takes."""
+        found = self.opsets.get(domain)
+        return opset if found is None else found.nearest(opset)
+
+    def ir_version_for(self, needed: int) -> int:
+        """The IR version nearest to the one that a model needs."""
+        return self.ir_versions.nearest(needed)
+
+    def summary(self) -> str:
+        """One line for people: opsets and IR versions."""
+        opsets = [f"{display_domain(domain)} {found}" for domain, found in self.opsets.items()]
+        return f"{', '.join(opsets)}; IR version {self.ir_versions}"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A runtime with its versions, oldest first."""
+
+    name: str
+    title: str
+    targets: Sequence[Target]
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions that are listed."""
+        return [target.version for target in self.targets]
+
+    def find(self, version: str) -> Target | None:
+        """What is known of a version: the oldest that it may mean ("7" is 7.1, 7.2...), else the newest listed one that
+        is not newer; None before the first. Without a version, the newest."""
+        if not version:
+            return self.targets[-1]
+        asked = version_key(version)
+        for target in self.targets:
+            if version_key(target.version)[: len(asked)] == asked:
+                return target
+        found = [target for target in self.targets if version_key(target.version) <= asked]
+        return max(found, key=lambda target: version_key(target.version)) if found else None
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """What versions are ordered by: the numbers in them."""
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def is_part_of(version: str, listed: str) -> bool:
+    """Whether a listed version stands for `version`: 1.4 for 1.4.1."""
+    asked, known = version_key(version), version_key(listed)
+    return asked[: len(known)] == known or known[: len(asked)] == asked

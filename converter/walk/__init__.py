@@ -1,5 +1,0 @@
-"""Takes every node of every scope from one opset to another, by the rules, and keeps the trace."""
-
-from converter.walk.model import ModelWalk
-
-__all__ = ["ModelWalk"]

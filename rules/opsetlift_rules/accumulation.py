@@ -1,0 +1,134 @@
+"""Sums and products that run along an axis.
+
+CumSum   11: born · 14: +float16 +bfloat16
+CumProd  26: born
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.rule import Birth, StandIn, Step, rounded_cast, rounding, unchanged
+from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+from opsetlift_rules.axes import END, counted_from_front
+from opsetlift_rules.dtype_groups import FLOATING
+
+# -0 added to any first element leaves it as it is.
+_START = {"CumSum": -0.0, "CumProd": 1.0}
+_BEFORE_THE_FIRST = {"CumSum": 0.0, "CumProd": 1.0}
+_COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
+
+
+def values_are_accumulated_by_a_scan(site: Site) -> None:
+    """Floats in double, so that a long run rounds each element once; integers wrap around as they do."""
+    dtype = site.dtype(0)
+    rank = site.rank(0, because="the values beside the axis are handed on from element to element")
+    if dtype in FLOATING and dtype != "double":
+        site.rounds()
+    axis = site.constant_value(1)
+    if axis is not None:
+        position = counted_from_front(site, [int(axis.reshape(()))], rank, name="axis")[0]
+        site.replace(_scan(site, site.op, position, rank))
+    else:
+        site.replace(_choose(site, site.op, list(range(rank)), rank))
+
+
+def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
+    """The scan along the one of `positions` that the axis, computed at run time, names."""
+    position, *others = positions
+    if not others:
+        return _scan(site, op, position, rank)
+    axis, dtype = site.input(1), site.dtype(1)
+    numbers = [site.scalar(number, dtype, "number") for number in (position, position - rank)]
+    is_named = op.Or(*(op.Equal(axis, number) for number in numbers))
+
+    def along_this(inner: Operators) -> list[str]:
+        return [_scan(site, inner, position, rank)]
+
+    def along_another(inner: Operators) -> list[str]:
+        return [_choose(site, inner, others, rank)]
+
+    branches = {"then_branch": site.subgraph(along_this), "else_branch": site.subgraph(along_another)}
+    return str(op.If(is_named, **branches))
+
+
+def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
+    operator, dtype = site.node.op_type, site.dtype(0)
+    carrier = "double" if dtype in FLOATING else dtype
+    value = site.input(0) if carrier == dtype else op.Cast(site.input(0), to=carrier)
+    dims = site.shape(0) or []
+    others = [position for position in range(rank) if position != axis]
+    shape = op.Shape(value)
+    slice_shape = op.Gather(shape, site.constant_int64(others), axis=0)
+    is_exclusive, is_reverse = (bool(site.attribute(name, 0)) for name in ("exclusive", "reverse"))
+    states = [_filled(op, slice_shape, number[operator], carrier) for number in (_START, _BEFORE_THE_FIRST)]
+    may_be_empty = not isinstance(dims[axis], int) or dims[axis] == 0
+    if may_be_empty:
+        # A scan of no iterations does not know the shape of its outputs: one more is made, for a value that comes last.
+        sizes = op.Concat(shape, site.constant_int64([1], "one"), axis=0)
+        order = [rank if position == axis else position for position in range(rank)]
+        last = _filled(op, op.Gather(sizes, site.constant_int64(order), axis=0), _START[operator], carrier)
+        value = op.Concat(*([last, value] if is_reverse else [value, last]), axis=axis)
+
+    def inclusive(inner: Operators, total: str, element: str) -> list[str]:
+        total = getattr(inner, _COMBINE[operator])(total, element)
+        return [total, inner.Identity(total)]
+
+    def exclusive(inner: Operators, total: str, previous: str, element: str) -> list[str]:
+        total = getattr(inner, _COMBINE[operator])(total, element)
+        return [total, inner.Identity(total), inner.Identity(previous)]
+
+    takes: list[tuple[str, Dims]] = [(carrier, [dims[other] for other in others])] * (3 if is_exclusive else 2)
+    directions = [1] if is_reverse else None
+    _, *_, result = op.Scan(
+        *(states if is_exclusive else states[:1]),
+        value,
+        outputs=len(takes),
+        body=site.subgraph(exclusive if is_exclusive else inclusive, takes=takes),
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        scan_output_axes=[axis],
+        scan_input_directions=directions,
+        scan_output_directions=directions,
+    )
+    if may_be_empty:
+        bounds = [1, END] if is_reverse else [0, -1]
+        result = op.Slice(result, *(site.constant_int64([bound], "bound") for bound in [*bounds, axis]))
+    return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
+
+
+def axis_is_cast(site: Site) -> None:
+    """The first runtimes with CumSum read its axis as int32, whatever it is."""
+    if site.dtype(1) == "int64":
+        axis = site.input(1)
+        site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))
+
+
+def _filled(op: Operators, shape: str, number: float, dtype: str) -> str:
+    return str(op.ConstantOfShape(shape, value=numpy.array([number]).astype(numpy_dtype(dtype))))
+
+
+_NARROW = rounded_cast(
+    "float16",
+    "bfloat16",
+    through="float",
+    because="accumulated in float, and each element rounded to the narrower dtype once",
+)
+_BY_SCAN = rounding(
+    values_are_accumulated_by_a_scan,
+    ulps=1,
+    when="the values are floats narrower than double",
+    because="accumulated in double, and each element rounded once",
+)
+
+STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_NARROW)]
+
+BIRTHS = [
+    Birth("CumSum", 11, down=_BY_SCAN),
+    Birth("CumProd", 26, down=_BY_SCAN),
+]
+
+STAND_INS = [
+    StandIn("CumSum", axis_is_cast),
+]

@@ -1,0 +1,102 @@
+"""The four basic operations.
+
+Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7: +numpy's broadcasting · 13: +bfloat16 ·
+                    14: +int8 +uint8 +int16 +uint16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.broadcasting import have_one_shape, repeated
+from opsetlift_rules.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.legacy_broadcast import broadcast_step
+
+_MIRRORED = {"Add": "Add", "Mul": "Mul"}
+
+
+@for_lost_types
+def narrow_integers_are_computed_wider(site: Site) -> None:
+    """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
+    dtype = site.dtype(0)
+    if dtype in NARROW_INTEGERS:
+        site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
+
+
+def integers_are_reduced_from_a_stack(site: Site) -> None:
+    """Below 6 arithmetic is for floats; ReduceSum and ReduceProd have always taken integers, and wrap around too."""
+    dtype = site.dtype(0)
+    if dtype in FLOATING:
+        return
+    op = site.op_at(13)
+    first, second = site.input(0), _repeated_by_attributes(site, op)
+    operator = site.node.op_type
+    if operator == "Div":
+        if dtype in ("int64", "uint64"):
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                f"no operator of opset {site.opset} divides integers, and no floating-point type holds every {dtype}",
+            )
+        site.replace(_quotient_in_double(site, op, first, second, dtype))
+        return
+    if operator == "Sub":
+        minus_one = -1 if dtype.startswith("int") else 2 ** int(dtype.removeprefix("uint")) - 1
+        factor = repeated(site, op, site.scalar(minus_one, dtype, "minus_one"), [second])
+        second = _reduced(site, op, "ReduceProd", second, factor)
+    site.replace(_reduced(site, op, "ReduceProd" if operator == "Mul" else "ReduceSum", first, second))
+
+
+def _repeated_by_attributes(site: Site, op: Operators) -> str:
+    """The second input as `broadcast` and `axis` of opset 6 repeat it."""
+    second = site.input(1)
+    if not site.attribute("broadcast", 0) or have_one_shape([site.shape(0), site.shape(1)]):
+        return second
+    rank = site.rank(0, because="the second input has to be repeated onto the first one's shape")
+    part = site.rank(1, because="it has to be repeated onto the first input's shape")
+    behind = rank - part - site.attribute("axis", rank - part)
+    if behind > 0 and site.shape(1) != [1] * part:
+        second = op.Unsqueeze(second, site.constant_int64(range(part, part + behind)))
+    return repeated(site, op, second, [site.input(0)])
+
+
+def _reduced(site: Site, op: Operators, reduction: str, first: str, second: str) -> str:
+    stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in (first, second)]
+    axes = site.constant_int64([0]) if reduction == "ReduceSum" else None
+    attributes = {} if axes else {"axes": [0]}
+    inputs = [op.Concat(*stacked, axis=0), *([axes] if axes else [])]
+    return str(getattr(op, reduction)(*inputs, keepdims=0, **attributes))
+
+
+def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
+    """Of 32-bit integers a quotient in double is never rounded up to the next integer, so that truncating it is exact.
+
+    What the texts leave open stays as elsewhere: the one quotient that overflows wraps around, and by zero it is 0.
+    """
+    dividend, divisor = op.Cast(first, to="double"), op.Cast(second, to="double")
+    value = site.constant_value(1)
+    if value is not None and value.all():
+        quotient = op.Div(dividend, divisor)
+    else:
+        is_not_zero = op.Cast(op.Cast(second, to="bool"), to="double")
+        is_zero = op.Sub(site.scalar(1.0, "double", "one"), is_not_zero)
+        quotient = op.Mul(op.Div(dividend, op.Add(divisor, is_zero)), is_not_zero)
+    return str(op.Cast(op.Cast(quotient, to="int64"), to=dtype))
+
+
+_TEXT_13_14 = "14 only says which types it adds"
+
+
+def _steps(operator: str) -> list[Step]:
+    return [
+        Step(operator, 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
+        broadcast_step(operator, 6, mirrored=_MIRRORED.get(operator, "")),
+        Step(operator, 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    ]
+
+
+STEPS = [step for operator in ("Add", "Sub", "Mul", "Div") for step in _steps(operator)]
+
+STAND_INS = [StandIn(operator, values_are_carried()) for operator in ("Add", "Sub", "Mul", "Div")]

@@ -1,0 +1,250 @@
+"""Attention
+
+23  born
+24  +nonpad_kv_seqlen, masks shorter than the keys
+25  +left_window_size, +right_window_size
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+from opsetlift.rulebook.rule import Birth, Step, rounding
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
+from opsetlift_rules.narrow_floats import goes_in_float
+
+_QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
+
+_ULPS = 64
+_IN_STEPS = (
+    "each step, products, softmax and sums among them, is rounded; a kernel may keep more digits between them, and the "
+    "exponential of a large product magnifies what it lost"
+)
+_LARGEST_BIAS = 1 << 14
+"""A bias of so many elements is stored where it is known; a larger one is computed at run time."""
+
+
+def only_packed_heads_are_counted(site: Site) -> None:
+    """The numbers of heads belong to inputs of rank 3; with rank 4, where nothing reads them, 25 rejects them."""
+    if len(site.shape(_QUERY) or ()) == 4:
+        site.remove_attribute("q_num_heads")
+        site.remove_attribute("kv_num_heads")
+
+
+def masks_cover_all_keys(site: Site) -> None:
+    """Up to 24, from where on a shorter mask, be it of length 1, is filled up with -inf and not broadcast."""
+    if _mask_covers_all_keys(site):
+        return
+    op = site.op
+    total = sizes(site, op, site.input(_KEY), -2, -1)
+    if site.input(_PAST_KEY):
+        total = op.Add(total, sizes(site, op, site.input(_PAST_KEY), 2, 3))
+    site.set_input(_MASK, op.Expand(site.input(_MASK), total))
+
+
+def _mask_covers_all_keys(site: Site) -> bool:
+    if not site.input(_MASK):
+        return True
+    mask, key = site.shape(_MASK), site.shape(_KEY)
+    if not mask or key is None:
+        return False
+    total = key[-2]
+    if site.input(_PAST_KEY):
+        past = site.shape(_PAST_KEY)
+        if past is None or not isinstance(total, int) or not isinstance(past[-2], int):
+            return False
+        total += past[-2]
+    return mask[-1] is not None and mask[-1] == total
+
+
+def mask_and_padding_are_written_out(site: Site) -> None:
+    """Below 24 the mask covers all keys, and all keys count."""
+    if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
+        products_are_weighed(site)
+
+
+def windows_are_written_out(site: Site) -> None:
+    """Below 25 each query sees all keys that the mask lets it see."""
+    if site.attribute("left_window_size", -1) < 0 and site.attribute("right_window_size", -1) < 0:
+        site.remove_attribute("left_window_size")
+        site.remove_attribute("right_window_size")
+    else:
+        products_are_weighed(site)
+
+
+def products_are_weighed(site: Site) -> None:
+    """What the text says, step by step; narrow floats in float. Nothing hangs on sizes that are 0 in some run."""
+    if goes_in_float(site):
+        return
+    site.rounds()
+    op = site.op_at(18)
+    dtype = site.dtype(_QUERY)
+    is_packed = site.rank(_QUERY, because="it tells whether the heads are packed into one dimension") == 3
+    query, key, value = (_unpacked(site, op, position, is_packed) for position in (_QUERY, _KEY, _VALUE))
+    if site.input(_PAST_KEY):
+        key = op.Concat(site.input(_PAST_KEY), key, axis=2)
+        value = op.Concat(site.input(_PAST_VALUE), value, axis=2)
+    root = _root_of_scale(site, op, query, dtype)
+    products = op.MatMul(
+        op.Mul(query, root), transposed(op, op.Mul(_for_all_heads(site, op, key, query), root), (0, 1, 3, 2))
+    )
+    softcap = site.attribute("softcap", 0.0)
+    cap = site.scalar(softcap, dtype, "softcap") if softcap else ""
+    capped = op.Mul(op.Tanh(op.Div(products, cap)), cap) if cap else products
+    bias = _bias(site, op, query, key, dtype)
+    biased = op.Add(capped, bias) if bias else capped
+    weights = _softmax(site, op, biased, dtype)
+    if bias:
+        # A row that is all masked gives zeros, not NaN.
+        lowest = site.scalar(-numpy.inf, dtype, "lowest")
+        is_masked = op.Equal(op.ReduceMax(bias, site.constant_int64([-1])), lowest)
+        weights = op.Where(is_masked, site.zero(dtype), weights)
+    result = _weighted(site, op, weights, _for_all_heads(site, op, value, query))
+    if is_packed:
+        result = without_heads(site, op, transposed(op, result), site.attribute("q_num_heads"))
+    shown = (products, capped, biased, weights)[site.attribute("qk_matmul_output_mode", 0)]
+    site.replace(result, key, value, shown)
+
+
+def _unpacked(site: Site, op: Operators, position: int, is_packed: bool) -> str:
+    if not is_packed:
+        return site.input(position)
+    heads = site.attribute("q_num_heads" if position == _QUERY else "kv_num_heads")
+    return transposed(op, with_heads(site, op, site.input(position), heads))
+
+
+def _root_of_scale(site: Site, op: Operators, query: str, dtype: str) -> str:
+    """Both factors of each product are multiplied by the root of the scale."""
+    scale = site.attribute("scale")
+    size = (site.shape(query) or [None])[-1]
+    if scale is None and not isinstance(size, int):
+        return str(op.Reciprocal(op.Sqrt(op.Sqrt(op.Cast(sizes(site, op, query, 3), to=dtype)))))
+    scale = 1 / math.sqrt(max(1, size)) if scale is None else scale  # type: ignore[type-var, arg-type]
+    return site.scalar(math.sqrt(scale), dtype, "root")
+
+
+def _for_all_heads(site: Site, op: Operators, keys: str, query: str) -> str:
+    """Keys (or values) repeated for each of the query heads that share them."""
+    shared, all_heads = ((site.shape(name) or [None] * 4)[1] for name in (keys, query))
+    if shared is not None and shared == all_heads:
+        return keys
+    if isinstance(shared, int) and isinstance(all_heads, int):
+        heads = site.constant_int64(numpy.arange(shared).repeat(all_heads // shared).tolist(), "heads")
+    else:
+        group = op.Div(sizes(site, op, query, 1, 2), sizes(site, op, keys, 1, 2))
+        heads = op.Div(numbers_up_to(site, op, query, 1), group)
+    return str(op.Gather(keys, heads, axis=1))
+
+
+def _weighted(site: Site, op: Operators, weights: str, values: str) -> str:
+    """The values may be of another dtype; then both are taken in the wider one."""
+    dtype, other = site.dtype(_QUERY), site.dtype(_VALUE)
+    if dtype == other:
+        return str(op.MatMul(weights, values))
+    wide = [op.Cast(name, to="double") for name in (weights, values)]
+    return str(op.Cast(op.MatMul(*wide), to=dtype))
+
+
+def _softmax(site: Site, op: Operators, scores: str, dtype: str) -> str:
+    stage = site.dtype_attribute("softmax_precision", dtype)
+    if stage == dtype:
+        return str(op.Softmax(scores, axis=-1))
+    staged = op.Cast(scores, to=stage)
+    if stage in ("float16", "bfloat16"):
+        shares = op.Cast(op.Softmax(op.Cast(staged, to="float"), axis=-1), to=stage)
+    else:
+        shares = op.Softmax(staged, axis=-1)
+    return str(op.Cast(shares, to=dtype))
+
+
+# What is added to the products
+
+
+def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
+    """-inf for each pair of a query and a key that it may not see, and a mask of numbers; "" where all see all."""
+    mask = _filled_mask(site, op, key) if site.input(_MASK) else ""
+    seen = _visible_keys(site, op, query, key)
+    if mask and site.dtype(_MASK) == "bool":
+        seen = op.And(seen, mask) if seen else mask
+        mask = ""
+    bias = op.Where(seen, site.zero(dtype), site.scalar(-numpy.inf, dtype, "lowest")) if seen else ""
+    if mask:
+        mask = mask if site.dtype(_MASK) == dtype else op.Cast(mask, to=dtype)
+        bias = op.Add(bias, mask) if bias else mask
+    return bias
+
+
+def _filled_mask(site: Site, op: Operators, key: str) -> str:
+    """Since 24 a mask is filled up to the number of keys by what excludes them."""
+    mask = site.input(_MASK)
+    if site.cell.newer < 24 or _mask_covers_all_keys(site):
+        return mask
+    missing = op.Sub(sizes(site, op, key, 2, 3), sizes(site, op, mask, -1))
+    pads = op.Concat(site.constant_int64([0], "begin"), missing, axis=0)
+    dtype = site.dtype(_MASK)
+    filler = site.scalar(False if dtype == "bool" else -numpy.inf, dtype, "filler")
+    return str(op.Pad(mask, pads, filler, site.constant_int64([-1])))
+
+
+def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
+    """Which keys each query sees by its place among them; "" where all do."""
+    causal = bool(site.attribute("is_causal", 0))
+    left, right = (site.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
+    if not (causal or left >= 0 or right >= 0 or site.input(_LENGTHS)):
+        return ""
+
+    def compared() -> str:
+        keys = numbers_up_to(site, op, key, 2)
+        places = op.Unsqueeze(numbers_up_to(site, op, query, 2), site.constant_int64([1]))
+        conditions = []
+        if site.input(_LENGTHS):
+            lengths = op.Unsqueeze(site.input(_LENGTHS), site.constant_int64([1, 2, 3]))
+            conditions.append(op.Less(keys, lengths))
+            places = op.Add(places, op.Sub(lengths, sizes(site, op, query, 2, 3)))
+        elif site.input(_PAST_KEY):
+            places = op.Add(places, sizes(site, op, site.input(_PAST_KEY), 2, 3))
+        if causal:
+            conditions.append(op.LessOrEqual(keys, places))
+        if left >= 0:
+            conditions.append(op.GreaterOrEqual(keys, op.Sub(places, site.scalar(left, "int64", "left"))))
+        if right >= 0:
+            conditions.append(op.LessOrEqual(keys, op.Add(places, site.scalar(right, "int64", "right"))))
+        seen = conditions[0]
+        for condition in conditions[1:]:
+            seen = op.And(seen, condition)
+        return str(seen)
+
+    counts = [(site.shape(name) or [None] * 4)[2] for name in (query, key)]
+    if all(isinstance(count, int) for count in counts) and math.prod(counts) <= _LARGEST_BIAS:  # type: ignore[arg-type]
+        return site.folded(compared, "seen")
+    return compared()
+
+
+STEPS = [
+    Step(
+        "Attention",
+        23,
+        24,
+        up=masks_cover_all_keys,
+        down=rounding(
+            mask_and_padding_are_written_out,
+            ulps=_ULPS,
+            when="lengths are given, or a mask may not cover all keys",
+            because=_IN_STEPS,
+        ),
+    ),
+    Step(
+        "Attention",
+        24,
+        25,
+        up=only_packed_heads_are_counted,
+        down=rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS),
+        because="windows are unbounded by default; the rest of 25's text says the same in other words, but its "
+        "inference rejects numbers of heads beside inputs of rank 4",
+    ),
+]
+
+BIRTHS = [Birth("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]

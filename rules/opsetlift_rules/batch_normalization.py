@@ -1,0 +1,226 @@
+"""BatchNormalization, of which each version says in another way whether it trains.
+
+1   images only; is_test, consumed_inputs, spatial
+6   any rank of 2 and more; consumed_inputs goes
+7   is_test goes: it trains where more than Y is asked for; without spatial there are statistics of each element
+9   spatial goes; an input of rank 1 has one channel
+14  training_mode says whether it trains; saved_mean and saved_var go; mean and var may have another dtype, +bfloat16
+15  scale and B may have a dtype of their own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Apply, Rule, StandIn, Step, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import DIGITS
+
+from opsetlift_rules.images import as_image, is_image
+
+_ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
+
+
+def consumed_inputs_go(site: Site) -> None:
+    site.remove_attribute("consumed_inputs")
+
+
+def consumed_inputs_are_required(site: Site) -> None:
+    """Version 1 requires the attribute, of which every runtime may make what it likes: nothing is consumed."""
+    if is_image(site):
+        site.set_attribute("consumed_inputs", [0, 0, 0, 0, 0])
+        return
+    op = site.op_at(13)
+    image, back = as_image(site, op, site.input(0))
+    _replace_first(site, site.copy(image, *site.inputs[1:], consumed_inputs=[0, 0, 0, 0, 0]), back)
+
+
+def _replace_first(site: Site, results: str | tuple[str, ...], back: Callable[[str], str]) -> None:
+    first, *others = (results,) if isinstance(results, str) else results
+    site.replace(back(first), *others)
+
+
+def outputs_say_whether_it_trains(site: Site) -> None:
+    """Up from 6. Without is_test all five outputs are asked for, be it in vain, so that the node goes on training."""
+    if site.pop_attribute("is_test", 0):
+        _keep_result_only(site, "is_test")
+        # In version 6 the statistics are those of channels either way, and nothing else hangs on spatial here.
+        site.remove_attribute("spatial")
+        return
+    if (
+        not site.pop_attribute("spatial", 1)
+        and site.rank(0, because="only of rank 2 spatial is the same at 6 and 7") > 2
+    ):
+        site.refuse(
+            Why.INVALID_MODEL, "without spatial there is a mean per feature, but version 6 has the mean of a channel"
+        )
+    site.ask_for_outputs(range(5))
+
+
+def _keep_result_only(site: Site, mode: str) -> None:
+    for position in range(1, len(site.node.output)):
+        if site.is_read(position):
+            site.refuse(
+                Why.INVALID_MODEL, f"output {position} is read, and with {mode} the text gives statistics no meaning"
+            )
+    site.keep_outputs(1)
+
+
+def is_test_says_whether_it_trains(site: Site) -> None:
+    """Down to 6. Statistics of each element are those of channels once the input is flattened."""
+    trains = any(site.node.output[1:])
+    if site.pop_attribute("spatial", 1):
+        if not trains:
+            site.set_attribute("is_test", 1)
+        return
+    _flatten(site, is_test=None if trains else 1, spatial=None)
+
+
+def elements_become_channels(site: Site) -> None:
+    """Up from 7: without spatial the input is flattened, as the text of 9 suggests."""
+    if site.pop_attribute("spatial", 1) == 0:
+        _flatten(site)
+
+
+def _flatten(site: Site, **attributes: int | None) -> None:
+    op = site.op_at(13)
+    line = site.constant_int64([-1], "shape")
+    parameters = [op.Reshape(name, line) for name in site.inputs[1:]]
+    results = site.copy(op.Flatten(site.input(0), axis=1), *parameters, **attributes)
+    results = (results,) if isinstance(results, str) else results
+    wide = site.op_at(14)
+    for_y, for_statistics = op.Shape(site.input(0)), op.Shape(site.input(3)) if len(results) > 1 else ""
+    site.replace(
+        *(
+            wide.Reshape(result, for_statistics if position else for_y, allowzero=1) if result else None
+            for position, result in enumerate(results)
+        )
+    )
+
+
+def vectors_get_a_channel(site: Site) -> None:
+    """Below 9 an input of rank 1 is none that the text knows."""
+    if site.rank(0, because="since 9 an input of rank 1 has one channel, which it has not before") > 1:
+        return
+    op, axis = site.op_at(13), site.constant_int64([1])
+    results = site.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
+    _replace_first(site, results, lambda result: str(op.Squeeze(result, axis)))
+
+
+def training_mode_is_set(site: Site) -> None:
+    """Up from 9, where asking for more than Y makes it train."""
+    if not any(site.node.output[1:]):
+        site.keep_outputs(1)
+        return
+    for position in range(3, len(site.node.output)):
+        if site.is_read(position):
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                f"output {position}, a statistic that a runtime saves for itself, has no counterpart since 14",
+            )
+    site.keep_outputs(3)
+    site.set_attribute("training_mode", 1)
+
+
+def outputs_are_asked_for(site: Site) -> None:
+    """Down to 9."""
+    if site.pop_attribute("training_mode", 0):
+        site.ask_for_outputs(range(5))
+    else:
+        _keep_result_only(site, "training_mode=0")
+    all_have_one_dtype(site, ["float16", "float", "double"])
+
+
+def parameters_have_the_dtype_of_the_input(site: Site) -> None:
+    """Down to 14, where only the statistics may have another one."""
+    if site.dtype(1) != site.dtype(0):
+        all_have_one_dtype(site, [])
+
+
+def all_have_one_dtype(site: Site, allowed: list[str]) -> None:
+    """Compute in the widest dtype, unless the inputs share one of the `allowed`."""
+    dtypes = [site.dtype(position) for position in range(5)]
+    if len(set(dtypes)) == 1 and dtypes[0] in allowed:
+        return
+    # The statistics of a batch have the precision of the batch, also where the running ones hold more.
+    site.rounds(fewer_digits=max(0, DIGITS[dtypes[3]] - DIGITS[dtypes[0]]))
+    widest = "double" if "double" in dtypes else "float"
+    op = site.op
+    inputs = [_cast(op, name, dtype, widest) for name, dtype in zip(site.inputs, dtypes, strict=True)]
+    results = site.copy(*inputs)
+    results = (results,) if isinstance(results, str) else results
+    wanted = [dtypes[0], *dtypes[3:5], *dtypes[3:5]]
+    site.replace(
+        *(
+            _cast(op, name, widest, dtype) if site.is_read(position) else name
+            for position, (name, dtype) in enumerate(zip(results, wanted, strict=False))
+        )
+    )
+
+
+def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
+    return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
+
+
+def statistics_are_computed(site: Site) -> None:
+    """A batch that trains is normalised with its own mean and variance, which then are inputs as any other.
+
+    What the running statistics become is not computed: nobody may read them.
+    """
+    if any(map(site.is_read, range(1, len(site.node.output)))):
+        site.refuse(Why.TRAINING_MODE, "its running statistics are read")
+    if site.dtype(0) not in ("float", "double") or not site.attribute("spatial", 1):
+        return
+    op = site.op_at(13)
+    rank = site.rank(0, because="statistics are those of a channel, over all other dimensions")
+    axes = [0, *range(2, rank)]
+    value, channels = site.input(0), site.constant_int64([-1], "channels")
+    mean = op.ReduceMean(value, axes=axes)
+    centred = op.Sub(value, mean)
+    variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
+    statistics = (op.Reshape(one, channels) for one in (mean, variance))
+    site.replace(site.copy(*site.inputs[:3], *statistics, outputs=1, training_mode=None, momentum=None))
+
+
+def _in_one_dtype(rule: Apply, when: str) -> Rule:
+    return rounding(
+        rule,
+        ulps=2,
+        when=when,
+        because=_ROUNDED_ONCE,
+        fewer_digits=DIGITS["double"] - DIGITS["bfloat16"],
+    )
+
+
+_SEPARATE_DTYPES = (
+    "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
+)
+
+STEPS = [
+    Step("BatchNormalization", 1, 6, up=consumed_inputs_go, down=consumed_inputs_are_required),
+    Step("BatchNormalization", 6, 7, up=outputs_say_whether_it_trains, down=is_test_says_whether_it_trains),
+    Step("BatchNormalization", 7, 9, up=elements_become_channels, down=vectors_get_a_channel),
+    Step(
+        "BatchNormalization",
+        9,
+        14,
+        up=training_mode_is_set,
+        down=_in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16"),
+    ),
+    Step(
+        "BatchNormalization",
+        14,
+        15,
+        up=unchanged,
+        down=_in_one_dtype(parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"),
+        because=_SEPARATE_DTYPES,
+    ),
+]
+
+STAND_INS = [
+    StandIn(
+        "BatchNormalization",
+        rounding(statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"),
+    ),
+]

@@ -1,0 +1,175 @@
+"""Operators on the bits of integers.
+
+BitShift                                      11: born, for unsigned integers · 28: +the signed integers
+BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot 18: born
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+_SIGNED = ("int8", "int16", "int32", "int64")
+
+
+def _width(dtype: str) -> int:
+    return int(dtype.removeprefix("u").removeprefix("int"))
+
+
+def _modulus(dtype: str) -> int:
+    return 1 << _width(dtype)
+
+
+def signed_integers_shift_as_unsigned(site: Site) -> None:
+    """The bits are the same. A right shift copies the sign: it shifts the complement of a negative number.
+
+    A negative amount counts as one beyond the width, and is one as an unsigned number.
+    """
+    dtype = site.dtype(0)
+    if dtype not in _SIGNED:
+        return
+    op, unsigned = site.op, f"u{dtype}"
+    value, amount = site.input(0), op.Cast(site.input(1), to=unsigned)
+    if site.attribute("direction") == "LEFT":
+        site.replace(op.Cast(site.copy(op.Cast(value, to=unsigned), amount), to=dtype))
+        return
+    ones_if_negative = op.Neg(op.Cast(op.Less(value, site.scalar(0, dtype, "zero")), to=dtype))
+    magnitude = op.Cast(op.BitwiseXor(value, ones_if_negative), to=unsigned)
+    shifted = op.Cast(site.copy(magnitude, amount), to=dtype)
+    site.replace(op.BitwiseXor(shifted, ones_if_negative))
+
+
+def shift_is_a_product_or_quotient(site: Site) -> None:
+    """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
+    dtype = site.dtype(0)
+    op, carrier, width = site.op_at(14), _carrier(dtype), _width(dtype)
+    value = _number(site, op, site.input(0), dtype)
+    place = site.folded(lambda: _place(site, op, dtype), "place")
+
+    def looked_up(*values: int) -> str:
+        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(carrier)), "powers")
+        return site.folded(lambda: str(op.Gather(table, place)), "power")
+
+    powers = [1 << position for position in range(width)]
+    if site.attribute("direction") == "LEFT":
+        site.replace(_as(op, op.Mul(value, looked_up(*powers, 0)), carrier, dtype))
+        return
+    if width < 64:
+        shifted = op.Div(value, looked_up(*powers, 1))
+        places = site.constant_value(place)
+        if places is None or (places == width).any():
+            shifted = op.Mul(shifted, looked_up(*[1] * width, 0))
+    else:
+        # The sign is the first bit; what is below it is a number.
+        sign, rest = _sign_and_rest(site, op, value)
+        quotient = op.Div(rest, looked_up(*powers[:-1], 1, 1))
+        shifted = op.Mul(quotient, looked_up(*[1] * (width - 1), 0, 0))
+        shifted = op.Add(shifted, op.Mul(sign, looked_up(*reversed(powers), 0)))
+    site.replace(_as(op, shifted, carrier, dtype))
+
+
+def _place(site: Site, op: Operators, dtype: str) -> str:
+    """The amount of a shift, or the width where it is beyond that."""
+    carrier, width = _carrier(dtype), _width(dtype)
+    amount = _number(site, op, site.input(1), dtype)
+    is_beyond = op.Less(site.scalar(width - 1, carrier, "last"), amount)
+    if width == 64:
+        is_beyond = op.Or(is_beyond, op.Less(amount, site.zero(carrier)))
+    beyond = op.Cast(is_beyond, to=carrier)
+    inside = op.Mul(amount, op.Sub(site.scalar(1, carrier, "one"), beyond))
+    return str(op.Add(inside, op.Mul(beyond, site.scalar(width, carrier, "width"))))
+
+
+def complement_is_a_difference(site: Site) -> None:
+    """All bits less those that are set: of a signed integer, -1 less it."""
+    dtype = site.dtype(0)
+    op, carrier = site.op_at(14), _carrier(dtype)
+    ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
+    difference = op.Sub(site.scalar(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
+    site.replace(_as(op, difference, carrier, dtype))
+
+
+def bits_are_taken_apart(site: Site) -> None:
+    """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
+    op, dtype = site.op_at(14), site.dtype(0)
+    carrier = _carrier(dtype)
+    first, second = (_number(site, op, value, dtype) for value in site.inputs)
+    result = common = _common_bits(site, op, first, second, dtype)
+    if site.node.op_type != "BitwiseAnd":
+        rest = common if site.node.op_type == "BitwiseOr" else op.Add(common, common)
+        result = op.Sub(op.Add(first, second), rest)
+    site.replace(_as(op, result, carrier, dtype))
+
+
+def _carrier(dtype: str) -> str:
+    """Where the bits are computed: in a dtype that runtimes calculate in, be there others that could hold them."""
+    return "int32" if _width(dtype) < 32 else "int64"
+
+
+def _number(site: Site, op: Operators, value: str, dtype: str) -> str:
+    """The number that the bits are, in the carrier; of 64 bits the first is the sign.
+
+    Not by casts to an unsigned dtype and on: there are runtimes that make one of the two, from the signed one.
+    """
+    carrier = _carrier(dtype)
+    value = _as(op, value, dtype, carrier)
+    if dtype not in _SIGNED or _width(dtype) == 64:
+        return value
+    is_negative = op.Cast(op.Less(value, site.zero(carrier)), to=carrier)
+    return str(op.Add(value, op.Mul(is_negative, site.scalar(_modulus(dtype), carrier, "modulus"))))
+
+
+def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
+    return value if dtype == wanted else str(op.Cast(value, to=wanted))
+
+
+def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
+    """The sum of what the common bits stand for; in halves of 64 bits, for there are runtimes that sum in double."""
+    carrier, width = _carrier(dtype), _width(dtype)
+    numbers: Sequence[str] = (first, second)
+    parts = []
+    if width == 64:
+        signs, numbers = zip(*(_sign_and_rest(site, op, value) for value in numbers), strict=True)
+        parts.append(op.Mul(op.Mul(*signs), _least(site)))
+        width -= 1
+    two, last = site.scalar(2, carrier, "two"), site.constant_int64([-1])
+    columns = [op.Unsqueeze(value, last) for value in numbers]
+    for start in range(0, width, 32):
+        values = [1 << position for position in range(start, min(start + 32, width))]
+        powers = site.constant(numpy.array(values, numpy_dtype(carrier)), "powers")
+        bits = [op.Mod(op.Div(column, powers), two) for column in columns]
+        parts.append(op.ReduceSum(op.Mul(op.Mul(*bits), powers), last, keepdims=0))
+    return str(reduce(op.Add, parts))
+
+
+def _least(site: Site) -> str:
+    """The number of which only the sign is set."""
+    return site.scalar(-(2**63), "int64", "least")
+
+
+def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
+    """The first bit of 64, and the number that the others are."""
+    sign = op.Cast(op.Less(value, site.zero("int64")), to="int64")
+    return sign, op.Sub(value, op.Mul(sign, _least(site)))
+
+
+_TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"
+
+STEPS = [
+    Step(
+        "BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because="28 adds the signed integers"
+    ),
+]
+
+BIRTHS = [
+    Birth("BitShift", 11, down=shift_is_a_product_or_quotient),
+    Birth("BitwiseAnd", 18, down=bits_are_taken_apart),
+    Birth("BitwiseOr", 18, down=bits_are_taken_apart),
+    Birth("BitwiseXor", 18, down=bits_are_taken_apart),
+    Birth("BitwiseNot", 18, down=complement_is_a_difference),
+]

@@ -1,0 +1,64 @@
+"""Conversions between dtypes.
+
+Cast      6: `to` as text -> number · 9: +string · 13: +bfloat16 · 19: +float8, saturate · 21: +int4 uint4 ·
+          23: +float4 · 24: +float8e8m0, round_mode · 25: +int2 uint2 · 28: +float6
+CastLike  15: born · 19 to 25: as Cast
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.dtypes import element_type
+
+
+def text_becomes_number(site: Site) -> None:
+    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
+    if isinstance(site.attribute("to", is_of_any_kind=True), str):
+        site.set_attribute("to", element_type(site.dtype_attribute("to")))
+
+
+def number_becomes_text(site: Site) -> None:
+    if not isinstance(site.attribute("to", is_of_any_kind=True), str):
+        site.set_attribute("to", site.dtype_attribute("to").upper())
+
+
+def saturate_goes(site: Site) -> None:
+    """It only applies to float8, which the far side does not have."""
+    site.remove_attribute("saturate")
+
+
+def round_mode_goes(site: Site) -> None:
+    """It only applies to float8e8m0, which the far side does not have."""
+    site.remove_attribute("round_mode")
+
+
+def target_type_becomes_attribute(site: Site) -> None:
+    """CastLike is Cast to the dtype of its second input."""
+    site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
+
+
+_RANGES = (
+    "13 spells out what 9 leaves open of values out of range: integers lose their higher bits, floats become infinite; "
+    "in range both say the same"
+)
+_FLOAT8 = "19 adds float8 and its tables; the rules for the other types are those of 13, word for word"
+_INFINITIES = (
+    "19 to 23 say that infinities become NaN where they saturate to the FNUZ types; ONNX's tests of these versions and "
+    "onnxruntime give the largest value, as 24 says"
+)
+_STRINGS = "9 adds strings; what it says of numbers holds for 6, which is silent"
+
+STEPS = [
+    Step("Cast", 1, 6, up=text_becomes_number, down=number_becomes_text),
+    Step("Cast", 6, 9, up=text_becomes_number, down=unchanged, because=_STRINGS),
+    Step("Cast", 9, 13, up=unchanged, down=unchanged, because=_RANGES),
+    Step("Cast", 13, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
+    Step("Cast", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
+    Step("CastLike", 15, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
+    Step("CastLike", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
+]
+
+BIRTHS = [
+    Birth("CastLike", 15, down=target_type_becomes_attribute),
+]

@@ -1,0 +1,152 @@
+"""Comparisons.
+
+Less, Greater                7: +numpy's broadcasting · 9: +the eight integer dtypes · 13: +bfloat16
+Equal                        7: +numpy's broadcasting · 11: +floats +the other integers · 13: +bfloat16 · 19: +string
+LessOrEqual, GreaterOrEqual  12: born · 16: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.broadcasting import onto_one_shape
+from opsetlift_rules.dtype_groups import COMPARED_IN, FLOATING
+from opsetlift_rules.legacy_broadcast import broadcast_step
+
+# Each gives different values for different values; uint64 wraps around.
+_INTEGER_CARRIERS = {
+    "int8": "int32",
+    "uint8": "int32",
+    "int16": "int32",
+    "uint16": "int32",
+    "uint32": "int64",
+    "uint64": "int64",
+}
+
+
+def integers_are_ordered_as_floats(site: Site) -> None:
+    """Up to 32 bits a float type holds all values; of 64 bits the lesser is found by a reduction.
+
+    Less is: the lesser of both is not the second one. Their difference is 0 just where they are equal.
+    """
+    dtype = site.dtype(0)
+    if dtype in COMPARED_IN:
+        site.carry(COMPARED_IN[dtype])
+    elif dtype in ("int64", "uint64"):
+        op = site.op_at(13)
+        values = onto_one_shape(site, op, site.inputs, dtype)
+        stacked = op.Concat(*(op.Unsqueeze(value, site.constant_int64([0])) for value in values), axis=0)
+        reduction = op.ReduceMin if site.node.op_type == "Less" else op.ReduceMax
+        extreme = reduction(stacked, axes=[0], keepdims=0)
+        site.replace(op.Cast(op.Sub(extreme, values[1]), to="bool"))
+
+
+def equality_of_floats_is_neither_less_nor_greater(site: Site) -> None:
+    """Integers travel in a type that Equal takes; floats are equal where neither is less and none is NaN.
+
+    The sum is NaN where one of them is (or where they are opposite infinities, which are not equal).
+    """
+    dtype = site.dtype(0)
+    if dtype in _INTEGER_CARRIERS:
+        site.carry(_INTEGER_CARRIERS[dtype])
+    elif dtype in FLOATING:
+        op = site.op
+        first, second = site.inputs
+        differs = op.Or(op.Less(first, second), op.Greater(first, second))
+        site.replace(op.Not(op.Or(differs, op.IsNaN(op.Add(first, second)))))
+
+
+def strings_are_numbered(site: Site) -> None:
+    """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
+    if site.dtype(0) != "string":
+        return
+    if site.target < 11:
+        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which brings Unique, no operator tells strings apart")
+    op = site.op
+    flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
+    _, _, numbers, _ = op.Unique(op.Concat(*flat, axis=0), outputs=4, sorted=0)
+    first_length, zero = op.Shape(flat[0]), site.constant_int64([0], "start")
+    end = op.Shape(numbers)
+    parts = [op.Slice(numbers, zero, first_length), op.Slice(numbers, first_length, end)]
+    pairs = zip(parts, site.inputs, strict=True)
+    site.replace(op.Equal(*(op.Reshape(part, op.Shape(value), allowzero=1) for part, value in pairs)))
+
+
+def order_and_equality_are_joined(site: Site) -> None:
+    """Less or equal; with NaN, neither. Of integers just: not greater."""
+    op = site.op
+    strict, opposite = (op.Less, op.Greater) if site.node.op_type == "LessOrEqual" else (op.Greater, op.Less)
+    if site.dtype(0) in FLOATING:
+        site.replace(op.Or(strict(*site.inputs), op.Equal(*site.inputs)))
+    else:
+        site.replace(op.Not(opposite(*site.inputs)))
+
+
+# Where a runtime lacks a dtype
+
+
+def order_is_that_of_a_difference(site: Site) -> None:
+    """In a carrier, if there is one. Doubles differ just where their difference is not 0, which is never lost to
+    underflow; equal infinities have NaN for it, which has no sign either.
+
+    64 bits are halved, so that no difference overflows: the upper halves count first. Div truncates, which keeps order.
+    """
+    dtype = site.dtype(0)
+    if site.carry_to_kernel():
+        return
+    op = site.op_at(14)
+    if dtype == "double":
+        difference = op.Sub(*site.inputs)
+    elif dtype == "int64":
+        first, second = (_halves(site, op, value) for value in site.inputs)
+        upper, lower = (op.Sign(op.Sub(one, other)) for one, other in zip(first, second, strict=True))
+        difference = op.Add(op.Add(upper, upper), lower)
+    else:
+        return
+    sign = op.Cast(op.Sign(difference), to="float")
+    compare = op.Less if site.node.op_type == "Less" else op.Greater
+    site.replace(compare(sign, site.scalar(0, "float", "zero")))
+
+
+def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
+    known = site.constant_value(value)
+    half = 2**32
+    if known is not None:
+        upper = (known // half) + ((known < 0) & (known % half != 0))
+        return site.constant(upper, "upper"), site.constant(known - upper * half, "lower")
+    unit = site.scalar(half, "int64", "half")
+    upper_half = op.Div(value, unit)
+    return upper_half, op.Sub(value, op.Mul(upper_half, unit))
+
+
+def equality_is_computed_otherwise(site: Site) -> None:
+    if not site.carry_to_kernel():
+        equality_of_floats_is_neither_less_nor_greater(site)
+
+
+STEPS = [
+    broadcast_step("Less", 1, mirrored="Greater"),
+    Step("Less", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
+    broadcast_step("Greater", 1, mirrored="Less"),
+    Step("Greater", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
+    broadcast_step("Equal", 1, mirrored="Equal"),
+    Step("Equal", 7, 11, up=unchanged, down=equality_of_floats_is_neither_less_nor_greater),
+    Step("Equal", 13, 19, up=unchanged, down=strings_are_numbered),
+    Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),
+    Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
+]
+
+BIRTHS = [
+    Birth("LessOrEqual", 12, down=order_and_equality_are_joined),
+    Birth("GreaterOrEqual", 12, down=order_and_equality_are_joined),
+]
+
+STAND_INS = [
+    StandIn("Less", order_is_that_of_a_difference),
+    StandIn("Greater", order_is_that_of_a_difference),
+    StandIn("Equal", equality_is_computed_otherwise),
+    StandIn("LessOrEqual", order_and_equality_are_joined),
+    StandIn("GreaterOrEqual", order_and_equality_are_joined),
+]

@@ -1,0 +1,180 @@
+"""Activations that came later, each a composition of older operators.
+
+Shrink           9: born
+ThresholdedRelu  10: born · 22: +bfloat16
+Celu             12: born, for float · 28: +float16 +bfloat16 +double
+HardSwish        14: born · 22: +bfloat16
+Mish             18: born · 22: +bfloat16
+Gelu             20: born
+Swish            24: born
+SwiGLU           28: born
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+from opsetlift_rules.narrow_floats import bfloat16_travels_in_float, computed_bfloat16_step, in_float
+
+_STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own rounds but once"
+
+
+def values_beyond_the_threshold_stay(site: Site) -> None:
+    """A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype."""
+    op, dtype, alpha = site.op_at(9), site.dtype(0), site.attribute("alpha", 1.0)
+    value, compared = site.input(0), dtype
+    if float(numpy_dtype(dtype).type(alpha)) != alpha:
+        value, compared = op.Cast(value, to="float"), "float"
+    is_beyond = op.Greater(value, site.scalar(alpha, compared, "threshold"))
+    site.replace(op.Where(is_beyond, site.input(0), site.scalar(0, dtype, "zero")))
+
+
+def values_shrink_towards_zero(site: Site) -> None:
+    """In a dtype that holds the input, both attributes and what they give: float or double, except for 64 bits."""
+    dtype, limit, bias = site.dtype(0), site.attribute("lambd", 0.5), site.attribute("bias", 0.0)
+    op, value = site.op_at(14), site.input(0)
+    if dtype in ("int64", "uint64"):
+        site.replace(_shrunk_numbers(site, op, value, dtype, *_integral_bounds(site, dtype, limit, bias)))
+    elif dtype in ("float", "double"):
+        site.replace(_shrunk(site, op, value, dtype, limit, bias))
+    elif dtype == "float16":
+        site.replace(op.Cast(_shrunk(site, op, op.Cast(value, to="float"), "float", limit, bias), to=dtype))
+    else:
+        wide = op.Cast(value, to="double")
+        site.replace(op.Cast(_shrunk_numbers(site, op, wide, "double", -limit, limit, bias), to=dtype))
+
+
+def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple[int, int, int]:
+    """An integer is less than a number just where it is less than that number rounded up."""
+    extremes = numpy.iinfo(numpy_dtype(dtype))
+    low, high = math.ceil(-limit), math.floor(limit)
+    if not bias.is_integer() or low > extremes.max or high < extremes.min:
+        site.refuse(Why.NO_EQUIVALENT, f"with lambd {limit} and bias {bias} {dtype} would be computed as real numbers")
+    return max(low, int(extremes.min)), min(high, int(extremes.max)), int(bias) % 2**64
+
+
+def _shrunk(site: Site, op: Operators, value: str, dtype: str, limit: float, bias: float) -> str:
+    offset = site.scalar(bias, dtype, "bias")
+    is_below = op.Less(value, site.scalar(-limit, dtype, "low"))
+    is_above = op.Greater(value, site.scalar(limit, dtype, "high"))
+    lowered = op.Where(is_above, op.Sub(value, offset), site.scalar(0, dtype, "zero"))
+    return str(op.Where(is_below, op.Add(value, offset), lowered))
+
+
+def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: float, high: float, bias: float) -> str:
+    """Of finite numbers, which times 0 are 0, one sum makes the choice."""
+    number = float(bias) if dtype == "double" else numpy.uint64(bias).astype(numpy_dtype(dtype))
+    offset = site.scalar(number, dtype, "bias")
+    is_below = op.Less(value, site.scalar(low, dtype, "low"))
+    is_above = op.Greater(value, site.scalar(high, dtype, "high"))
+    if low > high:
+        is_above = op.And(is_above, op.Not(is_below))
+    raised = op.Mul(op.Add(value, offset), op.Cast(is_below, to=dtype))
+    return str(op.Add(raised, op.Mul(op.Sub(value, offset), op.Cast(is_above, to=dtype))))
+
+
+def other_floats_are_computed_in_parts(site: Site) -> None:
+    """Version 12 takes float; narrower ones travel in it, and double takes the way of all below 12."""
+    dtype = site.dtype(0)
+    if dtype in ("float16", "bfloat16"):
+        site.rounds(1)
+        site.carry("float")
+    elif dtype == "double":
+        site.rounds()
+        positive_part_and_scaled_elu(site)
+
+
+def positive_part_and_scaled_elu(site: Site) -> None:
+    """Elu knows how to subtract 1 from an exponential near 1."""
+    dtype, alpha = site.dtype(0), site.attribute("alpha", 1.0)
+    if not alpha > 0:
+        site.refuse(Why.NO_EQUIVALENT, f"with alpha {alpha} the formula is not that of Elu, whose alpha is positive")
+    op, value = site.op_at(8), site.input(0)
+    positive = op.Relu(value)
+    negative = op.Min(value, site.scalar(0, dtype, "zero"))
+    if alpha == 1:
+        site.replace(op.Add(positive, op.Elu(negative)))
+        return
+    scale = site.scalar(alpha, dtype, "alpha")
+    site.replace(op.Add(positive, op.Mul(op.Elu(op.Div(negative, scale)), scale)))
+
+
+def product_with_hard_sigmoid(site: Site) -> None:
+    """HardSigmoid's alpha is a float, which 1/6 is not to the last digit of a double."""
+    op, value = site.op_at(13), site.input(0)
+    if site.dtype(0) != "double":
+        site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
+        return
+    zero, half, one, sixth = (site.scalar(number, "double", "number") for number in (0, 0.5, 1, 1 / 6))
+    site.replace(op.Mul(value, op.Clip(op.Add(op.Mul(value, sixth), half), zero, one)))
+
+
+def product_with_tanh_of_softplus(site: Site) -> None:
+    op = site.op_at(13)
+    _, (value,), result = in_float(site, op)
+    site.replace(result(op.Mul(value, op.Tanh(op.Softplus(value)))))
+
+
+def product_with_sigmoid(site: Site) -> None:
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    site.replace(result(_swish(site, op, value, dtype)))
+
+
+def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
+    alpha = site.attribute("alpha", 1.0)
+    scaled = value if alpha == 1 else op.Mul(site.scalar(alpha, dtype, "alpha"), value)
+    return str(op.Mul(value, op.Sigmoid(scaled)))
+
+
+def gate_and_value_are_multiplied(site: Site) -> None:
+    op = site.op_at(13)
+    dtype, (gate, value), result = in_float(site, op)
+    site.replace(result(op.Mul(_swish(site, op, gate, dtype), value)))
+
+
+def normal_distribution_is_written_out(site: Site) -> None:
+    """By the error function or, where the node asks for it, by the hyperbolic tangent that comes close to it."""
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+
+    def times(factor: float, name: str) -> str:
+        return str(op.Mul(name, site.scalar(factor, dtype, "factor")))
+
+    if site.attribute("approximate", "none") == "tanh":
+        cube = op.Mul(op.Mul(value, value), value)
+        distribution = op.Tanh(times(math.sqrt(2 / math.pi), op.Add(value, times(0.044715, cube))))
+    else:
+        distribution = op.Erf(op.Div(value, site.scalar(math.sqrt(2), dtype, "root")))
+    site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.scalar(1, dtype, "one")))))
+
+
+STEPS = [
+    Step("ThresholdedRelu", 10, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step(
+        "Celu",
+        12,
+        28,
+        up=unchanged,
+        down=rounding(other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND),
+    ),
+    computed_bfloat16_step("HardSwish", 14, 22),
+    computed_bfloat16_step("Mish", 18, 22),
+]
+
+BIRTHS = [
+    Birth("Shrink", 9, down=values_shrink_towards_zero),
+    Birth("ThresholdedRelu", 10, down=values_beyond_the_threshold_stay),
+    Birth("Celu", 12, down=rounding(positive_part_and_scaled_elu, ulps=4, because=_STEPS_ROUND)),
+    Birth("HardSwish", 14, down=rounding(product_with_hard_sigmoid, ulps=2, because=_STEPS_ROUND)),
+    Birth("Mish", 18, down=rounding(product_with_tanh_of_softplus, ulps=4, because=_STEPS_ROUND)),
+    Birth("Gelu", 20, down=rounding(normal_distribution_is_written_out, ulps=4, because=_STEPS_ROUND)),
+    Birth("Swish", 24, down=rounding(product_with_sigmoid, ulps=4, because=_STEPS_ROUND)),
+    Birth("SwiGLU", 28, down=rounding(gate_and_value_are_multiplied, ulps=4, because=_STEPS_ROUND)),
+]

@@ -1,0 +1,205 @@
+"""Constant tensors, and tensors that only copy or describe another.
+
+Constant         9: +all dtypes · 11: +sparse_value · 12: +value_int, value_floats, ... · 13: +bfloat16 ·
+                 19, 21, 23, 24, 25: more dtypes
+ConstantOfShape  9: born · 20: +bfloat16 +float8
+EyeLike          9: born · 22: +bfloat16
+Identity         13: +bfloat16 · 14: +sequences · 16: +optionals
+Shape            13: +bfloat16 · 15: +start +end
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+import onnx
+from onnx import TensorProto, numpy_helper
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged
+from opsetlift.rulebook.site import Array, Site
+from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
+from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
+
+from opsetlift_rules.axes import END
+from opsetlift_rules.counting import LARGEST_TABLE, iota
+from opsetlift_rules.dtype_groups import FIRST_FLOATS
+
+
+def value_becomes_tensor(site: Site) -> None:
+    """Below 12 a Constant has its value as a tensor only.
+
+    So it is written below 19, too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
+    """
+    for name in ("value_int", "value_ints"):
+        if site.has_attribute(name):
+            site.set_attribute("value", numpy.array(site.pop_attribute(name), dtype=numpy.int64))
+    for name in ("value_float", "value_floats"):
+        if site.has_attribute(name):
+            site.set_attribute("value", numpy.array(site.pop_attribute(name), dtype=numpy.float32))
+    for name in ("value_string", "value_strings"):
+        if site.has_attribute(name):
+            site.set_attribute("value", _texts(site.pop_attribute(name)))
+
+
+def _texts(value: str | list[bytes]) -> TensorProto:
+    texts = [value.encode("utf-8", "surrogateescape")] if isinstance(value, str) else value
+    dims = [] if isinstance(value, str) else [len(texts)]
+    return TensorProto(data_type=TensorProto.STRING, dims=dims, string_data=texts)
+
+
+def sparse_value_becomes_dense(site: Site) -> None:
+    """Below 11 a Constant has no sparse form."""
+    if site.has_attribute("sparse_value"):
+        site.set_attribute("value", _dense(site.pop_attribute("sparse_value")))
+
+
+def _dense(sparse: onnx.SparseTensorProto) -> Array:
+    values = numpy_helper.to_array(sparse.values)
+    indices = numpy_helper.to_array(sparse.indices)
+    result = numpy.zeros(tuple(sparse.dims), values.dtype)
+    if indices.ndim == 2:
+        result[tuple(indices.T)] = values
+    else:
+        result.reshape(-1)[indices] = values
+    return result
+
+
+def other_dtypes_become_initializers(site: Site) -> None:
+    """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
+    tensor = site.attribute("value")
+    dtype = dtype_name(tensor.data_type)
+    if dtype in FIRST_FLOATS:
+        return
+    if site.takes_initializers:
+        site.become_initializer(tensor)
+    elif dtype == "bool" or dtype.startswith(("int", "uint")):
+        site.replace(_cast_from_doubles(site, numpy_helper.to_array(tensor), dtype))
+    else:
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"a Constant in a function is {dtype}; below opset 9 it is a float, from which Cast makes numbers only",
+        )
+
+
+def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
+    """One double where that holds every value, else one for the higher and one for the lower bits."""
+    op = site.op
+
+    def made(numbers: Array) -> str:
+        return str(op.Cast(op.Constant(value=numbers.astype(numpy.float64)), to=dtype))
+
+    if holds("double", dtype) or all(int(float(value)) == value for value in values.reshape(-1).tolist()):
+        return made(values)
+    unit = values.dtype.type(2**32)
+    return str(op.Add(op.Mul(made(values // unit), made(numpy.full_like(values, unit))), made(values % unit)))
+
+
+def constant_is_expanded(site: Site) -> None:
+    """A scalar, expanded to the shape."""
+    value = site.attribute("value")
+    scalar = numpy.zeros((), numpy.float32) if value is None else numpy_helper.to_array(value).reshape(())
+    site.replace(site.op.Expand(site.constant(scalar, "value"), site.input(0)))
+
+
+def constant_is_cast_into_shape(site: Site) -> None:
+    """The value travels in a wider dtype, where one is there."""
+    value = site.attribute("value")
+    if value is None:
+        return
+    dtype = dtype_name(value.data_type)
+    carrier = (
+        exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+        if dtype not in FIRST_FLOATS
+        else None
+    )
+    if carrier is not None and dtype in _CAST_INTO:
+        wide = numpy_helper.to_array(value).astype(numpy_dtype(carrier))
+        result = site.op.ConstantOfShape(site.input(0), value=wide.reshape(1))
+        site.replace(site.op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
+
+
+_CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"])
+
+
+def bfloat16_is_cast(site: Site) -> None:
+    """Only the shape of the input counts; the ones and zeros are cast."""
+    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
+    if "bfloat16" not in (dtype, site.dtype(0)):
+        return
+    op = site.op
+    like = op.Cast(site.input(0), to="float") if site.dtype(0) == "bfloat16" else site.input(0)
+    plain = "float" if dtype == "bfloat16" else dtype
+    result = op.EyeLike(like, dtype=plain, k=site.attribute("k", 0))
+    site.replace(op.Cast(result, to=dtype) if plain != dtype else result)
+
+
+def diagonal_is_compared(site: Site) -> None:
+    """A constant where the shape is known; else ones where the column's number is the row's plus k."""
+    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
+    k = site.attribute("k", 0)
+    shape = site.known_shape(0)
+    if shape is not None and len(shape) == 2 and math.prod(shape) <= LARGEST_TABLE:
+        rows, columns = shape
+        diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
+        site.replace(site.constant(diagonal, "diagonal"))
+        return
+    op = site.op_at(13)
+    sizes = op.Shape(site.input(0))
+    rows_, columns_ = (op.Gather(sizes, site.constant_int64([axis], "axis")) for axis in (0, 1))
+    row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant_int64([1])), site.constant_int64([k]))
+    site.replace(
+        op.Cast(op.Equal(op.Unsqueeze(iota(site, op, columns_), site.constant_int64([0])), row_numbers), to=dtype)
+    )
+
+
+def sequence_gains_and_loses_an_element(site: Site) -> None:
+    """Identity has no sequences below 14. To append a tensor and to erase it again leaves a sequence as it was."""
+    found = site.type_string(0) or ""
+    if not found.startswith("seq(tensor("):
+        return
+    dtype = found.removeprefix("seq(tensor(").removesuffix("))")
+    filler = numpy.array("", dtype=object) if dtype == "string" else numpy.zeros((), numpy_dtype(dtype))
+    op = site.op
+    site.replace(op.SequenceErase(op.SequenceInsert(site.input(0), site.constant(filler, "filler"))))
+
+
+def shape_is_sliced(site: Site) -> None:
+    """Slice clamps start and end as Shape does."""
+    start, end = site.pop_attribute("start", 0), site.pop_attribute("end")
+    if start == 0 and end is None:
+        return
+    op = site.op
+    bounds = [site.constant_int64([bound], "bound") for bound in (start, END if end is None else end)]
+    site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
+
+
+STEPS = [
+    Step("Constant", 1, 9, up=unchanged, down=other_dtypes_become_initializers, because="9 adds dtypes"),
+    Step("Constant", 9, 11, up=unchanged, down=sparse_value_becomes_dense, because="11 adds the sparse form"),
+    Step("Constant", 11, 12, up=unchanged, down=value_becomes_tensor, because="12 adds forms of writing the value"),
+    Step("Constant", 12, 13, up=unchanged, down=value_becomes_tensor, because="13 adds bfloat16"),
+    Step("Constant", 13, 19, up=unchanged, down=value_becomes_tensor, because="19 adds float8"),
+    Step("ConstantOfShape", 9, 20, up=unchanged, down=constant_is_cast_into_shape, because="20 adds dtypes"),
+    Step("EyeLike", 9, 22, up=unchanged, down=bfloat16_is_cast, because="without `dtype`, 22 takes the input's, as 9"),
+    Step(
+        "Identity",
+        13,
+        14,
+        up=unchanged,
+        down=sequence_gains_and_loses_an_element,
+        because="14 adds sequences of tensors",
+    ),
+    Step(
+        "Shape", 13, 15, up=unchanged, down=shape_is_sliced, because="without start and end, 15 gives the whole shape"
+    ),
+]
+
+BIRTHS = [
+    Birth("ConstantOfShape", 9, down=constant_is_expanded),
+    Birth("EyeLike", 9, down=diagonal_is_compared),
+]
+
+STAND_INS = [
+    StandIn("Constant", value_becomes_tensor),
+]

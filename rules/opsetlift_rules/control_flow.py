@@ -1,0 +1,171 @@
+"""Conditions and loops.
+
+If    11: the branches' shapes may differ · 13, 16, 19, 21, 23, 24, 25: more types
+Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
+"""
+
+from __future__ import annotations
+
+import numpy
+from onnx import GraphProto
+from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
+
+from opsetlift_rules.broadcasting import have_one_shape
+from opsetlift_rules.counting import endless
+
+Carriers = list[str | None]
+
+
+def branches_have_one_shape(site: Site) -> None:
+    """Below 11 both branches give values of the same shape; where that is not certain, the node does not stay."""
+    branches = ("then_branch", "else_branch")
+    positions = range(len(site.node.output))
+    if all(have_one_shape([site.subgraph_output_shape(one, position) for one in branches]) for position in positions):
+        return
+    condition = site.constant_value(0)
+    if condition is not None and condition.size == 1:
+        site.replace(*site.op.inline(branches[0] if condition.item() else branches[1]))
+    else:
+        _branches_become_loops(site)
+
+
+def _branches_become_loops(site: Site) -> None:
+    """A loop that runs once where the condition holds, then one where it does not: states may change their shapes."""
+    op = site.op
+    dtypes = [site.dtype(name) for name in site.node.output]
+    values = [site.zero(dtype) for dtype in dtypes]
+    takes = [("int64", ()), ("bool", ()), *((dtype, None) for dtype in dtypes)]
+    condition = site.input(0)
+    if site.shape(0) != []:
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+    for branch, runs in (("then_branch", condition), ("else_branch", op.Not(condition))):
+
+        def build(inner: Operators, number: str, going: str, *states: str, branch: str = branch) -> list[str]:
+            return [inner.Identity(going), *inner.inline(branch, keep_names=True)]
+
+        body = site.subgraph(build, takes=takes)
+        results = op.Loop(op.Cast(runs, to="int64"), endless(site), *values, body=body, outputs=len(values))
+        values = [results] if isinstance(results, str) else list(results)
+        for value, dtype in zip(values, dtypes, strict=True):
+            site.declare(value, dtype, None)
+    site.replace(*values)
+
+
+@for_lost_types
+def values_travel_through_the_body(site: Site) -> None:
+    """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
+
+    Inside of the body, where Cast brings it back, it is what it was.
+    """
+    taken, given = (
+        [site.carrier_if_lost(name, "V") if name else None for name in names]
+        for names in (site.node.input, site.node.output)
+    )
+    if not any((*taken, *given)):
+        return
+    bodies = [attribute.name for attribute in site.node.attribute if attribute.HasField("g")]
+    is_loop = site.node.op_type == "Loop"
+    # The body of a Loop gives the condition, too, which the node does not.
+    graphs = {name: _with_casts(site, name, taken, [None, *given] if is_loop else given) for name in bodies}
+    op = site.op
+    inputs = [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(site.inputs, taken, strict=True)]
+    results = site.copy(*inputs, **graphs)
+    results = (results,) if isinstance(results, str) else results
+    for result, name, dtype in zip(results, site.node.output, given, strict=True):
+        if dtype:
+            site.declare(result, dtype, site.shape(name))
+    site.replace(
+        *(
+            op.Cast(result, to=site.dtype(name)) if dtype else result
+            for result, name, dtype in zip(results, site.node.output, given, strict=True)
+        )
+    )
+
+
+def something_is_carried(site: Site) -> None:
+    """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
+    if len(site.inputs) > 2:
+        return
+
+    def build(op: Operators, number: str, going: str, state: str) -> list[str]:
+        condition, *elements = op.inline("body", number, going, keep_names=True)
+        return [condition, op.Identity(state), *elements]
+
+    body = site.subgraph(build, takes=[*site.subgraph_input_types("body"), ("bool", [])])
+    trip_count, condition = site.input(0), site.input(1)
+    state = site.scalar(True, "bool", "state")
+    _, *results = site.op.Loop(trip_count, condition, state, body=body, outputs=1 + len(site.node.output))
+    for result, output in zip(results, site.node.output, strict=True):
+        if output:
+            site.declare(result, site.dtype(output), site.shape(output))
+    site.replace(*results)
+
+
+def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> GraphProto:
+    types = site.subgraph_input_types(body)
+    narrow = [site.dtype(name) if dtype else "" for name, dtype in zip(site.inputs, taken, strict=True)]
+    wide = [
+        tensor_type_proto(dtype, shape_of_type(kind)) if dtype else kind
+        for kind, dtype in zip(types, taken or [None] * len(types), strict=False)
+    ]
+
+    def build(op: Operators, *inputs: str) -> list[str]:
+        values = [op.Cast(value, to=dtype) if dtype else value for value, dtype in zip(inputs, narrow, strict=False)]
+        results = op.inline(body, *values, keep_names=True)
+        return [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(results, given, strict=True)]
+
+    return site.subgraph(build, takes=wide)
+
+
+def constants_of_branches_are_gathered(site: Site) -> None:
+    """By an index that is 0 whatever the condition: what hangs on it is no constant to the runtime.
+
+    Where the condition is known, the nodes of its branch take the node's place.
+    """
+    known = site.constant_value(0)
+    if known is not None and known.size == 1:
+        site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
+        return
+    op = site.op_at(13)
+    condition, first = site.input(0), site.constant_int64([0], "first")
+    if site.shape(0) != []:
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+    index = op.Cast(op.And(condition, op.Not(condition)), to="int64")
+    branches = {}
+    for branch in ("then_branch", "else_branch"):
+
+        def build(inner: Operators, branch: str = branch) -> list[str]:
+            values = inner.inline(branch, keep_names=True)
+            return [inner.Gather(inner.Unsqueeze(value, first), index) for value in values]
+
+        branches[branch] = site.subgraph(build, opset=13)
+    results = site.op.If(condition, outputs=len(site.node.output), **branches)
+    results = [results] if isinstance(results, str) else list(results)
+    for result, name in zip(results, site.node.output, strict=True):
+        if name:
+            site.declare(result, site.dtype(name), site.shape(name))
+    site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
+
+
+STEPS = [
+    Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
+    Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
+    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
+    Step(
+        "Loop", 11, 13, up=unchanged, down=something_is_carried, because="13 takes sequences, and loops without states"
+    ),
+    Step(
+        "Loop",
+        13,
+        16,
+        up=unchanged,
+        down=values_travel_through_the_body,
+        because="16 only sets the list of modes anew; it adds bfloat16 and optionals",
+    ),
+]
+
+STAND_INS = [
+    StandIn("If", constants_of_branches_are_gathered),
+]

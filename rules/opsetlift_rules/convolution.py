@@ -1,0 +1,91 @@
+"""Convolutions.
+
+Conv           11: the texts of auto_pad and the defaults are spelt out · 22: +bfloat16
+ConvTranspose  11: the odd pad that output_shape leaves moves to the other side · 22: +bfloat16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.site import Site
+
+from opsetlift_rules.narrow_floats import computed_bfloat16_step
+
+
+def odd_pads_stay_on_their_side(site: Site) -> None:
+    """The texts of 1 and 11 cut an odd total of pads on opposite sides where output_shape is given.
+
+    Where one is odd, the pads are written down; where that is not known, auto_pad names the side.
+    """
+    wanted = site.attribute("output_shape")
+    if not wanted:
+        return
+    rank = len(site.shape(1) or []) - 2
+    if rank > 0 and len(wanted) == rank + 2:
+        # 11 says so; exporters of old models wrote batch and channels as well.
+        wanted = wanted[2:]
+        site.set_attribute("output_shape", wanted)
+    totals = _total_pads(site, wanted)
+    if totals is not None and all(total <= 0 or total % 2 == 0 for total in totals):
+        return
+    upward = site.cell.upward
+    less_at_begin = (site.attribute("auto_pad", "NOTSET") == "SAME_UPPER") != upward
+    site.remove_attribute("pads")
+    if totals is None or min(totals) < 0:
+        site.set_attribute("auto_pad", "SAME_UPPER" if less_at_begin == upward else "SAME_LOWER")
+        return
+    less, more = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    site.set_attribute("pads", [*less, *more] if less_at_begin else [*more, *less])
+    site.remove_attribute("output_shape")
+    site.remove_attribute("auto_pad")
+
+
+def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
+    """How much is cut off each spatial axis; None where a size is not known."""
+    shape, weights = site.shape(0), site.shape(1)
+    rank = len(wanted)
+    kernel = site.attribute("kernel_shape") or (weights[2:] if weights else None)
+    if shape is None or kernel is None or len(shape) != rank + 2:
+        return None
+    strides = site.attribute("strides") or [1] * rank
+    dilations = site.attribute("dilations") or [1] * rank
+    output_padding = site.attribute("output_padding") or [0] * rank
+    totals = []
+    for axis, (size, taps) in enumerate(zip(shape[2:], kernel, strict=True)):
+        if not isinstance(size, int) or not isinstance(taps, int):
+            return None
+        covered = strides[axis] * (size - 1) + output_padding[axis] + (taps - 1) * dilations[axis] + 1
+        totals.append(covered - wanted[axis])
+    return totals
+
+
+def row_becomes_an_image(site: Site) -> None:
+    """A convolution along one axis is one of images of one row."""
+    if site.rank(0, because="what has one axis to go along becomes an image") != 3:
+        return
+    op, row = site.op_at(13), site.constant_int64([2])
+    for name, first in _OF_A_ROW.items():
+        if along := site.attribute(name):
+            site.set_attribute(name, [first, *along])
+    if pads := site.attribute("pads"):
+        site.set_attribute("pads", [0, pads[0], 0, pads[1]])
+    values = [op.Unsqueeze(value, row) for value in site.inputs[:2]]
+    site.replace(op.Squeeze(site.copy(*values, *site.inputs[2:]), row))
+
+
+_OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
+
+_SPELT_OUT = "11 states the defaults of strides and dilations, and writes out which size auto_pad asks for"
+
+STEPS = [
+    Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),
+    computed_bfloat16_step("Conv", 11, 22),
+    Step("ConvTranspose", 1, 11, up=odd_pads_stay_on_their_side, down=odd_pads_stay_on_their_side),
+    computed_bfloat16_step("ConvTranspose", 11, 22),
+]
+
+STAND_INS = [
+    StandIn("ConvTranspose", row_becomes_an_image),
+]

@@ -1,0 +1,162 @@
+"""Einsum.
+
+Einsum  12: born · 28: +bfloat16
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, rounding
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.counting import iota
+from opsetlift_rules.dtype_groups import COMPUTED_IN, FLOATING
+from opsetlift_rules.narrow_floats import computed_bfloat16_step
+
+_ULPS = 8
+_BECAUSE = "the products are summed in another order than a kernel of its own may choose"
+
+Label = str
+"""A letter, or "." and a number for a dimension of the ellipsis."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value and what each of its dimensions is called."""
+
+    name: str
+    labels: tuple[Label, ...]
+
+
+def equation_is_carried_out(site: Site) -> None:
+    """From left to right two operands become one, and what no later one needs is summed away."""
+    dtype = site.dtype(0)
+    terms, result = _parsed(site)
+    op = site.op_at(13)
+    carrier = COMPUTED_IN.get(dtype, dtype)
+    if dtype in FLOATING:
+        site.rounds()
+    operands = []
+    for name, labels in zip(site.inputs, terms, strict=True):
+        value = op.Cast(name, to=carrier) if carrier != dtype else name
+        operands.append(_with_diagonals(site, op, Operand(value, labels)))
+    current = operands[0]
+    if carrier not in FLOATING or len(operands) == 1:
+        current = _summed(site, op, current, _needed(operands[1:], result))
+    for position in range(1, len(operands)):
+        needed, following = _needed(operands[position + 1 :], result), operands[position]
+        if carrier not in FLOATING:
+            # Sums of floats wait for the products: an infinity times a sum is not the sum of its products.
+            following = _summed(site, op, following, needed | set(current.labels))
+        current = _combined(site, op, current, following, needed)
+    ordered = _ordered(op, current, result).name
+    site.replace(op.Cast(ordered, to=dtype) if carrier != dtype else ordered)
+
+
+def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
+    """The labels of each operand and of the result; without an arrow, those that occur once, in order."""
+    equation = str(site.attribute("equation")).replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    texts = left.split(",")
+    if len(texts) != len(site.inputs):
+        site.refuse(Why.INVALID_MODEL, f"{equation!r} has {len(texts)} terms for {len(site.inputs)} inputs")
+    ellipsis: tuple[Label, ...] = ()
+    terms = []
+    for position, text in enumerate(texts):
+        if "..." in text:
+            rank = site.rank(position, because="the dimensions that '...' stands for are counted")
+            ellipsis = tuple(f".{number}" for number in range(rank - len(text.replace("...", ""))))
+        terms.append(_labels(text, ellipsis))
+    if arrow:
+        result = _labels(right, ellipsis)
+    else:
+        counts = Counter(letter for text in texts for letter in text.replace("...", ""))
+        result = (*ellipsis, *sorted(letter for letter, count in counts.items() if count == 1))
+    unknown = set(result) - {label for term in terms for label in term}
+    if unknown or len(set(result)) < len(result):
+        site.refuse(Why.INVALID_MODEL, f"the result of {equation!r} names what no term does, or names it twice")
+    return terms, result
+
+
+def _labels(text: str, ellipsis: tuple[Label, ...]) -> tuple[Label, ...]:
+    before, dots, after = text.partition("...")
+    return (*before, *(ellipsis if dots else ()), *after)
+
+
+def _needed(later: Sequence[Operand], result: tuple[Label, ...]) -> set[Label]:
+    return set(result).union(*(operand.labels for operand in later))
+
+
+def _with_diagonals(site: Site, op: Operators, operand: Operand) -> Operand:
+    """Of two dimensions with one name only the diagonal counts: element (i, i) for each i."""
+    for label, count in Counter(operand.labels).items():
+        for _ in range(count - 1):
+            first = operand.labels.index(label)
+            second = operand.labels.index(label, first + 1)
+            rest = [position for position in range(len(operand.labels)) if position not in (first, second)]
+            front = op.Transpose(operand.name, perm=[first, second, *rest])
+            length = op.Gather(op.Shape(front), site.scalar(0, "int64", "first"))
+            numbers = op.Unsqueeze(iota(site, op, length), site.constant_int64([1]))
+            diagonal = op.GatherND(front, op.Concat(numbers, numbers, axis=1))
+            operand = Operand(diagonal, (label, *(operand.labels[position] for position in rest)))
+    return operand
+
+
+def _summed(site: Site, op: Operators, operand: Operand, needed: set[Label]) -> Operand:
+    axes = [position for position, label in enumerate(operand.labels) if label not in needed]
+    if not axes:
+        return operand
+    kept = tuple(label for label in operand.labels if label in needed)
+    return Operand(op.ReduceSum(operand.name, site.constant_int64(axes), keepdims=0), kept)
+
+
+def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed: set[Label]) -> Operand:
+    """By MatMul where it takes the dimensions, else by products that are summed."""
+    shared = [label for label in first.labels if label in second.labels]
+    summed = [label for label in shared if label not in needed]
+    batch = [label for label in shared if label in needed]
+    own = [[label for label in operand.labels if label not in shared] for operand in (first, second)]
+    if len(summed) == 1 and all(len(labels) <= 1 and needed.issuperset(labels) for labels in own):
+        rows, columns = (labels or [""] for labels in own)
+        left = _shaped(site, op, first, (*batch, *rows, *summed))
+        right = _shaped(site, op, second, (*batch, *summed, *columns))
+        product = op.MatMul(left, right)
+        absent = [len(batch) + position for position, label in enumerate((*rows, *columns)) if not label]
+        if absent:
+            product = op.Squeeze(product, site.constant_int64(absent))
+        return Operand(product, (*batch, *filter(None, (*rows, *columns))))
+    labels = tuple(dict.fromkeys((*first.labels, *second.labels)))
+    # The second operand's dimensions start where its first label stands: what is before it, Mul repeats by itself.
+    start = min((labels.index(label) for label in second.labels), default=len(labels))
+    product = op.Mul(_shaped(site, op, first, labels), _shaped(site, op, second, labels[start:]))
+    return _summed(site, op, Operand(product, labels), needed)
+
+
+def _shaped(site: Site, op: Operators, operand: Operand, labels: tuple[Label, ...]) -> str:
+    """With one dimension for each label, of size 1 where the operand has none of the name."""
+    present = tuple(label for label in labels if label in operand.labels)
+    name = _ordered(op, operand, present).name
+    missing = [position for position, label in enumerate(labels) if label not in operand.labels]
+    return str(op.Unsqueeze(name, site.constant_int64(missing))) if missing else name
+
+
+def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Operand:
+    if operand.labels == labels:
+        return operand
+    order = [operand.labels.index(label) for label in labels]
+    return Operand(op.Transpose(operand.name, perm=order), labels)
+
+
+STEPS = [computed_bfloat16_step("Einsum", 12, 28)]
+
+BIRTHS = [
+    Birth(
+        "Einsum",
+        12,
+        down=rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE),
+    ),
+]

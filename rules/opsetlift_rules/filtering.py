@@ -1,0 +1,101 @@
+"""Elements kept by a condition; how many there are, only the run tells.
+
+Compress  9: born · 11: axis may be negative · 28: +bfloat16
+NonZero   9: born · 13: +bfloat16
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.axes import axis_counts_from_front, gather_within
+from opsetlift_rules.counting import endless
+from opsetlift_rules.positions import Positions
+
+
+def chosen_slices_are_gathered(site: Site) -> None:
+    data, condition = site.inputs
+    positions = Positions(site)
+    kept = _kept(site, positions, condition)
+    if not site.has_attribute("axis"):
+        row = positions.op.Reshape(data, site.constant_int64([-1], "row"))
+        site.replace(gather_within(site, row, kept))
+    else:
+        site.replace(site.op.Gather(data, kept, axis=site.attribute("axis")))
+
+
+def zero_is_false(site: Site) -> None:
+    """NaN is no zero, and Cast makes True of it."""
+    if site.dtype(0) not in ("bool", "string"):
+        site.set_input(0, site.op.Cast(site.input(0), to="bool"))
+
+
+def places_are_taken_apart(site: Site) -> None:
+    """The places of what is not zero in the row of all elements; for each dimension the index there."""
+    data = site.input(0)
+    positions = Positions(site)
+    op = positions.op
+    sizes = positions.sizes(data, because="an index is given for each of its dimensions")
+    is_kept = data if site.dtype(data) == "bool" else op.Cast(data, to="bool")
+    row = op.Reshape(is_kept, site.constant_int64([-1], "row"))
+    rest = positions.of(_kept(site, positions, row))
+    if not sizes:
+        # A scalar has no dimension to give an index of; the number of columns says whether it is kept.
+        none = site.constant(numpy.zeros((0, 1), numpy.int64), "none")
+        site.replace(gather_within(site, none, positions.indices(rest), axis=1))
+        return
+    first = site.constant_int64([0])
+    indices = []
+    for stride in positions.strides(sizes)[:-1]:
+        index = positions.quotient(rest, stride)
+        rest = positions.add(rest, positions.negated(positions.multiply(index, stride)))
+        indices.append(index)
+    rows = [op.Unsqueeze(positions.indices(index), first) for index in [*indices, rest]]
+    site.replace(op.Concat(*rows, axis=0) if len(rows) > 1 else rows[0])
+
+
+def _kept(site: Site, positions: Positions, condition: str) -> str:
+    """The places where a vector of booleans is true: a Loop takes the first one out each time."""
+    known = site.constant_value(condition)
+    if known is not None:
+        return site.constant(numpy.flatnonzero(known), "kept")
+    op = positions.op
+    (size,) = positions.sizes(condition, because="its elements are numbered")
+    places = positions.indices(positions.counted(size))
+    mask = op.Cast(condition, to="float")
+    count = op.Cast(op.ReduceSum(op.Cast(mask, to="double"), keepdims=0), to="int64")
+
+    def body(inner: Operators, number: str, going: str, left: str) -> list[str]:
+        first = inner.ArgMax(left, axis=0, keepdims=0)
+        others = inner.Cast(inner.Not(inner.Equal(places, first)), to="float")
+        return [inner.Identity(going), inner.Mul(left, others), inner.Identity(first)]
+
+    known_size = None if isinstance(size, str) else int(size)
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", [known_size])])
+    _, kept = site.op.Loop(count, endless(site), mask, body=graph, outputs=2)
+    return str(kept)
+
+
+STEPS = [
+    Step(
+        "Compress",
+        9,
+        11,
+        up=unchanged,
+        down=axis_counts_from_front,
+        because="11 says that the axis may be negative",
+    ),
+    Step("Compress", 11, 28, up=unchanged, down=values_travel()),
+    Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
+]
+
+BIRTHS = [
+    Birth("Compress", 9, down=chosen_slices_are_gathered),
+    Birth("NonZero", 9, down=places_are_taken_apart),
+]
+
+STAND_INS = [
+    StandIn("NonZero", zero_is_false),
+]

@@ -1,0 +1,137 @@
+"""Values picked by index along an axis.
+
+Gather          11: indices may be negative · 13: +bfloat16
+GatherElements  11: born · 13: +bfloat16
+GatherND        11: born · 12: +batch_dims · 13: +bfloat16
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Site
+
+from opsetlift_rules.axes import counted_from_front
+from opsetlift_rules.positions import Positions
+from opsetlift_rules.shapes import reshape_exactly
+from opsetlift_rules.signs import added_where, is_negative
+
+
+def indices_count_from_front(site: Site) -> None:
+    """Below 11 indices are not negative: constant ones are counted, others counted at run time."""
+    indices = site.constant_value(1)
+    if indices is not None and (indices >= 0).all():
+        return
+    axis, shape = site.attribute("axis", 0), site.shape(0)
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if indices is not None and isinstance(size, int):
+        counted = numpy.where(indices < 0, indices + size, indices).astype(indices.dtype)
+        site.set_input(1, site.constant(counted, "indices"))
+        return
+    dtype = site.dtype(1)
+    op = site.op_at(13)
+    name = site.input(1)
+    if isinstance(size, int):
+        whole = site.scalar(size, dtype, "size")
+    else:
+        position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), "axis")
+        whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
+    site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
+
+
+def elements_are_gathered_from_a_row(site: Site) -> None:
+    """All elements in a row, and the position of each one that is picked."""
+    because = "the positions of the elements depend on the sizes of its dimensions"
+    rank = site.rank(0, because=because)
+    axis = counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]
+    data, indices = site.inputs
+    positions = Positions(site)
+    places = positions.along_axis(data, indices, axis, because=because)
+    site.replace(positions.gather(positions.row(data), places))
+
+
+def slices_are_gathered_from_a_row(site: Site) -> None:
+    """The dimensions that the tuples index become one, that of the slices."""
+    batch_dims = site.attribute("batch_dims", 0)
+    data, indices = site.inputs
+    length = tuple_length(site, indices)
+    positions = Positions(site)
+    sizes = positions.sizes(data, because="the positions of the slices depend on the sizes of its dimensions")
+    indexed = batch_dims + length
+    if not batch_dims < indexed <= len(sizes):
+        site.refuse(Why.INVALID_MODEL, f"tuples of {length} after {batch_dims} batch dimensions go beyond the rank")
+    places = positions.of_tuples(indices, sizes[batch_dims:indexed])
+    if batch_dims:
+        batch = sizes[:batch_dims]
+        start = positions.product(sizes[batch_dims:indexed])
+        rank = site.rank(indices) - 1
+        for position, stride in enumerate(positions.strides(batch)):
+            first = positions.multiply(positions.counted(batch[position]), positions.multiply(stride, start))
+            places = positions.add(places, positions.column(first, rank - 1 - position))
+    slices = data
+    if indexed > 1:
+        shape = positions.shape([positions.product(sizes[:indexed]), *sizes[indexed:]])
+        slices = reshape_exactly(positions.op, data, shape)
+    site.replace(positions.gather(slices, places))
+
+
+def tuple_length(site: Site, indices: str) -> int:
+    """How many dimensions the tuples in the last dimension of `indices` index."""
+    site.rank(indices, because="its last dimension says how many dimensions are indexed")
+    length = (site.shape(indices) or [None])[-1]
+    if not isinstance(length, int):
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            f"the last dimension of {indices!r} is not known, and it says how many dimensions are indexed",
+        )
+    return length
+
+
+def batch_is_numbered(site: Site) -> None:
+    """Below 12 there are no batch dimensions: the index of the batch becomes a part of each tuple."""
+    batch_dims = site.pop_attribute("batch_dims", 0)
+    if not batch_dims:
+        return
+    if site.target < 11:
+        site.set_attribute("batch_dims", batch_dims)
+        slices_are_gathered_from_a_row(site)
+        return
+    data, indices = site.inputs
+    rank = site.rank(indices, because="the index of its batch becomes a part of each tuple")
+    positions = Positions(site)
+    op = positions.op
+    sizes = positions.sizes(indices, because="the index of its batch becomes a part of each tuple")
+    shape = positions.shape([*sizes[:-1], numpy.array(1)])
+    parts = []
+    for position in range(batch_dims):
+        numbers = positions.indices(positions.column(positions.counted(sizes[position]), rank - 1 - position))
+        parts.append(op.Expand(numbers, shape))
+    site.replace(site.op.GatherND(data, op.Concat(*parts, indices, axis=rank - 1)))
+
+
+_EXAMPLES = "13 rewrote the examples and adds bfloat16"
+
+STEPS = [
+    Step(
+        "Gather",
+        1,
+        11,
+        up=unchanged,
+        down=indices_count_from_front,
+        because="11 says that indices may be negative; those that were legal before stay what they were",
+    ),
+    Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
+    Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
+    Step("GatherND", 11, 12, up=unchanged, down=batch_is_numbered, because="without batch_dims, 12 means what 11 does"),
+    Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
+]
+
+BIRTHS = [
+    Birth("GatherElements", 11, down=elements_are_gathered_from_a_row),
+    Birth("GatherND", 11, down=slices_are_gathered_from_a_row),
+]
+
+STAND_INS = [
+    StandIn("Gather", indices_count_from_front),
+]

@@ -1,0 +1,237 @@
+"""Sampling by a grid, and the grids for it.
+
+GridSample  16: born · 20: any number of spatial axes; bilinear, bicubic are called linear, cubic · 22: +bfloat16
+AffineGrid  20: born
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+from opsetlift_rules.dimensions import Size, named, numbers_up_to, reshaped
+from opsetlift_rules.sampling import (
+    Rows,
+    Weigh,
+    confined_by_border,
+    confined_by_centers,
+    confined_by_edges,
+    confined_by_zeros,
+    cubic_weights,
+    linear_weights,
+    nearest_on,
+    neighbours_on,
+)
+
+_NEWER_NAMES = {"bilinear": "linear", "bicubic": "cubic"}
+_OLDER_NAMES = {new: old for old, new in _NEWER_NAMES.items()}
+_NARROW = ("float16", "bfloat16")
+
+# The text names no coefficient; this one is PyTorch's, which the text points to, and onnxruntime's.
+_CUBIC_COEFFICIENT = -0.75
+
+_ULPS = 16
+_BECAUSE = "the neighbours' terms may be added in another order"
+
+
+def modes_are_renamed(site: Site) -> None:
+    """From 16 to 20; the default goes along."""
+    mode = site.attribute("mode", "bilinear")
+    site.remove_attribute("mode")
+    if mode != "bilinear":
+        site.set_attribute("mode", _NEWER_NAMES.get(mode, mode))
+
+
+def images_keep_their_operator(site: Site) -> None:
+    """From 20 to 16, which knows two spatial axes."""
+    if site.rank(0, because="below opset 20 only images are sampled") != 4:
+        points_are_gathered(site)
+        return
+    mode = site.attribute("mode", "linear")
+    site.remove_attribute("mode")
+    if mode != "linear":
+        site.set_attribute("mode", _OLDER_NAMES.get(mode, mode))
+
+
+def bfloat16_is_sampled_in_float(site: Site) -> None:
+    """From 22 to 20. Points are computed in float in any case."""
+    dtypes = [site.dtype(position) for position in (0, 1)]
+    if "bfloat16" not in dtypes:
+        return
+    op = site.op
+    values = [
+        op.Cast(name, to="float") if dtype == "bfloat16" else name
+        for name, dtype in zip(site.inputs, dtypes, strict=True)
+    ]
+    sampled = site.copy(*values)
+    site.replace(op.Cast(sampled, to="bfloat16") if dtypes[0] == "bfloat16" else sampled)
+
+
+def points_are_gathered(site: Site) -> None:
+    """Each point's neighbours are gathered, weighted and summed."""
+    op = site.op_at(16)
+    dtype, grid_dtype = site.dtype(0), site.dtype(1)
+    mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))
+    precision = "double" if "double" in (dtype, grid_dtype) else "float"
+    carrier = dtype if mode == "nearest" else _carrier(site, dtype, mode)
+    data = op.Cast(site.input(0), to=carrier) if carrier != dtype else site.input(0)
+    grid = op.Cast(site.input(1), to=precision) if grid_dtype != precision else site.input(1)
+
+    rows = Rows(site, op, data, carrier)
+    rank = len(rows.spatial)
+    confine = _confine(site)
+    axes = []
+    for axis, length in enumerate(rows.spatial):
+        # The grid lists the coordinates from the innermost axis to the outermost.
+        position = site.scalar(rank - 1 - axis, "int64", "coordinate")
+        points = _places(site, op, op.Gather(grid, position, axis=-1), length, precision)
+        bring = partial(confine, site, op, length=length, dtype=precision)
+        if mode == "nearest":
+            axes.append(nearest_on(site, op, points, precision, bring))
+        else:
+            axes.append(neighbours_on(site, op, points, precision, bring, _weigh(site, op, mode, precision)))
+    leading = rank + 1
+    terms = rows.read(axes, leading)
+    summed = list(range(leading, leading + rank))
+    if mode == "nearest":
+        value = op.Squeeze(terms, site.constant_int64(summed))
+    else:
+        site.rounds()
+        value = op.ReduceSum(terms, site.constant_int64(summed), keepdims=0)
+    value = op.Transpose(value, perm=[0, leading, *range(1, leading)])
+    site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
+
+
+def _carrier(site: Site, dtype: str, mode: str) -> str:
+    if dtype in ("float", "double"):
+        return dtype
+    if dtype not in _NARROW:
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"{mode} interpolation averages {dtype}, and what is cut off of an average depends on how a runtime adds",
+        )
+    return "float"
+
+
+def _weigh(site: Site, op: Operators, mode: str, dtype: str) -> Weigh:
+    if mode not in ("linear", "cubic"):
+        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+    if mode == "linear":
+        return Weigh(1, lambda distance: linear_weights(site, op, distance, dtype))
+    return Weigh(2, lambda distance: cubic_weights(site, op, distance, dtype, _CUBIC_COEFFICIENT))
+
+
+def _confine(site: Site) -> Callable[..., tuple[str, str | None]]:
+    mode = site.attribute("padding_mode", "zeros")
+    if mode == "reflection":
+        return confined_by_centers if site.attribute("align_corners", 0) else confined_by_edges
+    if mode not in ("zeros", "border"):
+        site.refuse(Why.INVALID_MODEL, f"no text has a padding_mode {mode!r}")
+    return confined_by_zeros if mode == "zeros" else confined_by_border
+
+
+def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str) -> str:
+    """From -1 .. 1 to 0 .. length - 1, which are the centers of the outermost elements or lie half of one inside."""
+    one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
+    whole = site.folded(lambda: op.Cast(named(site, length), to=dtype))
+    shifted = op.Add(normalized, one)
+    if site.attribute("align_corners", 0):
+        last = site.folded(lambda: op.Sub(whole, one))
+        return str(op.Mul(op.Div(shifted, two), last))
+    return str(op.Div(op.Sub(op.Mul(shifted, whole), one), two))
+
+
+def positions_are_mapped(site: Site) -> None:
+    """A grid of evenly spaced positions times each matrix of `theta`."""
+    op = site.op_at(16)
+    dtype = site.dtype(0)
+    precision = "double" if dtype == "double" else "float"
+    theta = op.Cast(site.input(0), to=precision) if dtype != precision else site.input(0)
+    rank = _spatial_rank(site)
+    sizes = [_element(site, op, position) for position in (0, *range(2, 2 + rank))]
+    flat = site.folded(lambda: _positions(site, op, sizes[1:], precision), "positions")
+    grid = op.MatMul(flat, op.Transpose(theta, perm=[0, 2, 1]))
+    result = reshaped(site, op, grid, [*sizes, rank])
+    site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
+
+
+def _positions(site: Site, op: Operators, sizes: Sequence[Size], dtype: str) -> str:
+    """(x, y[, z], 1) for each element of the grid: the innermost axis first."""
+    rank = len(sizes)
+    first, last = site.constant_int64([0]), site.constant_int64([-1])
+    shape = op.Concat(*(op.Unsqueeze(named(site, one), first) for one in sizes), axis=0)
+    columns = []
+    for axis, length in enumerate(sizes):
+        others = site.constant_int64([other for other in range(rank) if other != axis])
+        column = op.Unsqueeze(_spread(site, op, length, dtype), others)
+        columns.append(op.Unsqueeze(op.Expand(column, shape), last))
+    unit = site.constant(numpy.ones([1] * rank, numpy_dtype(dtype)), "unit")
+    columns = [*reversed(columns), op.Unsqueeze(op.Expand(unit, shape), last)]
+    return str(op.Reshape(op.Concat(*columns, axis=-1), site.constant_int64([-1, rank + 1], "shape")))
+
+
+def _spatial_rank(site: Site) -> int:
+    length, theta = site.known_shape(1), site.shape(0)
+    if length is not None and length[0] in (4, 5):
+        return length[0] - 2
+    rows = theta[1] if theta is not None and len(theta) == 3 else None
+    if rows not in (2, 3):
+        site.refuse(Why.SHAPE_UNKNOWN, "whether the grid is for images or volumes is only known at run time")
+    return int(rows)
+
+
+def _element(site: Site, op: Operators, position: int) -> Size:
+    known = site.constant_value(1)
+    if known is not None:
+        return int(known[position])
+    return str(op.Gather(site.input(1), site.scalar(position, "int64", "position")))
+
+
+def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
+    """Positions of which the first and last are -1 and 1, or have them as their outer edges."""
+    index = op.Cast(numbers_up_to(site, op, length), to=dtype)
+    one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
+    whole = op.Cast(named(site, length), to=dtype)
+    if site.attribute("align_corners", 0):
+        return str(op.Sub(op.Div(op.Mul(two, index), op.Max(op.Sub(whole, one), one)), one))
+    return str(op.Sub(op.Div(op.Add(op.Mul(two, index), one), op.Max(whole, one)), one))
+
+
+STEPS = [
+    Step(
+        "GridSample",
+        16,
+        20,
+        up=modes_are_renamed,
+        down=rounding(
+            images_keep_their_operator,
+            ulps=_ULPS,
+            when="other tensors than images are sampled, and the mode is not nearest",
+            because=_BECAUSE,
+        ),
+    ),
+    Step("GridSample", 20, 22, up=unchanged, down=bfloat16_is_sampled_in_float),
+]
+
+BIRTHS = [
+    Birth(
+        "GridSample",
+        16,
+        down=rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE),
+    ),
+    Birth(
+        "AffineGrid",
+        20,
+        down=rounding(
+            positions_are_mapped,
+            ulps=4,
+            because="the products of positions and matrix may be added in another order",
+        ),
+    ),
+]

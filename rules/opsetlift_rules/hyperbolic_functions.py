@@ -1,0 +1,154 @@
+"""Hyperbolic functions, which exponentials and logarithms give. Tanh, which is as old as ONNX, is an activation.
+
+Sinh, Cosh, Asinh, Acosh, Atanh  9: born · 22: +bfloat16
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from opsetlift.rulebook.rule import Birth, Rule, rounding
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.narrow_floats import computed_bfloat16_step
+
+_OPERATORS = ("Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
+
+_ULPS = 8
+_BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
+
+# Beyond it 1 is nothing beside the square, and the square of it does not overflow.
+_LARGE_EXPONENT = 500
+_LARGEST_FLOAT = math.ldexp(2 - math.ldexp(1, -23), 127)
+
+
+class Formula:
+    """Writes formulas of one dtype: the names of values and plain numbers mix. Narrower floats compute in double."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._op = site.op_at(8)
+        self._narrow = site.dtype(0)
+
+    @property
+    def op(self) -> Operators:
+        """Emits the operators of the formula."""
+        return self._op
+
+    def argument(self) -> str:
+        """The argument in double."""
+        value = self._site.input(0)
+        return value if self._narrow == "double" else self._op.Cast(value, to="double")
+
+    def plain_argument(self) -> tuple[str, str]:
+        """The argument in float where that holds it, and its dtype."""
+        if self._narrow in ("float", "double"):
+            return self._site.input(0), self._narrow
+        return self._op.Cast(self._site.input(0), to="float"), "float"
+
+    def result(self, value: str) -> None:
+        """Let a double take the place of the output, in its dtype."""
+        self._site.replace(value if self._narrow == "double" else self._op.Cast(value, to=self._narrow))
+
+    def number(self, value: float, dtype: str = "double") -> str:
+        """A constant of rank 0."""
+        return self._site.scalar(value, dtype, "number")
+
+    def sign(self, value: str) -> str:
+        """1, 0 or -1."""
+        op, zero = self._op, self.number(0)
+        return str(op.Sub(op.Cast(op.Greater(value, zero), to="double"), op.Cast(op.Less(value, zero), to="double")))
+
+    def log_of_1_plus(self, value: str) -> str:
+        """Kahan's: the quotient of a logarithm near 1 and its argument less 1 does not feel that 1 + value rounds.
+
+        Where it rounds to 1 both are 0, and 1 stands for the quotient.
+        """
+        op, one = self._op, self.number(1)
+        sum_ = op.Add(one, value)
+        rest = op.Sub(sum_, one)
+        is_apart = op.Cast(op.Cast(rest, to="bool"), to="double")
+        is_lost = op.Sub(one, is_apart)
+        quotient = op.Div(op.Add(op.Log(sum_), is_lost), op.Add(rest, is_lost))
+        return str(op.Mul(value, quotient))
+
+
+def exponentials_are_halved_and_added(site: Site) -> None:
+    """Of half the argument, so that none overflows before the result does."""
+    formula = Formula(site)
+    formula.result(_cosh(formula, formula.argument()))
+
+
+def _cosh(formula: Formula, value: str) -> str:
+    op = formula.op
+    root = op.Exp(op.Mul(value, formula.number(0.5)))
+    half_root, half_inverse = op.Mul(root, formula.number(0.5)), op.Div(formula.number(0.5), root)
+    return str(op.Add(op.Mul(half_root, root), op.Div(half_inverse, root)))
+
+
+def tanh_times_cosh(site: Site) -> None:
+    """Tanh does not cancel near 0."""
+    formula = Formula(site)
+    value = formula.argument()
+    formula.result(formula.op.Mul(formula.op.Tanh(value), _cosh(formula, value)))
+
+
+def logarithm_of_the_legs(site: Site) -> None:
+    """asinh |x| = log1p(|x| + x² / (1 + √(1 + x²))), with the sign of x."""
+    formula = Formula(site)
+    op, value = formula.op, formula.argument()
+    bounded, excess = _split(formula, magnitude=True)
+    square = op.Mul(bounded, bounded)
+    hypotenuse = op.Sqrt(op.Add(square, formula.number(1)))
+    legs = op.Add(bounded, op.Div(square, op.Add(hypotenuse, formula.number(1))))
+    formula.result(op.Mul(op.Add(formula.log_of_1_plus(legs), excess), formula.sign(value)))
+
+
+def logarithm_above_1(site: Site) -> None:
+    """acosh(1 + t) = log1p(t + √t √(t + 2))."""
+    formula = Formula(site)
+    op = formula.op
+    bounded, excess = _split(formula)
+    above = op.Sub(bounded, formula.number(1))
+    root = op.Mul(op.Sqrt(above), op.Sqrt(op.Add(above, formula.number(2))))
+    formula.result(op.Add(formula.log_of_1_plus(op.Add(above, root)), excess))
+
+
+def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
+    """The argument as far as its square is finite in double, and the logarithm of the factor that it is beyond.
+
+    Of floats only infinity is beyond; and not every runtime has Min and Max for doubles.
+    """
+    op = formula.op
+    value, dtype = formula.plain_argument()
+    limit = formula.number(_LARGEST_FLOAT if dtype == "float" else math.ldexp(1, _LARGE_EXPONENT), dtype)
+    value = op.Abs(value) if magnitude else value
+    bounded = op.Min(value, limit)
+    factor = op.Max(op.Div(value, limit), formula.number(1, dtype))
+    if dtype == "float":
+        bounded, factor = op.Cast(bounded, to="double"), op.Cast(factor, to="double")
+    return bounded, op.Log(factor)
+
+
+def half_the_difference_of_logarithms(site: Site) -> None:
+    """atanh x = (log1p(x) - log1p(-x)) / 2."""
+    formula = Formula(site)
+    op, value = formula.op, formula.argument()
+    logarithms = [formula.log_of_1_plus(term) for term in (value, op.Neg(value))]
+    formula.result(op.Mul(op.Sub(*logarithms), formula.number(0.5)))
+
+
+def _rounding(rule: Callable[[Site], None]) -> Rule:
+    return rounding(rule, ulps=_ULPS, because=_BECAUSE)
+
+
+STEPS = [computed_bfloat16_step(operator, 9, 22) for operator in _OPERATORS]
+
+BIRTHS = [
+    Birth("Sinh", 9, down=_rounding(tanh_times_cosh)),
+    Birth("Cosh", 9, down=_rounding(exponentials_are_halved_and_added)),
+    Birth("Asinh", 9, down=_rounding(logarithm_of_the_legs)),
+    Birth("Acosh", 9, down=_rounding(logarithm_above_1)),
+    Birth("Atanh", 9, down=_rounding(half_the_difference_of_logarithms)),
+]

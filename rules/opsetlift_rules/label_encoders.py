@@ -1,0 +1,236 @@
+"""LabelEncoder of ai.onnx.ml.
+
+LabelEncoder  2: classes_strings -> keys_* and values_* of three types · 4: +tensors of five types, +default_tensor
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from onnx import numpy_helper
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.site import Array, Site
+from opsetlift.specification.dtypes import name_of_numpy_dtype
+
+_DOMAIN = "ai.onnx.ml"
+_NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}
+_DTYPES: dict[str, Any] = {"string": object, "int64": numpy.int64, "float": numpy.float32}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the node maps: the i-th key to the i-th value, everything else to `default`, an array of one value."""
+
+    keys: Array
+    values: Array
+    default: Array
+
+    def without_repetitions(self) -> Table:
+        """Of repeated keys the last one counts, as 4 says in words."""
+        places = {_identity(key): place for place, key in enumerate(self.keys.tolist())}
+        kept = sorted(places.values())
+        return Table(self.keys[kept], self.values[kept], self.default)
+
+    @property
+    def replies(self) -> Array:
+        """The values and, after them, the default."""
+        return numpy.concatenate([self.values, self.default])
+
+
+def _identity(key: Any) -> Any:
+    return "NaN" if key != key else key
+
+
+def _table(site: Site) -> Table:
+    """The table of version 2 or 4."""
+    keys = _column(site, "keys")
+    values = _column(site, "values")
+    if len(keys) != len(values):
+        site.refuse(Why.INVALID_MODEL, f"there are {len(keys)} keys and {len(values)} values")
+    given = site.attribute("default_tensor")
+    if given is not None:
+        default = _array(given).reshape(1)
+    elif values.dtype == object:
+        default = numpy.array([site.attribute("default_string", "_Unused")], object)
+    else:
+        name, fallback = ("default_int64", -1) if values.dtype.kind == "i" else ("default_float", -0.0)
+        default = numpy.array([site.attribute(name, fallback)], values.dtype)
+    return Table(keys, values, default)
+
+
+def _column(site: Site, prefix: str) -> Array:
+    tensor = site.attribute(f"{prefix}_tensor")
+    if tensor is not None:
+        return _array(tensor).reshape(-1)
+    lists = {dtype: found for dtype, name in _NAMES.items() if (found := site.attribute(f"{prefix}_{name}"))}
+    if len(lists) != 1:
+        site.refuse(Why.INVALID_MODEL, f"one and only one of the attributes {prefix}_* has to be set")
+    ((dtype, found),) = lists.items()
+    texts = [item.decode("utf-8") if isinstance(item, bytes) else item for item in found]
+    return numpy.array(texts, _DTYPES[dtype])
+
+
+def _array(tensor: Any) -> Array:
+    array = numpy.asarray(numpy_helper.to_array(tensor))
+    if array.dtype.kind not in "SU" and array.dtype != object:
+        return array
+    return numpy.array(
+        [one.decode("utf-8") if isinstance(one, bytes) else str(one) for one in array.reshape(-1)], object
+    )
+
+
+def _emit(site: Site, table: Table, value: str) -> str:
+    """LabelEncoder-2 (and 4, for the types of 2)."""
+    kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
+    attributes = {
+        f"keys_{_NAMES[kinds[0]]}": table.keys.tolist(),
+        f"values_{_NAMES[kinds[1]]}": table.values.tolist(),
+        f"default_{kinds[1]}": table.default.tolist()[0],
+    }
+    return str(site.op.LabelEncoder(value, **attributes))
+
+
+# 1 and 2
+
+
+def classes_become_keys(site: Site) -> None:
+    classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
+    if not classes:
+        site.refuse(Why.INVALID_MODEL, "a LabelEncoder without classes maps everything to its default")
+    texts, numbers = numpy.array(classes, object), numpy.arange(len(classes), dtype=numpy.int64)
+    if site.dtype(0) == "string":
+        table = Table(texts, numbers, numpy.array([site.attribute("default_int64", -1)], numpy.int64))
+    else:
+        table = Table(numbers, texts, numpy.array([site.attribute("default_string", "_Unused")], object))
+    site.replace(_emit(site, table.without_repetitions(), site.input(0)))
+
+
+def keys_become_classes(site: Site) -> None:
+    """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
+    table = _table(site).without_repetitions()
+    kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
+    if set(kinds) == {"string", "int64"}:
+        _map_numbers_and_text(site, table, *kinds)
+    elif kinds[0] == "string":
+        numbers = site.op.LabelEncoder(
+            site.input(0), classes_strings=table.keys.tolist(), default_int64=len(table.keys)
+        )
+        site.replace(_reply(site, table, numbers))
+    else:
+        site.replace(_compared(site, table))
+
+
+def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> None:
+    numbers, texts = (table.values, table.keys) if value == "int64" else (table.keys, table.values)
+    default = {f"default_{value}": table.default.tolist()[0]}
+    order = numpy.argsort(numbers, kind="stable")
+    if numpy.array_equal(numbers[order], numpy.arange(len(numbers))):
+        site.replace(site.op.LabelEncoder(site.input(0), classes_strings=texts[order].tolist(), **default))
+    else:
+        attributes = {"cats_strings": texts.tolist(), "cats_int64s": numbers.tolist(), **default}
+        site.replace(site.op.CategoryMapper(site.input(0), **attributes))
+
+
+def _reply(site: Site, table: Table, numbers: str) -> str:
+    """The values by their numbers; the number after the last is the default."""
+    # Written for an opset at which no index is negative.
+    return str(site.op_in("", 10).Gather(site.constant(table.replies, "replies"), numbers, axis=0))
+
+
+def _compared(site: Site, table: Table) -> str:
+    """Each element with each key: of distinct keys at most one is equal."""
+    keys = table.keys
+    if keys.dtype.kind == "f":
+        if numpy.isnan(keys).any():
+            site.refuse(Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN")
+        keys, first = numpy.unique(keys, return_index=True)
+        table = Table(keys, table.values[first], table.default)
+    op, last = site.op_in("", 13), site.constant_int64([-1], "last")
+    is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, "keys")), to="int64")
+    count = len(keys)
+    offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, "offsets"))
+    numbers = op.Add(op.ReduceSum(offsets, last, keepdims=0), site.scalar(count, "int64", "count"))
+    return _reply(site, table, numbers)
+
+
+# 2 and 4
+
+
+def replies_are_gathered(site: Site) -> None:
+    """The number of the key in a dtype in which the runtime gives it, and what is its reply from a table."""
+    table = _table(site)
+    key = name_of_numpy_dtype(table.keys.dtype)
+    count = len(table.keys)
+    # A float holds such numbers.
+    number = next((one for one in ("int64", "float") if site.computes("LabelEncoder", T1=key, T2=one)), "")
+    if number and count < 2**24 and name_of_numpy_dtype(table.values.dtype) != number:
+        numbers = Table(table.keys, numpy.arange(count).astype(_DTYPES[number]), numpy.array([count], _DTYPES[number]))
+        encoded = _emit(site, numbers, site.input(0))
+        site.replace(
+            _reply(site, table, encoded if number == "int64" else site.op_in("", 13).Cast(encoded, to="int64"))
+        )
+
+
+def tensors_become_lists(site: Site) -> None:
+    """Integers travel in int64; doubles are compared, and given by their numbers.
+
+    A NaN among the keys gets nodes of its own: 2 says that it can be mapped, and onnxruntime does not find it.
+    """
+    before = _table(site)
+    table = before.without_repetitions()
+    if table.keys.dtype == numpy.float64:
+        site.replace(_compared(site, table))
+        return
+    value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
+    if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
+        value = site.op_in("", 13).Cast(value, to="int64")
+    table = _in_lists(table)
+    if narrow == "double":
+        numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
+        site.replace(_reply(site, table, _encoded(site, numbers, value)))
+        return
+    has_tensors = any(site.has_attribute(f"{name}_tensor") for name in ("keys", "values", "default"))
+    if not has_tensors and len(table.keys) == len(before.keys) and _reply_to_nan(table) is None:
+        return
+    encoded = _encoded(site, table, value)
+    site.replace(site.op_in("", 13).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+
+
+def _reply_to_nan(table: Table) -> Array | None:
+    if table.keys.dtype.kind != "f" or not numpy.isnan(table.keys).any():
+        return None
+    (place,) = numpy.flatnonzero(numpy.isnan(table.keys))
+    return numpy.asarray(table.values[place])
+
+
+def _encoded(site: Site, table: Table, value: str) -> str:
+    encoded, reply = _emit(site, table, value), _reply_to_nan(table)
+    if reply is None:
+        return encoded
+    op = site.op_in("", 13)
+    return str(op.Where(op.IsNaN(value), site.constant(reply, "reply"), encoded))
+
+
+def _in_lists(table: Table) -> Table:
+    def widened(array: Array) -> Array:
+        return array.astype(numpy.int64) if array.dtype.kind == "i" else array
+
+    return Table(widened(table.keys), widened(table.values), widened(table.default))
+
+
+_BY_VALUE = (
+    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference find 0 by -0 all the same, at "
+    "every version"
+)
+
+STEPS = [
+    Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
+    Step("LabelEncoder", 2, 4, up=unchanged, down=tensors_become_lists, domain=_DOMAIN, because=_BY_VALUE),
+]
+
+STAND_INS = [
+    StandIn("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
+]

@@ -1,0 +1,42 @@
+"""Losses, each defined by the body that its schema gives it.
+
+NegativeLogLikelihoodLoss  13: examples and layout of the text · 22: +bfloat16
+SoftmaxCrossEntropyLoss    13: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.site import Site
+
+from opsetlift_rules.narrow_floats import body_in_float, computed_bfloat16_step, goes_in_float
+
+_ULPS = 64
+_IN_STEPS = "the body rounds after each of its steps, sums and logarithms among them; a kernel may keep more digits"
+_LAYOUT = "13 sets the formulas and examples of the text as code; what they say is the same"
+
+
+def probabilities_and_their_loss(site: Site) -> None:
+    """The body's two parts; its Reshape to three dimensions, which leaves one to be inferred, is not needed."""
+    if goes_in_float(site):
+        return
+    op = site.op_at(13)
+    logarithms = op.LogSoftmax(site.input(0), axis=1)
+    attributes = {name: site.attribute(name) for name in ("reduction", "ignore_index")}
+    site.replace(op.NegativeLogLikelihoodLoss(logarithms, *site.inputs[1:], **attributes), logarithms)
+
+
+STEPS = [
+    Step("NegativeLogLikelihoodLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT),
+    computed_bfloat16_step("NegativeLogLikelihoodLoss", 13, 22),
+    Step("SoftmaxCrossEntropyLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT + "; bfloat16 is added"),
+]
+
+BIRTHS = [
+    Birth("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Birth(
+        "SoftmaxCrossEntropyLoss",
+        12,
+        down=rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS),
+    ),
+]

@@ -1,0 +1,222 @@
+"""Normalisation with statistics of the input itself (BatchNormalization has a module of its own).
+
+InstanceNormalization      6: consumed_inputs goes, any rank · 22: +bfloat16
+MeanVarianceNormalization  9: born · 13: +bfloat16
+LRN                        13: +bfloat16
+LayerNormalization         17: born
+GroupNormalization         18: born · 21: scale and bias per channel, not per group, +stash_type
+RMSNormalization           23: born
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opsetlift.rulebook.rule import Apply, Birth, Rule, Step, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import DIGITS
+
+from opsetlift_rules.axes import END
+from opsetlift_rules.images import as_image, is_image
+from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+
+_ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
+_STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
+
+
+# InstanceNormalization
+
+
+def consumed_inputs_go(site: Site) -> None:
+    site.remove_attribute("consumed_inputs")
+
+
+def other_ranks_become_images(site: Site) -> None:
+    """Version 1 takes tensors of rank 4."""
+    if not is_image(site):
+        op = site.op_at(13)
+        image, back = as_image(site, op, site.input(0))
+        site.replace(back(site.copy(image, *site.inputs[1:])))
+
+
+# MeanVarianceNormalization
+
+
+def axes_are_written_down(site: Site) -> None:
+    """The default stays what it is, but onnx's inference fails on 13's function body where the attribute is absent."""
+    if not site.has_attribute("axes"):
+        site.set_attribute("axes", [0, 2, 3])
+
+
+def mean_and_deviation_are_computed(site: Site) -> None:
+    """Two passes, as in the text's formula, with the 1e-9 of the function body: E(X^2) - E(X)^2 would cancel."""
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    axes = site.attribute("axes", [0, 2, 3])
+    centred, variance = _centred(op, value, axes)
+    deviation = op.Add(op.Sqrt(variance), site.scalar(1e-9, dtype, "least"))
+    site.replace(result(op.Div(centred, deviation)))
+
+
+def _centred(op: Operators, value: str, axes: list[int]) -> tuple[str, str]:
+    centred = op.Sub(value, op.ReduceMean(value, axes=axes))
+    return centred, op.ReduceMean(op.Mul(centred, centred), axes=axes)
+
+
+# LayerNormalization, RMSNormalization: the first stage in the precision of stash_type, the second in that of the scale
+
+
+def layer_is_standardised_and_scaled(site: Site) -> None:
+    op = site.op_at(13)
+    axes = _trailing_axes(site)
+    stage, value, back = _staged(site, op, site.input(0))
+    mean = op.ReduceMean(value, axes=axes)
+    centred = op.Sub(value, mean)
+    variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
+    deviation = op.Sqrt(op.Add(variance, site.scalar(site.attribute("epsilon", 1e-5), stage, "epsilon")))
+    result = op.Mul(back(op.Div(centred, deviation)), site.input(1))
+    if site.input(2):
+        result = op.Add(result, site.input(2))
+    site.replace(result, mean, op.Reciprocal(deviation) if site.is_read(2) else None)
+
+
+def root_mean_square_is_divided_by(site: Site) -> None:
+    op = site.op_at(13)
+    axes = _trailing_axes(site)
+    stage, value, back = _staged(site, op, site.input(0))
+    squares = op.ReduceMean(op.Mul(value, value), axes=axes)
+    root = op.Sqrt(op.Add(squares, site.scalar(site.attribute("epsilon", 1e-5), stage, "epsilon")))
+    normalised = back(op.Div(value, root))
+    scale_dtype = site.dtype(1)
+    if scale_dtype != site.dtype(0):
+        normalised = op.Cast(normalised, to=scale_dtype)
+    site.replace(op.Mul(normalised, site.input(1)))
+
+
+def _trailing_axes(site: Site) -> list[int]:
+    axis = site.attribute("axis", -1)
+    if axis < 0:
+        return list(range(axis, 0))
+    return list(range(axis, site.rank(0, because="the axes from `axis` to the last one are listed")))
+
+
+def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
+    """The dtype of stash_type, the value in it, and what brings the stage's result back."""
+    stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
+    if site.cell.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
+        site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
+    if stage == dtype:
+        return stage, value, lambda result: result
+    return stage, op.Cast(value, to=stage), lambda result: str(op.Cast(result, to=dtype))
+
+
+# GroupNormalization
+
+
+def scale_of_groups_becomes_that_of_channels(site: Site) -> None:
+    """Version 18 says nothing of precision: double stays double, and narrower floats are rounded once more in 21."""
+    dtype = site.dtype(0)
+    if dtype == "double":
+        site.set_attribute("stash_type", 11)
+    elif dtype != "float":
+        site.rounds()
+    op = site.op
+    for position, hint in ((1, "scale"), (2, "bias")):
+        name = site.input(position)
+        site.set_input(position, site.folded(lambda name=name: _repeated(site, op, name), hint))  # type: ignore[misc]
+
+
+def _repeated(site: Site, op: Operators, values: str) -> str:
+    """One value per group, repeated for each of its channels."""
+    groups = site.attribute("num_groups")
+    shape = site.shape(0)
+    channels = shape[1] if shape else None
+    column = op.Unsqueeze(values, site.constant_int64([1]))
+    if isinstance(channels, int):
+        repeats = site.constant_int64([1, channels // groups], "repeats")
+    else:
+        count = op.Gather(op.Shape(site.input(0)), site.constant_int64([1]))
+        per_group = op.Div(count, site.constant_int64([groups], "groups"))
+        repeats = op.Concat(site.constant_int64([1]), per_group, axis=0)
+    return str(op.Reshape(op.Tile(column, repeats), site.constant_int64([-1], "shape")))
+
+
+def groups_become_instances(site: Site) -> None:
+    """Below 21 (18 is deprecated) a group is an instance of one channel; scale and bias follow."""
+    op = site.op_at(14)
+    rank = site.rank(0, because="scale and bias are aligned with the channels")
+    stage, value, back = _staged(site, op, site.input(0))
+    carrier = "float" if stage == "bfloat16" else stage
+    value = op.Cast(value, to=carrier) if carrier != stage else value
+    # -0 is what can be added to anything, zeros included.
+    one, zero = (site.scalar(number, carrier, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
+    groups = site.constant_int64([site.attribute("num_groups")], "groups")
+    ones, zeros = (site.folded(lambda name=name: str(op.Expand(name, groups)), "values") for name in (one, zero))  # type: ignore[misc]
+    normalised = _instances_normalised(site, op, value, ones, zeros)
+    normalised = back(op.Cast(normalised, to=stage) if carrier != stage else normalised)
+    aligned = site.constant_int64(range(1, rank - 1))
+    scale, bias = (op.Unsqueeze(name, aligned) if rank > 2 else name for name in site.inputs[1:])
+    site.replace(op.Add(op.Mul(normalised, scale), bias))
+
+
+def groups_with_their_scale_become_instances(site: Site) -> None:
+    """Version 18 says nothing of precision, as little as InstanceNormalization does."""
+    op = site.op_at(14)
+    site.replace(_instances_normalised(site, op, *site.inputs))
+
+
+def _instances_normalised(site: Site, op: Operators, value: str, scale: str, bias: str) -> str:
+    groups = site.attribute("num_groups")
+    shape = op.Shape(site.input(0))
+
+    def grouped_shape() -> str:
+        batch = op.Slice(shape, site.constant_int64([0]), site.constant_int64([1]))
+        rest = op.Slice(shape, site.constant_int64([1]), site.constant_int64([END]))
+        per_group = op.Div(op.ReduceProd(rest), site.constant_int64([groups], "groups"))
+        return str(op.Concat(batch, site.constant_int64([groups], "groups"), per_group, axis=0))
+
+    grouped = op.Reshape(value, site.folded(grouped_shape, "shape"), allowzero=1)
+    epsilon = site.attribute("epsilon", 1e-5)
+    normalised = op.InstanceNormalization(grouped, scale, bias, epsilon=epsilon)
+    return str(op.Reshape(normalised, site.folded(lambda: str(op.Identity(shape)), "shape"), allowzero=1))
+
+
+def _staged_rounding(rule: Apply, when: str = "") -> Rule:
+    digits = DIGITS["double"] - DIGITS["bfloat16"]
+    return rounding(rule, ulps=8, when=when, because=_STAGE_ROUNDS, fewer_digits=digits)
+
+
+_LAYOUT = "13 formats the text anew and adds bfloat16"
+
+STEPS = [
+    Step("InstanceNormalization", 1, 6, up=consumed_inputs_go, down=other_ranks_become_images),
+    computed_bfloat16_step("InstanceNormalization", 6, 22),
+    Step(
+        "MeanVarianceNormalization",
+        9,
+        13,
+        up=axes_are_written_down,
+        down=bfloat16_is_computed_in_float,
+        because=_LAYOUT,
+    ),
+    Step("LRN", 1, 13, up=unchanged, down=bfloat16_is_computed_in_float, because=_LAYOUT),
+    Step(
+        "GroupNormalization",
+        18,
+        21,
+        up=rounding(
+            scale_of_groups_becomes_that_of_channels,
+            ulps=2,
+            when="the dtype is narrower than float",
+            because="21 rounds the normalised values to the narrow dtype before they are scaled",
+        ),
+        down=_staged_rounding(groups_become_instances, when="stash_type is narrower than float"),
+    ),
+]
+
+BIRTHS = [
+    Birth("MeanVarianceNormalization", 9, down=rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)),
+    Birth("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
+    Birth("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
+    Birth("GroupNormalization", 18, down=groups_with_their_scale_become_instances),
+]

@@ -1,0 +1,109 @@
+"""What kind of number an element is, and the integer or sign that belongs to it.
+
+IsNaN  9: born · 13: +bfloat16 · 20: +float8
+IsInf  10: born · 20: +float16 +bfloat16 +float8
+Sign   9: born · 13: +bfloat16
+Round  11: born · 22: +bfloat16
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.narrow_floats import bfloat16_travels_in_float
+
+
+def nan_is_neither_below_nor_above(site: Site) -> None:
+    """Each number is less than 1 or greater than 0; NaN is not."""
+    op, dtype = site.op, site.dtype(0)
+    below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
+    above = op.Greater(site.input(0), site.scalar(0, dtype, "zero"))
+    site.replace(op.Not(op.Or(below, above)))
+
+
+def nan_stays_nan_in_float(site: Site) -> None:
+    """What is beyond the range of float becomes an infinity there, no NaN."""
+    if site.dtype(0) == "double":
+        site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
+
+
+def infinities_lie_beyond_the_finite_numbers(site: Site) -> None:
+    op, dtype = site.op, site.dtype(0)
+    limits = numpy.finfo(numpy_dtype(dtype))
+    detects = [bool(site.attribute(f"detect_{sign}", 1)) for sign in ("negative", "positive")]
+    below = op.Less(site.input(0), site.scalar(limits.min, dtype, "lowest")) if detects[0] or not detects[1] else ""
+    above = op.Greater(site.input(0), site.scalar(limits.max, dtype, "largest")) if detects[1] or not detects[0] else ""
+    if all(detects):
+        site.replace(op.Or(below, above))
+    elif any(detects):
+        site.replace(below or above)
+    else:
+        # Nothing is both: False everywhere.
+        site.replace(op.And(below, above))
+
+
+def sign_is_a_difference_of_comparisons(site: Site) -> None:
+    """1 where it is greater than 0, less 1 where it is less; NaN, on which the text is silent, stays NaN."""
+    op, dtype = site.op_at(14), site.dtype(0)
+    value = site.input(0)
+    if dtype.startswith("uint"):
+        site.replace(op.Cast(op.Cast(value, to="bool"), to=dtype))
+        return
+    zero = site.scalar(0, dtype, "zero")
+    sign = op.Sub(op.Cast(op.Greater(value, zero), to=dtype), op.Cast(op.Less(value, zero), to=dtype))
+    if dtype in FLOATING:
+        # Tanh is finite for every number and NaN for NaN, so that this difference is 0 or NaN.
+        finite = op.Tanh(value)
+        sign = op.Add(sign, op.Sub(finite, finite))
+    site.replace(sign)
+
+
+def halves_go_to_the_even_neighbour(site: Site) -> None:
+    """Truncated, and one further from 0 where the fraction is more than a half, or just that beside an odd number.
+
+    The fraction is exact, and so is half of the truncated number. Neither truncating nor taking 0 away changes the sign
+    of a zero.
+    """
+    op, dtype = site.op_at(10), site.dtype(0)
+    value = site.input(0)
+    zero, a_half = site.scalar(0, dtype, "zero"), site.scalar(0.5, dtype, "half")
+    is_negative = op.Less(value, zero)
+    truncated = _truncated(site, op, is_negative, zero)
+    halved = op.Mul(op.Abs(truncated), a_half)
+    half_if_odd = op.Sub(halved, op.Floor(halved))
+    # Beside an odd number the threshold is the greatest number below a half, so that a half is greater too.
+    below_half = float(numpy.nextafter(numpy_dtype(dtype).type(0.5), numpy_dtype(dtype).type(0)))
+    threshold = op.Sub(a_half, op.Mul(half_if_odd, site.scalar(1 - 2 * below_half, dtype, "step")))
+    goes_on = op.Greater(op.Abs(op.Sub(value, truncated)), threshold)
+    down, up = op.And(goes_on, is_negative), op.And(goes_on, op.Not(is_negative))
+    site.replace(op.Sub(truncated, op.Sub(op.Cast(down, to=dtype), op.Cast(up, to=dtype))))
+
+
+def _truncated(site: Site, op: Operators, is_negative: str, zero: str) -> str:
+    value = site.input(0)
+    if site.target >= 9:
+        return str(op.Where(is_negative, op.Ceil(value), op.Floor(value)))
+    # Below 9 a Where of floats is far more than this. One of both is 0, of the sign that leaves the other one's alone.
+    return str(op.Sub(op.Ceil(op.Min(value, zero)), op.Ceil(op.Min(op.Neg(value), zero))))
+
+
+STEPS = [
+    Step("IsNaN", 13, 20, up=unchanged, down=values_travel()),
+    Step("IsInf", 10, 20, up=unchanged, down=values_travel()),
+    Step("Round", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
+]
+
+BIRTHS = [
+    Birth("IsNaN", 9, down=nan_is_neither_below_nor_above),
+    Birth("IsInf", 10, down=infinities_lie_beyond_the_finite_numbers),
+    Birth("Sign", 9, down=sign_is_a_difference_of_comparisons),
+    Birth("Round", 11, down=halves_go_to_the_even_neighbour),
+]
+
+STAND_INS = [
+    StandIn("IsNaN", nan_stays_nan_in_float),
+]

@@ -1,0 +1,112 @@
+"""Classes as vectors of one hot element.
+
+OneHot  9: born · 11: indices and axis may be negative · 28: +bfloat16
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.axes import counted_from_front
+from opsetlift_rules.counting import iota
+from opsetlift_rules.signs import added_where, is_negative
+
+
+def negative_indices_are_beyond(site: Site) -> None:
+    """9 gives a negative index nothing but off values; from 11 on, it counts from the back, unless it is too large."""
+    indices = site.constant_value(0)
+    if site.dtype(0).startswith("uint") or (indices is not None and (indices > -1).all()):
+        return
+    op = site.op_at(13)
+    classes, depth = (_as_int64(site, op, position) for position in (0, 1))
+    site.set_input(0, op.Where(op.Less(classes, site.scalar(0, "int64", "zero")), depth, classes))
+
+
+def indices_and_axis_count_from_front(site: Site) -> None:
+    _count_axis_from_front(site)
+    indices = site.constant_value(0)
+    if not site.dtype(0).startswith("uint") and (indices is None or (indices <= -1).any()):
+        site.set_input(0, _indices_from_front(site, site.op_at(13)))
+
+
+def _count_axis_from_front(site: Site) -> None:
+    """9 has -1 for the last dimension."""
+    axis = site.attribute("axis", -1)
+    if axis < -1:
+        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        site.set_attribute("axis", counted_from_front(site, [axis], rank + 1, name="axis")[0])
+
+
+def _indices_from_front(site: Site, op: Operators) -> str:
+    """Indices too far below 0 stay there: to count them once would give an index that runtimes count again."""
+    classes, depth = (_as_int64(site, op, position) for position in (0, 1))
+    is_too_low = is_negative(site, op, op.Add(classes, depth))
+    is_counted = op.And(is_negative(site, op, classes), op.Not(is_too_low))
+    return added_where(op, is_counted, classes, depth, "int64")
+
+
+def _as_int64(site: Site, op: Operators, position: int) -> str:
+    """What the text has done with other dtypes. Of the depth, its one element."""
+    value = site.input(position)
+    is_shaped = position == 0 or site.shape(position) == []
+    if is_shaped and site.dtype(position) == "int64":
+        return value
+    known = site.constant_value(position)
+    if known is not None:
+        return site.constant(known.astype(numpy.int64).reshape(() if position == 1 else known.shape), "depth")
+    if not is_shaped:
+        value = op.Reshape(value, site.constant_int64([], "shape"))
+    return value if site.dtype(position) == "int64" else str(op.Cast(value, to="int64"))
+
+
+def hot_elements_are_compared_and_gathered(site: Site) -> None:
+    """Off or on, by whether the index is that of the class."""
+    because = "the classes stand in a dimension of their own"
+    rank = site.rank(0, because=because)
+    axis = counted_from_front(site, [site.attribute("axis", -1)], rank + 1, name="axis")[0]
+    op = site.op_at(13)
+    depth = site.constant_value(1)
+    trailing = rank - axis
+    if depth is not None:
+        count = int(depth.astype(numpy.int64).reshape(()))
+        classes = site.constant(numpy.arange(count, dtype=numpy.int64).reshape(-1, *[1] * trailing), "classes")
+    else:
+        classes = iota(site, op, _as_int64(site, op, 1))
+        if trailing:
+            classes = op.Unsqueeze(classes, site.constant_int64(range(1, trailing + 1)))
+    indices = op.Unsqueeze(_as_int64(site, op, 0), site.constant_int64([axis]))
+    is_hot = op.Cast(op.Equal(indices, classes), to="int64")
+    site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
+
+
+def indices_and_depth_become_int64(site: Site) -> None:
+    """As the text has it done with other dtypes; the depth in a vector of one element, as the first runtimes want it.
+
+    Values of a dtype that the runtime does not give are gathered.
+    """
+    if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
+        hot_elements_are_compared_and_gathered(site)
+        return
+    op = site.op_at(13)
+    for position in (0, 1):
+        if site.dtype(position) != "int64":
+            site.set_input(position, op.Cast(site.input(position), to="int64"))
+    if site.shape(1) == []:
+        depth, line = site.input(1), site.constant_int64([1], "shape")
+        site.set_input(1, site.folded(lambda: str(op.Reshape(depth, line)), "depth"))
+
+
+STEPS = [
+    Step("OneHot", 9, 11, up=negative_indices_are_beyond, down=indices_and_axis_count_from_front),
+    Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
+]
+
+BIRTHS = [
+    Birth("OneHot", 9, down=hot_elements_are_compared_and_gathered),
+]
+
+STAND_INS = [
+    StandIn("OneHot", indices_and_depth_become_int64),
+]

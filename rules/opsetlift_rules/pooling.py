@@ -1,0 +1,249 @@
+"""Poolings.
+
+AveragePool        7: +count_include_pad · 10: +ceil_mode · 19: +dilations · 22: +bfloat16
+MaxPool            8: +Indices, storage_order · 10: +ceil_mode, dilations · 12: +int8 +uint8 · 22: +bfloat16
+LpPool             2: p is an integer, kernel_shape required · 18: +ceil_mode, dilations · 22: +bfloat16
+GlobalLpPool       2: p is an integer · 22: +bfloat16
+GlobalAveragePool, GlobalMaxPool, MaxRoiPool  22: +bfloat16
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import StandIn, Step, in_turn, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+from opsetlift_rules.indices_of_maxima import indices_are_computed, indices_of_maxima
+from opsetlift_rules.narrow_floats import (
+    bfloat16_is_computed_in_float,
+    bfloat16_travels_in_float,
+    computed_bfloat16_step,
+    in_float,
+)
+from opsetlift_rules.windows import added, combined, element_counts, padded, set_pads, windows_of
+
+# ceil_mode, and which windows it gives.
+
+
+def ceil_mode_becomes_pads(site: Site) -> None:
+    """As many pads as the last windows lack. An average that counts pads does not count these: it gets zeros before."""
+    windows = windows_of(site)
+    if windows.filled_pads == windows.pads:
+        site.remove_attribute("ceil_mode")
+        return
+    begin, end = list(windows.begin), windows.filled_ends
+    if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
+        pads = [*windows.begin, *windows.own_ends]
+        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), pads))
+        begin, end = [0] * len(end), windows.missing
+    set_pads(site, begin, end)
+
+
+def windows_end_before_the_pads(site: Site) -> None:
+    """Windows that start in the end pads do not count at any version, but only 22 says so.
+
+    Below it they count for onnx's inference and for onnxruntime up to 1.20: pads are written that all read alike.
+    """
+    if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
+        ceil_mode_becomes_pads(site)
+
+
+# Averages
+
+
+def counted_pads_become_zeros(site: Site) -> None:
+    """Below 7 pads are not counted: those that are to be counted become elements."""
+    if not site.pop_attribute("count_include_pad", 0):
+        return
+    windows = windows_of(site)
+    if any(windows.pads):
+        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
+    site.remove_attribute("auto_pad")
+    site.remove_attribute("pads")
+
+
+def dilated_averages_are_sums_of_slices(site: Site) -> None:
+    """Below 19 there are no dilations: each place in the windows becomes a slice."""
+    windows = windows_of(site)
+    if not windows.is_dilated:
+        site.remove_attribute("dilations")
+        return
+    site.rounds()
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    sums = combined(site, op, padded(site, op, value, dtype, windows.filled_pads), windows, added(op))
+    counts_pads = bool(site.attribute("count_include_pad", 0))
+    site.replace(result(op.Div(sums, element_counts(site, op, windows, dtype, counts_pads))))
+
+
+# Maxima
+
+
+def dilated_maxima_are_maxima_of_slices(site: Site) -> None:
+    """Below 10 there are no dilations: each place in the windows becomes a slice."""
+    windows = windows_of(site)
+    if not windows.is_dilated:
+        site.remove_attribute("dilations")
+        return
+    op = site.op_at(13)
+    value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
+    maxima = combined(site, op, value, windows, lambda values: str(op.Max(*values)))
+    site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
+
+
+def bytes_travel_in_floats(site: Site) -> None:
+    """A window without elements has the dtype's least value; that of the carrier is -inf."""
+    dtype = site.dtype(0)
+    if dtype not in ("int8", "uint8"):
+        return
+    if not windows_of(site).may_cover_pads_only():
+        site.carry("float16")
+        return
+    op = site.op
+    results = site.copy(op.Cast(site.input(0), to="float16"))
+    maxima, *indices = [results] if isinstance(results, str) else results
+    least = site.scalar(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
+    site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
+
+
+# Norms
+
+
+def p_becomes_an_integer(site: Site) -> None:
+    """Version 1 has p as a float, with which any power can be asked for; then the norm is written out."""
+    if site.node.op_type == "LpPool" and not site.attribute("kernel_shape"):
+        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, and version 1 says of no other windows")
+    p = site.attribute("p", 2.0)
+    if float(p).is_integer():
+        if site.has_attribute("p"):
+            site.set_attribute("p", int(p))
+        return
+    if not math.isfinite(p):
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the text defines the norm for numbers only")
+    _write_norm_out(site, p)
+
+
+def p_becomes_a_float(site: Site) -> None:
+    p = site.attribute("p", 2)
+    if float(numpy.float32(p)) != p:
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 does not hold")
+    if site.has_attribute("p"):
+        site.set_attribute("p", float(p))
+
+
+def dilated_norms_are_sums_of_slices(site: Site) -> None:
+    """Below 18 there are no dilations: each place in the windows becomes a slice."""
+    if windows_of(site).is_dilated:
+        _write_norm_out(site, site.attribute("p", 2))
+    else:
+        site.remove_attribute("dilations")
+
+
+def _write_norm_out(site: Site, p: float) -> None:
+    site.rounds()
+    op = site.op_at(13)
+    dtype, (value,), result = in_float(site, op)
+    powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
+    if site.node.op_type == "GlobalLpPool":
+        rank = site.rank(0, because="the spatial axes are counted")
+        sums = op.ReduceSum(powers, site.constant_int64(range(2, rank)))
+    else:
+        windows = windows_of(site)
+        sums = combined(site, op, padded(site, op, powers, dtype, windows.filled_pads), windows, added(op))
+    site.replace(result(_root(site, op, sums, p, dtype)))
+
+
+def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
+    return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
+
+
+_WINDOWS_END_BEFORE_THE_PADS = in_turn(windows_end_before_the_pads, bfloat16_is_computed_in_float)
+_DILATED_AVERAGES = rounding(
+    dilated_averages_are_sums_of_slices,
+    ulps=4,
+    when="windows are dilated",
+    because="a kernel may add up the elements of a window in another order",
+)
+_POWERS = "powers, sums and the root are rounded one by one"
+_DILATED_NORMS = rounding(dilated_norms_are_sums_of_slices, ulps=8, when="windows are dilated", because=_POWERS)
+_INTEGRAL_P = rounding(p_becomes_an_integer, ulps=8, when="p is no integer", because=_POWERS)
+
+_AUTO_PAD = (
+    "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
+)
+_DEFAULTS = "11 states the defaults of strides and dilations"
+_LATE = (
+    "22 ignores windows that start in the end pads; so do ONNX's test of MaxPool-12 and onnxruntime from 1.21 on, at "
+    "every version"
+)
+
+STEPS = [
+    Step("AveragePool", 1, 7, up=unchanged, down=counted_pads_become_zeros, because="7 does not count pads by default"),
+    Step("AveragePool", 7, 10, up=unchanged, down=ceil_mode_becomes_pads, because="10 rounds down by default"),
+    Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
+    Step("AveragePool", 11, 19, up=unchanged, down=_DILATED_AVERAGES, because="19 adds dilations"),
+    Step(
+        "AveragePool",
+        19,
+        22,
+        up=unchanged,
+        down=_WINDOWS_END_BEFORE_THE_PADS,
+        because=_LATE,
+    ),
+    Step(
+        "MaxPool", 1, 8, up=unchanged, down=indices_are_computed, because="8 adds an output that need not be asked for"
+    ),
+    Step(
+        "MaxPool",
+        8,
+        10,
+        up=unchanged,
+        down=in_turn(dilated_maxima_are_maxima_of_slices, ceil_mode_becomes_pads),
+        because="10 rounds down and does not dilate by default",
+    ),
+    Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
+    Step(
+        "MaxPool", 11, 12, up=unchanged, down=bytes_travel_in_floats, because="12 has 11's formulas without its slips"
+    ),
+    Step(
+        "MaxPool",
+        12,
+        22,
+        up=unchanged,
+        down=in_turn(windows_end_before_the_pads, bfloat16_travels_in_float),
+        because=_LATE,
+    ),
+    Step("LpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
+    Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
+    Step(
+        "LpPool",
+        11,
+        18,
+        up=unchanged,
+        down=in_turn(_DILATED_NORMS, ceil_mode_becomes_pads),
+        because="18 rounds down and does not dilate by default",
+    ),
+    Step(
+        "LpPool",
+        18,
+        22,
+        up=unchanged,
+        down=_WINDOWS_END_BEFORE_THE_PADS,
+        because=_LATE,
+    ),
+    Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
+    computed_bfloat16_step("GlobalLpPool", 2, 22),
+    computed_bfloat16_step("GlobalAveragePool", 1, 22),
+    Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+]
+
+STAND_INS = [
+    StandIn("AveragePool", ceil_mode_becomes_pads),
+    StandIn("LpPool", ceil_mode_becomes_pads),
+    StandIn("MaxPool", ceil_mode_becomes_pads),
+]

@@ -1,0 +1,96 @@
+"""Random numbers.
+
+No text specifies the stream, "even if a seed is specified": what a step has to keep is the distribution, and the same
+node is the best way to keep it.
+
+Multinomial                            7: born · 22: +bfloat16
+Bernoulli                              15: born · 22: +bfloat16
+RandomNormal, RandomUniform            22: +bfloat16
+RandomNormalLike, RandomUniformLike    22: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, Step, refused, rounding, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.dtypes import element_type
+
+
+def bfloat16_is_drawn_in_float(site: Site) -> None:
+    """A float is drawn, and rounded to bfloat16."""
+    dtype = _dtype_of_result(site)
+    if dtype == "bfloat16":
+        site.set_attribute("dtype", element_type("float"))
+    inputs = [_in_float(site, name) for name in site.inputs]
+    if dtype != "bfloat16" and inputs == site.inputs:
+        return
+    if site.inputs and not site.has_attribute("dtype"):
+        site.set_attribute("dtype", element_type(dtype))
+    drawn = site.copy(*inputs)
+    if dtype == "bfloat16":
+        site.rounds()
+        drawn = site.op.Cast(drawn, to="bfloat16")
+    site.replace(drawn)
+
+
+def probabilities_are_given_in_float(site: Site) -> None:
+    """A float holds every bfloat16; what is drawn with these probabilities has a dtype of its own."""
+    inputs = [_in_float(site, name) for name in site.inputs]
+    if inputs != site.inputs:
+        if site.node.op_type == "Bernoulli" and not site.has_attribute("dtype"):
+            site.set_attribute("dtype", element_type("bfloat16"))
+        site.replace(site.copy(*inputs))
+
+
+def uniform_numbers_fall_below_the_probabilities(site: Site) -> None:
+    """So it is 1 with probability p, as the text says; the schema's function body gives 1 above p, which is a slip.
+
+    The numbers are doubles, so that every probability that a narrower input holds stays what it is.
+    """
+    op = site.op
+    attributes = {"seed": site.attribute("seed"), "dtype": element_type("double")}
+    drawn = op.RandomUniformLike(site.input(0), low=0.0, high=1.0, **attributes)
+    is_below = op.Less(drawn, op.Cast(site.input(0), to="double"))
+    site.replace(op.Cast(is_below, to=_dtype_of_result(site)))
+
+
+def _in_float(site: Site, name: str) -> str:
+    return str(site.op.Cast(name, to="float")) if site.dtype(name) == "bfloat16" else name
+
+
+def _dtype_of_result(site: Site) -> str:
+    return site.dtype(site.output(0))
+
+
+def _step(operator: str) -> Step:
+    down = rounding(
+        bfloat16_is_drawn_in_float,
+        ulps=1,
+        when="bfloat16 is drawn",
+        because="a float is drawn and rounded to bfloat16",
+    )
+    return Step(operator, 1, 22, up=unchanged, down=down)
+
+
+STEPS = [
+    _step("RandomNormal"),
+    _step("RandomUniform"),
+    _step("RandomNormalLike"),
+    _step("RandomUniformLike"),
+    Step("Multinomial", 7, 22, up=unchanged, down=probabilities_are_given_in_float),
+    Step("Bernoulli", 15, 22, up=unchanged, down=probabilities_are_given_in_float),
+]
+
+BIRTHS = [
+    Birth("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
+    Birth(
+        "Multinomial",
+        7,
+        down=refused(
+            Why.NO_EQUIVALENT,
+            "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
+            "classes other probabilities",
+        ),
+    ),
+]

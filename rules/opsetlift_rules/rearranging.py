@@ -1,0 +1,139 @@
+"""Operators that move elements by a fixed pattern.
+
+DepthToSpace     11: +mode CRD · 13: +bfloat16
+ReverseSequence  10: born · 28: +bfloat16
+SpaceToDepth     13: +bfloat16 · 28: +mode CRD
+Trilu            14: born
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.axes import END, gather_within
+from opsetlift_rules.counting import LARGEST_TABLE, iota
+from opsetlift_rules.shapes import reshape_exactly
+
+
+def depth_is_rearranged(site: Site) -> None:
+    """Without a mode, DCR is the order; CRD is a transposition of blocks."""
+    if site.pop_attribute("mode", "DCR") == "DCR":
+        return
+    block = site.attribute("blocksize")
+    # N C H W and the block size are drawn into N, C / block², block, block, H, W.
+    blocks = ([0, 1, 4, 4, 2, 3], [1, block * block, 1, 1, 1, 1])
+    result = ([1, 1, block, block], [1, block * block, 1, 1])
+    _transpose_blocks(site, block, blocks, [0, 1, 4, 2, 5, 3], result)
+
+
+def space_is_rearranged(site: Site) -> None:
+    """The inverse: from N, C, H / block, block, W / block, block."""
+    if site.pop_attribute("mode", "DCR") == "DCR":
+        return
+    block = site.attribute("blocksize")
+    blocks = ([0, 1, 2, 4, 3, 4], [1, 1, block, 1, block, 1])
+    result = ([1, block * block, 1, 1], [1, 1, block, block])
+    _transpose_blocks(site, block, blocks, [0, 1, 3, 5, 2, 4], result)
+
+
+def _transpose_blocks(
+    site: Site,
+    block: int,
+    blocks: tuple[list[int], list[int]],
+    permutation: list[int],
+    result: tuple[list[int], list[int]],
+) -> None:
+    """Reshape to blocks, transpose, reshape to the result.
+
+    `blocks` draws its sizes from N, C, H, W, block and divides them; `result` has factors and divisors of N, C, H, W.
+    """
+    op = site.op_at(14)
+    dims = site.known_shape(0)
+    (drawn, divisors), (factors, result_divisors) = blocks, result
+    if dims is not None:
+        sizes = [*dims, block]
+        inner = site.constant_int64([sizes[index] // by for index, by in zip(drawn, divisors, strict=True)], "blocks")
+        outer = site.constant_int64(
+            [dim * factor // by for dim, factor, by in zip(dims, factors, result_divisors, strict=True)], "shape"
+        )
+    else:
+        shape = op.Shape(site.input(0))
+        sizes_ = op.Concat(shape, site.constant_int64([block], "block"), axis=0)
+        picked = op.Gather(sizes_, site.constant_int64(drawn, "drawn"))
+        inner = op.Div(picked, site.constant_int64(divisors, "divisors"))
+        wider = op.Mul(shape, site.constant_int64(factors, "factors"))
+        outer = op.Div(wider, site.constant_int64(result_divisors, "divisors"))
+    moved = op.Transpose(reshape_exactly(op, site.input(0), inner), perm=permutation)
+    site.replace(reshape_exactly(op, moved, outer))
+
+
+def sequences_are_gathered(site: Site) -> None:
+    """Both leading axes in one; each element's source is counted from the length of its sequence, if it is within."""
+    time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
+    if {time_axis, batch_axis} != {0, 1}:
+        site.refuse(Why.INVALID_MODEL, f"time_axis is {time_axis}, batch_axis {batch_axis}; one is 0 and the other 1")
+    op = site.op_at(14)
+    data, lengths = site.inputs
+    dims = site.shape(0)
+    shape = op.Shape(data)
+    steps, batch = (_size(site, op, shape, dims[axis] if dims else None, axis) for axis in (time_axis, batch_axis))
+    along, across = (site.constant_int64([1 - axis]) for axis in (time_axis, batch_axis))
+    time = op.Unsqueeze(iota(site, op, steps), along)
+    lengths = op.Unsqueeze(lengths, across)
+    reversed_time = op.Sub(op.Sub(lengths, site.scalar(1, "int64", "one")), time)
+    source = op.Where(op.Less(time, lengths), reversed_time, time)
+    sequence = op.Unsqueeze(iota(site, op, batch), across)
+    outer, size, inner = (source, batch, sequence) if time_axis == 0 else (sequence, steps, source)
+    indices = op.Add(op.Mul(outer, size), inner)
+    rest = op.Slice(shape, site.constant_int64([2], "bound"), site.constant_int64([END], "bound"))
+    product = op.Unsqueeze(op.Mul(steps, batch), site.constant_int64([0]))
+    rows = reshape_exactly(op, data, op.Concat(product, rest, axis=0))
+    site.replace(gather_within(site, rows, indices))
+
+
+def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> str:
+    if isinstance(known, int):
+        return site.scalar(known, "int64", "size")
+    return str(op.Gather(shape, site.scalar(axis, "int64", "axis")))
+
+
+def triangle_is_selected(site: Site) -> None:
+    """By the distance of each place from the main diagonal."""
+    data, k = site.input(0), site.constant_value(1) if site.input(1) else numpy.array(0)
+    op = site.op_at(16)
+    dims = site.shape(0)
+    is_upper = site.attribute("upper", 1)
+    rows, columns = (None, None) if dims is None else dims[-2:]
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST_TABLE:
+        distances = numpy.arange(columns, dtype=numpy.int64) - numpy.arange(rows, dtype=numpy.int64)[:, None]
+        if k is not None:
+            kept = distances >= k.reshape(()) if is_upper else distances <= k.reshape(())
+            site.replace(op.Where(site.constant(kept, "kept"), data, site.zero(site.dtype(0))))
+            return
+        distance = site.constant(distances, "distances")
+    else:
+        shape = op.Shape(data, start=-2)
+        counts = [op.Gather(shape, site.scalar(axis, "int64", "axis")) for axis in (0, 1)]
+        row, column = (iota(site, op, count) for count in counts)
+        distance = op.Sub(column, op.Unsqueeze(row, site.constant_int64([1])))
+    diagonal = site.scalar(0, "int64", "k") if not site.input(1) else site.input(1)
+    outside = op.Less(distance, diagonal) if is_upper else op.Greater(distance, diagonal)
+    site.replace(op.Where(outside, site.zero(site.dtype(0)), data))
+
+
+_DCR = "without a mode, the order is DCR, the default"
+
+STEPS = [
+    Step("DepthToSpace", 1, 11, up=unchanged, down=depth_is_rearranged, because=_DCR),
+    Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 puts the code into quotation marks"),
+    Step("SpaceToDepth", 13, 28, up=unchanged, down=space_is_rearranged, because=_DCR),
+    Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
+]
+
+BIRTHS = [
+    Birth("ReverseSequence", 10, down=sequences_are_gathered),
+    Birth("Trilu", 14, down=triangle_is_selected),
+]

@@ -1,0 +1,95 @@
+"""Recurrent networks.
+
+RNN   7: output_sequence goes · 14: +layout · 22: +bfloat16
+GRU   3: +linear_before_reset, Y_h need not be asked for · 7: output_sequence goes · 14: +layout · 22: +bfloat16
+LSTM  7: output_sequence goes · 14: +layout · 22: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.site import Site
+
+from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step
+
+_INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
+"""The inputs that have the layout of a state: initial_h, and initial_c."""
+
+
+def output_sequence_goes(site: Site) -> None:
+    """It allowed a runtime not to compute Y, which is asked for by its name since 7."""
+    site.remove_attribute("output_sequence")
+
+
+def output_sequence_is_set(site: Site) -> None:
+    """Below 7 Y is only sure to be computed with output_sequence."""
+    if site.output(0):
+        site.set_attribute("output_sequence", 1)
+
+
+def direction_is_spelt_right(site: Site) -> None:
+    """GRU-1 spells its default "foward", which is what an attribute that somebody copied it into says."""
+    if site.attribute("direction") == "foward":
+        site.set_attribute("direction", "forward")
+
+
+def linear_before_reset_goes(site: Site) -> None:
+    """Version 1 computes as without linear_before_reset; its default direction is misspelt, and Y_h is required."""
+    if site.pop_attribute("linear_before_reset", 0):
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            "below opset 3 GRU resets the hidden state before the linear transformation, not after it",
+        )
+    if not site.has_attribute("direction"):
+        site.set_attribute("direction", "forward")
+    site.ask_for_outputs([1])
+
+
+def batches_come_second(site: Site) -> None:
+    """Below 14 time is the first axis, and that of directions stands before the batch."""
+    if not site.pop_attribute("layout", 0):
+        return
+    op = site.op
+    inputs = site.inputs
+    for position in (0, *_INITIAL_STATES[site.node.op_type]):
+        if site.input(position):
+            inputs[position] = op.Transpose(inputs[position], perm=[1, 0, 2])
+    results = site.copy(*inputs)
+    sequence, *states = (results,) if isinstance(results, str) else results
+    site.replace(
+        op.Transpose(sequence, perm=[2, 0, 1, 3]) if site.output(0) else None,
+        *(
+            op.Transpose(state, perm=[1, 0, 2]) if site.output(position) else None
+            for position, state in enumerate(states, 1)
+        ),
+    )
+
+
+_TRANSPOSED = "7 transposes R in the formulas; its layout is the same before, so that this is taken for a slip of them"
+_LISTS = "14 makes lists of the names and formulas; without layout, nothing else differs"
+
+
+def _steps(operator: str, oldest: int) -> list[Step]:
+    return [
+        Step(operator, oldest, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
+        Step(operator, 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
+    ]
+
+
+STEPS = [
+    *_steps("RNN", 1),
+    computed_bfloat16_step("RNN", 14, 22),
+    Step(
+        "GRU",
+        1,
+        3,
+        up=direction_is_spelt_right,
+        down=linear_before_reset_goes,
+        because="without linear_before_reset, 3 computes as 1; it says which defaults alpha and beta have",
+    ),
+    *_steps("GRU", 3),
+    computed_bfloat16_step("GRU", 14, 22),
+    *_steps("LSTM", 1),
+    Step("LSTM", 14, 22, up=unchanged, down=bfloat16_is_computed_in_float, because="22 mends a typo in P's shape"),
+]

@@ -1,0 +1,203 @@
+"""Reductions.
+
+Since 11 axes may be negative, 13 adds bfloat16, and since 18 (ReduceSum: 13) the axes are an input, no attribute.
+
+ReduceMin, ReduceMax           12: +int8 +uint8 · 20: +bool
+ReduceSum, ReduceProd, ReduceMean, ReduceL1, ReduceL2, ReduceSumSquare
+ReduceLogSum, ReduceLogSumExp  28: integers go
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+from opsetlift.rulebook.rule import StandIn, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.site import Operators, Site
+
+from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
+from opsetlift_rules.signs import is_negative
+
+# What the reduction of no elements gives.
+_OF_NOTHING = {
+    "ReduceMin": {"int8": 127, "uint8": 255},
+    "ReduceMax": {"int8": -128, "uint8": 0},
+}
+
+
+def extreme_of_8_bits_travels_wider(site: Site) -> None:
+    """The minimum over no elements is the dtype's largest value, which a plain detour through int32 would not give.
+
+    Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings to the
+    largest value. The maximum mirrors this.
+    """
+    dtype, operator = site.dtype(0), site.node.op_type
+    if dtype not in ("int8", "uint8"):
+        return
+    if _is_never_empty(site):
+        site.carry("int32")
+        return
+    op = site.op
+    wide = site.copy(op.Cast(site.input(0), to="float"))
+    bound = site.scalar(_OF_NOTHING[operator][dtype], "float", "bound")
+    clipped = op.Clip(wide, None, bound) if operator == "ReduceMin" else op.Clip(wide, bound)
+    site.replace(op.Cast(clipped, to=dtype))
+
+
+def _is_never_empty(site: Site) -> bool:
+    shape = site.shape(0)
+    if shape is None:
+        return False
+    axes = site.attribute("axes") or range(len(shape))
+    return all(isinstance(shape[axis], int) and shape[axis] != 0 for axis in axes if -len(shape) <= axis < len(shape))
+
+
+def integers_are_computed_in_double(site: Site) -> None:
+    """Integers have no logarithm; that of their sum (which wraps around) is truncated, as far as runtimes take them."""
+    dtype = site.dtype(0)
+    if dtype in FLOATING:
+        return
+    site.rounds()
+    if site.node.op_type == "ReduceLogSumExp":
+        site.carry("double")
+        return
+    op = site.op
+    attributes = {name: site.attribute(name) for name in ("keepdims", "noop_with_empty_axes")}
+    total = op.ReduceSum(*site.inputs, **attributes)
+    site.replace(op.Cast(op.Log(op.Cast(total, to="double")), to=dtype))
+
+
+# Where a runtime lacks a dtype
+
+
+def integers_are_summed_in_parts(site: Site) -> None:
+    """In a carrier, if there is one; else in double, in parts of so few bits that no sum needs more than its 53.
+
+    What the parts are put together from wraps around as the sum does.
+    """
+    if site.carry_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
+        return
+    op = site.op_at(14)
+    dims = site.shape(0) or [None]
+    sizes = [dim for dim in dims if isinstance(dim, int)]
+    # Two parts, of 32 bits each, where at most 2**21 elements are added up; else three, good for 2**31.
+    units = [2**32] if len(sizes) == len(dims) and math.prod(sizes) <= 2**21 else [2**44, 2**22]
+    sums = []
+    rest = site.input(0)
+    for unit in units:
+        size = site.scalar(unit, "int64", "unit")
+        part = op.Div(rest, size)
+        rest = op.Sub(rest, op.Mul(part, size))
+        sums.append(op.Mul(_summed(site, op, part), size))
+    sums.append(_summed(site, op, rest))
+    site.replace(reduce(lambda total, one: op.Add(total, one), sums))
+
+
+def _summed(site: Site, op: Operators, value: str) -> str:
+    return str(op.Cast(site.copy(op.Cast(value, to="double"), *site.inputs[1:]), to="int64"))
+
+
+_MOST_FACTORS = 64
+
+
+def vectors_are_multiplied_out(site: Site) -> None:
+    """Element by element: what is multiplied in integers is mostly a shape."""
+    if site.carry_to_kernel():
+        return
+    dims = site.known_shape(0)
+    if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
+        return
+    op = site.op_at(14)
+    keeps = site.attribute("keepdims", 1)
+    indices = [
+        site.constant_int64([place], "place") if keeps else site.scalar(place, "int64") for place in range(*dims)
+    ]
+    factors = [op.Gather(site.input(0), index) for index in indices]
+    site.replace(reduce(lambda product, factor: op.Mul(product, factor), factors))
+
+
+def extreme_is_found_by_halves(site: Site) -> None:
+    """In a carrier, if there is one; else that of the upper halves, and among those with it that of the lower ones.
+
+    Over no elements, both halves are those of the dtype's end.
+    """
+    if site.dtype(0) != "int64":
+        if _is_never_empty(site):
+            site.carry_to_kernel()
+        return
+    op = site.op_at(14)
+    value, unit, middle = site.input(0), site.scalar(2**32, "int64", "unit"), site.scalar(2**31, "int64", "middle")
+    quotient = op.Div(value, unit)
+    rest = op.Sub(value, op.Mul(quotient, unit))
+    borrowed = op.Cast(is_negative(site, op, rest), to="int64")
+    upper = op.Cast(op.Sub(quotient, borrowed), to="int32")
+    lower = op.Cast(op.Sub(op.Add(rest, op.Mul(borrowed, unit)), middle), to="int32")
+    best = site.copy(upper, *site.inputs[1:], keepdims=1)
+    worst = -(2**31) if site.node.op_type == "ReduceMax" else 2**31 - 1
+    candidates = op.Where(op.Equal(upper, best), lower, site.scalar(worst, "int32", "worst"))
+    best_of_lower = site.copy(candidates, *site.inputs[1:], keepdims=1)
+    whole = op.Mul(op.Cast(best, to="int64"), unit)
+    result = op.Add(op.Add(whole, middle), op.Cast(best_of_lower, to="int64"))
+    if not site.attribute("keepdims", 1):
+        axes = site.attribute("axes")
+        result = op.Squeeze(result, site.constant_int64(axes)) if axes else op.Reshape(result, site.constant_int64([]))
+    site.replace(result)
+
+
+_AXES = "11 states the range of axes, [-r, r-1], where 1 is silent; up, every axis that was legal stays what it was"
+_EDITORIAL = "11 and 12 left out, and 13 put back, the sentences on rank 0 and on the empty set; nothing else differs"
+
+
+_LOGARITHMS = rounding(
+    integers_are_computed_in_double,
+    ulps=1,
+    when="the values are integers",
+    because="the text leaves the logarithm of integers open; it is computed in double and truncated",
+)
+
+
+def _axes_may_be_negative(operator: str) -> Step:
+    return Step(operator, 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES)
+
+
+def _steps_of_extreme(operator: str) -> list[Step]:
+    return [
+        _axes_may_be_negative(operator),
+        Step(operator, 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+        Step(operator, 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+        Step(operator, 13, 18, up=axes_become_input, down=axes_become_attribute),
+        Step(operator, 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
+    ]
+
+
+def _steps(operator: str) -> list[Step]:
+    return [
+        _axes_may_be_negative(operator),
+        Step(operator, 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+        Step(operator, 13, 18, up=axes_become_input, down=axes_become_attribute),
+    ]
+
+
+STEPS = [
+    *_steps_of_extreme("ReduceMin"),
+    *_steps_of_extreme("ReduceMax"),
+    _axes_may_be_negative("ReduceSum"),
+    Step("ReduceSum", 11, 13, up=axes_become_input, down=axes_become_attribute),
+    *_steps("ReduceMean"),
+    *_steps("ReduceProd"),
+    *_steps("ReduceL1"),
+    *_steps("ReduceL2"),
+    *_steps("ReduceSumSquare"),
+    *_steps("ReduceLogSum"),
+    Step("ReduceLogSum", 18, 28, up=_LOGARITHMS, down=unchanged),
+    *_steps("ReduceLogSumExp"),
+    Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
+]
+
+STAND_INS = [
+    StandIn("ReduceSum", integers_are_summed_in_parts),
+    StandIn("ReduceMax", extreme_is_found_by_halves),
+    StandIn("ReduceMin", extreme_is_found_by_halves),
+    StandIn("ReduceProd", vectors_are_multiplied_out),
+]

@@ -1,0 +1,339 @@
+"""Resize.
+
+Resize  10: born, scales below 1 · 11: +coordinate_transformation_mode (which was asymmetric), cubic, nearest_mode, roi,
+        sizes, crops · 13: scales or sizes by omission, tf_half_pixel_for_nn goes, +bfloat16 · 18: +antialias, axes,
+        keep_aspect_ratio_policy · 19: +half_pixel_symmetric
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+from opsetlift.rulebook.rule import Birth, StandIn, Step, rounding, unchanged
+from opsetlift.rulebook.site import Array, Operators, Site
+
+from opsetlift_rules.axes import counted_from_front
+from opsetlift_rules.interpolation import ULPS, Manner, Resampler, resampling
+from opsetlift_rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
+
+ASYMMETRIC = "asymmetric"
+CROP = "tf_crop_and_resize"
+
+
+def coordinates_are_written_out(site: Site) -> None:
+    """From 10 to 11. Where 10 samples down, nearest is the ceiling, otherwise the floor, as onnxruntime and ONNX's own
+    tests have it. Axes that do the one and axes that do the other take a Resize each."""
+    scales = site.input(1)
+    site.set_attribute("coordinate_transformation_mode", ASYMMETRIC)
+    no_region = site.constant(numpy.zeros(0, numpy.float32), "roi")
+    if site.attribute("mode", "nearest") != "nearest":
+        site.set_input(1, no_region)
+        site.append_input(scales)
+        return
+    known = site.constant_value(scales)
+    if known is not None and ((known >= 1).all() or (known <= 1).all()):
+        site.set_attribute("nearest_mode", "floor" if (known >= 1).all() else "ceil")
+        site.set_input(1, no_region)
+        site.append_input(scales)
+        return
+    one = site.scalar(1, "float", "one")
+    op = site.op_at(13)
+    up, down = site.folded(lambda: op.Max(scales, one)), site.folded(lambda: op.Min(scales, one))
+    enlarged = site.copy(site.input(0), no_region, up, nearest_mode="floor")
+    site.replace(site.copy(enlarged, no_region, down, nearest_mode="ceil"))
+
+
+def origins_meet(site: Site) -> None:
+    """From 11 to 10, which lets both grids begin at 0; other ways to interpolate are written out."""
+    _leave_out_empty_inputs(site)
+    scales = _scales_from_origin(site)
+    if scales is None:
+        resample(site)
+        return
+    for name in ("coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "exclude_outside"):
+        site.remove_attribute(name)
+    site.remove_attribute("extrapolation_value")
+    for position in (3, 2):
+        site.remove_input(position)
+    site.set_input(1, scales)
+
+
+def _scales_from_origin(site: Site) -> str | None:
+    """The scales by which Resize-10 does the same; None where it has no such."""
+    manner = _manner(site)
+    scales = _constant_scales(site, manner)
+    if manner.transformation == ASYMMETRIC and manner.mode == "linear" and not manner.excludes_outside:
+        return site.input(2) or (None if scales is None else site.constant(scales, "scales"))
+    if scales is None or manner.mode != "nearest":
+        return None
+    if manner.transformation == ASYMMETRIC:
+        fits = bool((scales >= 1).all()) if manner.rounding == "floor" else bool((scales <= 1).all())
+        fits &= manner.rounding in ("floor", "ceil")
+    else:
+        # Whole factors: each element's copies have their centers in it, so that it is the nearest of all of them.
+        fits = (
+            manner.transformation in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+            and manner.rounding.startswith("round_prefer")
+            and bool((scales == numpy.rint(scales)).all())
+        )
+    if not fits:
+        return None
+    return site.input(2) or site.constant(scales, "scales")
+
+
+def _constant_scales(site: Site, manner: Manner) -> Array | None:
+    """The scales, or those by which known dimensions reach known sizes, in every reader, from the same places."""
+    if site.input(2):
+        scales = site.constant_value(2)
+        return None if scales is None else scales.astype(numpy.float32)
+    sizes, shape = site.constant_value(3), site.known_shape(0)
+    if sizes is None or shape is None or 0 in shape or sizes.size != len(shape):
+        return None
+    scales = scales_to_reach(shape, sizes.tolist())
+    if scales is None:
+        return None
+    quotients = sizes.astype(numpy.float32) / numpy.array(shape, numpy.float32)
+    for length, quotient, scale in zip(sizes.tolist(), quotients, scales, strict=True):
+        if quotient != scale and not (
+            manner.mode == "nearest" and _picks_alike(length, quotient, scale, manner.rounding)
+        ):
+            return None
+    return scales
+
+
+def scales_to_reach(dims: Sequence[int], sizes: Sequence[int]) -> Array | None:
+    """The scales in float32 that are nearest to sizes / dims among those that give the sizes to every reader.
+
+    The length is floor(dimension * scale), which onnxruntime computes in float32 and onnx's inference in double.
+    """
+    before, after = numpy.array(dims, numpy.int64), numpy.array(sizes, numpy.int64)
+    scales = after.astype(numpy.float32) / before.astype(numpy.float32)
+    is_short = numpy.floor(before * scales.astype(numpy.float64)) < after
+    scales = numpy.where(is_short, numpy.nextafter(scales, numpy.float32(numpy.inf)), scales)
+    single = numpy.floor(before.astype(numpy.float32) * scales)
+    double = numpy.floor(before * scales.astype(numpy.float64))
+    return scales if bool(((single == after) & (double == after) & (after > 0)).all()) else None
+
+
+def _picks_alike(length: int, one: numpy.float32, other: numpy.float32, rounding: str) -> bool:
+    """Whether two scales lead each element of the result to the same element of the input."""
+    if rounding not in ("floor", "ceil"):
+        return False
+    places = numpy.arange(length, dtype=numpy.float32)
+    round_off = numpy.floor if rounding == "floor" else numpy.ceil
+    return bool((round_off(places / one) == round_off(places / other)).all())
+
+
+def _leave_out_empty_inputs(site: Site) -> None:
+    """At 11 one of scales and sizes is empty; some exporters kept writing that."""
+    for position in (3, 2):
+        value = site.constant_value(position) if site.input(position) else None
+        if value is not None and value.size == 0:
+            site.set_input(position, "")
+    if site.input(2) and site.input(3):
+        # Text of 11: sizes "may only be set if 'scales' is set to an empty tensor".
+        site.set_input(2, "")
+
+
+def empty_inputs_are_left_out(site: Site) -> None:
+    """From 11 to 13."""
+    transformation = site.attribute("coordinate_transformation_mode", "half_pixel")
+    _leave_out_empty_inputs(site)
+    roi = site.constant_value(1) if site.input(1) else None
+    if roi is not None and roi.size == 0:
+        site.set_input(1, "")
+    if transformation != "tf_half_pixel_for_nn":
+        return
+    # It lies half a pixel beyond half_pixel, so that rounding there is what cutting off was here.
+    same = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
+    rounding = site.attribute("nearest_mode", "round_prefer_floor")
+    if site.attribute("mode", "nearest") == "nearest" and rounding in same:
+        site.set_attribute("coordinate_transformation_mode", "half_pixel")
+        site.set_attribute("nearest_mode", same[rounding])
+        return
+    resample(site)
+
+
+def absent_inputs_become_empty(site: Site) -> None:
+    """From 13 to 11, where roi and scales have to be given, be it as empty tensors."""
+    if site.dtype(0) == "bfloat16":
+        if site.attribute("mode", "nearest") != "nearest":
+            site.rounds()
+        op = site.op_at(13)
+        wide = site.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
+        site.replace(op.Cast(wide, to="bfloat16"))
+        return
+    for position, name in enumerate(_with_empty_inputs(site), start=1):
+        if site.input(position) != name:
+            site.set_input(position, name)
+
+
+def _with_empty_inputs(site: Site) -> list[str]:
+    empty = site.constant(numpy.zeros(0, numpy.float32), "empty")
+    _leave_out_empty_inputs(site)
+    return [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
+
+
+def every_axis_is_named(site: Site) -> None:
+    """From 18 to 13: scales, sizes and regions for all axes; filters and aspect ratios are written out."""
+    _leave_out_empty_inputs(site)
+    policy = site.attribute("keep_aspect_ratio_policy", "stretch")
+    scales = site.constant_value(2) if site.input(2) else None
+    if (policy != "stretch" and site.input(3)) or (
+        _manner(site).antialiases and (scales is None or not (scales >= 1).all())
+    ):
+        resample(site)
+        return
+    site.remove_attribute("keep_aspect_ratio_policy")
+    site.remove_attribute("antialias")
+    if not site.has_attribute("axes"):
+        return
+    rank = site.rank(0, because="below opset 18 scales and sizes are given for every axis")
+    axes = counted_from_front(site, site.pop_attribute("axes"), rank)
+    places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
+    if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
+        # The axes are averaged in another order.
+        site.rounds(ULPS)
+    op = site.op_at(13)
+    if site.input(1):
+        dtype = site.dtype(1)
+        whole = site.constant(numpy.array([0, 1]).astype({"double": "f8", "float16": "f2"}.get(dtype, "f4")), "whole")
+        starts = [place if place < len(axes) else 2 * len(axes) for place in places]
+        ends = [place + len(axes) if place < len(axes) else 2 * len(axes) + 1 for place in places]
+        _spread(site, op, 1, whole, starts + ends)
+    if site.input(2):
+        _spread(site, op, 2, site.constant(numpy.ones(1, numpy.float32), "one"), places)
+    if site.input(3):
+        own = [len(axes) + axis if place == len(axes) else place for axis, place in enumerate(places)]
+        _spread(site, op, 3, site.folded(lambda: op.Shape(site.input(0))), own)
+
+
+def _spread(site: Site, op: Operators, position: int, others: str, places: Sequence[int]) -> None:
+    values, indices = site.input(position), site.constant_int64(places, "places")
+    site.set_input(position, site.folded(lambda: op.Gather(op.Concat(values, others, axis=0), indices), "spread"))
+
+
+def symmetric_pixels_are_half_pixels(site: Site) -> None:
+    """From 19 to 18: they are the same where no fraction of the target length is cut off."""
+    if site.attribute("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
+        return
+    _leave_out_empty_inputs(site)
+    if not _cuts_off(site):
+        site.set_attribute("coordinate_transformation_mode", "half_pixel")
+        return
+    resample(site)
+
+
+def _cuts_off(site: Site) -> bool:
+    if not site.input(2):
+        return bool(site.attribute("keep_aspect_ratio_policy", "stretch") != "stretch")
+    scales, shape = site.constant_value(2), site.shape(0)
+    if scales is None or shape is None:
+        return True
+    axes = counted_from_front(site, site.attribute("axes", list(range(len(shape)))), len(shape))
+    for axis, scale in zip(axes, scales.astype(numpy.float32).tolist(), strict=True):
+        dim = shape[axis]
+        if scale != int(scale) and not (isinstance(dim, int) and (numpy.float32(dim) * numpy.float32(scale)) % 1 == 0):
+            return True
+    return False
+
+
+def copies_and_averages_are_written_out(site: Site) -> None:
+    """Below 10: Upsample does the same for scales that are not below 1."""
+    scales = site.constant_value(1)
+    if scales is not None and (scales >= 1).all():
+        site.become("Upsample")
+        return
+    resample(site)
+
+
+def _manner(site: Site) -> Manner:
+    if site.cell.near == 10:
+        return Manner(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
+    return Manner(
+        mode=site.attribute("mode", "nearest"),
+        transformation=site.attribute("coordinate_transformation_mode", "half_pixel"),
+        rounding=site.attribute("nearest_mode", "round_prefer_floor"),
+        cubic_coefficient=site.attribute("cubic_coeff_a", -0.75),
+        excludes_outside=bool(site.attribute("exclude_outside", 0)),
+        antialiases=bool(site.attribute("antialias", 0)),
+        extrapolation_value=site.attribute("extrapolation_value", 0.0),
+    )
+
+
+def resample(site: Site) -> None:
+    """Write the interpolation out, whatever the version."""
+    manner = _manner(site)
+    resampler = Resampler(site, manner)
+    rank = site.rank(0, because="each axis is resized by itself")
+    axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
+    regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
+    scales = site.input(1) if site.cell.near == 10 else site.input(2)
+    policy = site.attribute("keep_aspect_ratio_policy", "stretch")
+    if scales:
+        resampler.run(axes_by_scales(resampler, axes, scales, regions))
+    elif policy == "stretch":
+        resampler.run(axes_by_sizes(resampler, axes, site.input(3), regions))
+    else:
+        resampler.run(axes_by_ratio(resampler, axes, site.input(3), regions, policy))
+
+
+STEPS = [
+    Step(
+        "Resize",
+        10,
+        11,
+        up=coordinates_are_written_out,
+        down=resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales"),
+    ),
+    Step(
+        "Resize",
+        11,
+        13,
+        up=resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn"),
+        down=rounding(
+            absent_inputs_become_empty,
+            ulps=1,
+            when="bfloat16 is averaged",
+            because="computed in float and rounded to bfloat16 at the end",
+        ),
+    ),
+    Step(
+        "Resize",
+        13,
+        18,
+        up=unchanged,
+        down=resampling(
+            every_axis_is_named,
+            when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
+        ),
+        because="what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are",
+    ),
+    Step(
+        "Resize",
+        18,
+        19,
+        up=unchanged,
+        down=resampling(
+            symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+        ),
+        because="19 adds a mode; what it says of the others differs in markup only",
+    ),
+]
+
+BIRTHS = [
+    Birth(
+        "Resize",
+        10,
+        down=resampling(
+            copies_and_averages_are_written_out,
+            when="floats are averaged, and not by known scales of 1 and more",
+            divides=False,
+        ),
+    ),
+]
+
+STAND_INS = [
+    StandIn("Resize", resampling(resample)),
+]

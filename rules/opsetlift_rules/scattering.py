@@ -1,0 +1,252 @@
+"""Values written by index.
+
+Scatter          9: born · 11: deprecated, the same as ScatterElements
+ScatterElements  11: born · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
+ScatterND        11: born · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
+TensorScatter    24: born
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, Rule, Step, unchanged
+from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
+from opsetlift.specification.dtypes import tensor_type
+
+from opsetlift_rules.axes import counted_from_front
+from opsetlift_rules.counting import endless
+from opsetlift_rules.dimensions import divisor
+from opsetlift_rules.gathering import tuple_length
+from opsetlift_rules.positions import Number, Positions
+from opsetlift_rules.shapes import reshape_exactly
+
+_BECAUSE = "the positions that are written depend on the sizes of its dimensions"
+_CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
+_COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+def scatter_is_scatter_elements(site: Site) -> None:
+    """What 11 calls deprecated, it does not run."""
+    site.become("ScatterElements")
+
+
+def indices_count_from_front(site: Site) -> None:
+    """Of indices that are negative, 9 says nothing."""
+    indices = site.constant_value(1)
+    if indices is None or (indices < 0).any():
+        positions = Positions(site)
+        because = "negative indices have to be counted from the front below opset 11"
+        sizes, axis = positions.sizes(0, because=because), _axis(site)
+        counted = positions.from_front(positions.of(site.input(1)), lambda: sizes[axis])
+        site.set_input(1, positions.indices(counted))
+
+
+def scatter_elements_is_scatter(site: Site) -> None:
+    indices_count_from_front(site)
+    site.become("Scatter", opset=min(site.opset, 10))
+
+
+def slices_are_scattered_as_elements(site: Site) -> None:
+    """The dimensions that the tuples index become one, and those of the slices another."""
+    positions = Positions(site)
+    writing = _slices(site, positions)
+    if site.target < 9:
+        site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
+        return
+    op = positions.op
+    rows, updates, indices = writing.rows, writing.updates, writing.written
+    slice_sizes = writing.sizes[writing.indexed :]
+    if slice_sizes:
+        width = positions.product(slice_sizes)
+        matrix = positions.shape([writing.number_of_updates, width])
+        rows = reshape_exactly(op, rows, positions.shape([writing.number_of_rows(positions), width]))
+        updates = reshape_exactly(op, updates, matrix)
+        indices = op.Expand(positions.indices(positions.column(indices, 1)), matrix)
+    written = site.op_at(min(site.opset, 10)).Scatter(rows, positions.indices(indices), updates, axis=0)
+    is_reshaped = len(slice_sizes) > 1 or writing.indexed > 1
+    site.replace(reshape_exactly(op, written, positions.shape(writing.sizes)) if is_reshaped else written)
+
+
+def elements_are_chosen_by_a_table(site: Site) -> None:
+    """Below 9 nothing writes by index."""
+    positions = Positions(site)
+    writing = _elements(site, positions)
+    site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
+
+
+def _one_by_one(*reductions: str) -> Rule:
+    """For the step down that loses these reductions."""
+
+    def updates_are_combined_one_by_one(site: Site) -> None:
+        reduction = site.attribute("reduction", "none")
+        if "add" in reductions:
+            site.remove_attribute("reduction")
+        if reduction in reductions:
+            _combine_one_by_one(site, _COMBINE[reduction])
+
+    return Rule("updates are combined one by one", updates_are_combined_one_by_one)
+
+
+def _combine_one_by_one(site: Site, operator: str) -> None:
+    """A Loop, in the order of the updates: an index that comes again finds what has been written before."""
+    positions = Positions(site)
+    writing = _elements(site, positions) if site.node.op_type == "ScatterElements" else _slices(site, positions)
+    written = positions.indices(writing.written)
+    dtype = site.dtype(0)
+    # Loop takes bfloat16 from 16 on.
+    carrier = "float" if dtype == "bfloat16" and site.target < 16 else dtype
+    start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
+
+    def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:
+        this = inner.Unsqueeze(number, site.constant_int64([0]))
+        place = inner.Gather(written, this, axis=0)
+        row = inner.Gather(rows, place, axis=0)
+        row = row if carrier == dtype else inner.Cast(row, to=dtype)
+        combined = getattr(inner, operator)(row, inner.Gather(writing.updates, this))
+        combined = combined if carrier == dtype else inner.Cast(combined, to=carrier)
+        tuples = inner.Unsqueeze(place, site.constant_int64([1]))
+        return [inner.Identity(going), inner.ScatterND(rows, tuples, combined)]
+
+    dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
+    count = positions.indices(writing.number_of_updates)
+    # Such a Loop means the same at every version.
+    op = site.op_at(min(site.opset, site.target))
+    rows = op.Loop(count, endless(site), start, body=graph)
+    site.replace(writing.restored(positions, rows if carrier == dtype else positions.op.Cast(rows, to=dtype)))
+
+
+@dataclass
+class _Writing:
+    """Slices of the data in a row (single elements for ScatterElements), and which are written with what."""
+
+    rows: str
+    written: Number
+    """A vector of positions, not negative."""
+    updates: str
+    """As many slices in a row."""
+    number_of_updates: Number
+    sizes: Sequence[Number]
+    """The dimensions of the data."""
+    indexed: int
+    """How many of them, from the first on, have become that of the slices."""
+
+    def number_of_rows(self, positions: Positions) -> Number:
+        return positions.product(self.sizes[: self.indexed])
+
+    def row_sizes(self, positions: Positions) -> list[Number]:
+        return [self.number_of_rows(positions), *self.sizes[self.indexed :]]
+
+    def restored(self, positions: Positions, rows: str) -> str:
+        """The slices in the shape of the data."""
+        return rows if self.indexed == 1 else reshape_exactly(positions.op, rows, positions.shape(self.sizes))
+
+
+def _elements(site: Site, positions: Positions) -> _Writing:
+    data, indices, updates = site.inputs
+    places = positions.along_axis(data, indices, _axis(site), because=_BECAUSE)
+    written = places.reshape(-1) if not isinstance(places, str) else positions.row(places)
+    sizes, extents = (positions.sizes(value, because=_BECAUSE) for value in (data, indices))
+    count = positions.product(extents)
+    return _Writing(positions.row(data), written, positions.row(updates), count, sizes, len(sizes))
+
+
+def _slices(site: Site, positions: Positions) -> _Writing:
+    data, indices, updates = site.inputs
+    op = positions.op
+    indexed = tuple_length(site, indices)
+    sizes = positions.sizes(data, because=_BECAUSE)
+    if not 1 <= indexed <= len(sizes):
+        site.refuse(Why.INVALID_MODEL, f"tuples of {indexed} do not index a tensor of rank {len(sizes)}")
+    places = positions.of_tuples(indices, sizes[:indexed])
+    rows, slice_sizes = data, sizes[indexed:]
+    count = positions.product(positions.sizes(indices, because=_BECAUSE)[:-1])
+    if site.rank(indices) != 2:
+        updates = reshape_exactly(op, updates, positions.shape([count, *slice_sizes]))
+        row = site.constant_int64([-1], "row")
+        places = places.reshape(-1) if not isinstance(places, str) else str(op.Reshape(places, row))
+    if indexed > 1:
+        rows = reshape_exactly(op, data, positions.shape([positions.product(sizes[:indexed]), *slice_sizes]))
+    return _Writing(rows, places, updates, count, sizes, indexed)
+
+
+def _axis(site: Site) -> int:
+    return counted_from_front(site, [site.attribute("axis", 0)], site.rank(0, because=_BECAUSE), name="axis")[0]
+
+
+def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> str:
+    """Each slice looks for the last update that names it: a table of slices by updates, whose first row is for none."""
+    op = positions.op
+    count, written = writing.number_of_rows(positions), writing.written
+    rows = op.Concat(writing.rows, writing.updates, axis=0)
+    if not isinstance(count, str) and not isinstance(written, str):
+        source = numpy.arange(int(count))
+        source[written] = int(count) + numpy.arange(written.size)
+        return positions.gather(rows, source)
+    numbers = positions.column(positions.counted(positions.add(writing.number_of_updates, numpy.array(1))), 1)
+    named = op.Concat(site.constant_int64([-1], "none"), positions.indices(written), axis=0)
+    places = positions.counted(count)
+    is_named = op.Equal(op.Unsqueeze(named, site.constant_int64([1])), positions.indices(places))
+    table = positions.multiply(op.Cast(is_named, to=positions.dtype), numbers)
+    last = op.ReduceMax(positions.name(table), axes=[0], keepdims=0)
+    is_written = op.Cast(op.Cast(last, to="bool"), to=positions.dtype)
+    update = positions.add(last, positions.add(count, numpy.array(-1)))
+    step = positions.multiply(is_written, positions.add(update, positions.negated(places)))
+    return positions.gather(rows, positions.add(places, step))
+
+
+def cache_is_scattered_by_elements(site: Site) -> None:
+    """The index of each element of the update along the axis, from where its batch begins to be written."""
+    cache, update = site.inputs[:2]
+    because = "the axis is counted, and each batch is written at a place of its own"
+    positions = Positions(site)
+    op = positions.op
+    sizes, extents = (positions.sizes(value, because=because) for value in (cache, update))
+    rank = len(sizes)
+    (axis,) = counted_from_front(site, [site.attribute("axis", -2)], rank, name="axis")
+    indices = positions.column(positions.counted(extents[axis]), rank - 1 - axis)
+    if site.input(2):
+        indices = positions.add(positions.column(positions.of(site.input(2)), rank - 1), indices)
+        if site.attribute("mode", "linear") == "circular":
+            length = sizes[axis]
+            size = length if isinstance(length, str) else int(length)
+            indices = op.Mod(positions.name(indices), divisor(site, op, size))
+    everywhere = op.Expand(positions.indices(indices), positions.shape(extents))
+    op, dtype = site.op, site.dtype(0)
+    carrier = (
+        exact_carrier(dtype, _CARRIERS, site.opset) if dtype.startswith(("float8", "float4", "int4", "uint4")) else None
+    )
+    if carrier is not None:
+        cache, update = op.Cast(cache, to=carrier), op.Cast(update, to=carrier)
+    result = op.ScatterElements(cache, everywhere, update, axis=axis)
+    site.replace(result if carrier is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
+
+
+_ORDER = "without a reduction, 16 says what follows from the order of the updates being open: no index comes twice"
+_MORE = "18 adds two reductions"
+
+
+def _steps(operator: str) -> list[Step]:
+    return [
+        Step(operator, 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+        Step(operator, 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
+    ]
+
+
+STEPS = [
+    Step("Scatter", 9, 11, up=scatter_is_scatter_elements, down=indices_count_from_front),
+    *_steps("ScatterElements"),
+    *_steps("ScatterND"),
+]
+
+BIRTHS = [
+    Birth("Scatter", 9, down=elements_are_chosen_by_a_table),
+    Birth("ScatterElements", 11, down=scatter_elements_is_scatter),
+    Birth("ScatterND", 11, down=slices_are_scattered_as_elements),
+    Birth("TensorScatter", 24, down=cache_is_scattered_by_elements),
+]

@@ -1,0 +1,306 @@
+"""Operators that keep every element and change only the shape.
+
+Reshape    5: shape attribute -> input, +all dtypes · 13: +bfloat16 · 14: +allowzero
+Squeeze    11: axes may be negative · 13: axes attribute -> input · 21: +float8 +int4
+Unsqueeze  11: axes may be negative · 13: axes attribute -> input · 21: +float8 +int4
+Flatten    9: +all dtypes · 11: axis may be negative · 21: +float8 +int4
+Transpose  21: +float8 +int4 · 25: texts only
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.site import Dims, Operators, Site
+
+from opsetlift_rules.axes import (
+    END,
+    NamedAxes,
+    axes_become_input,
+    constant_axes_become_attribute,
+    counted_from_front,
+    gather_within,
+)
+from opsetlift_rules.dtype_groups import FIRST_FLOATS
+
+# Reshape
+
+
+def shape_becomes_input(site: Site) -> None:
+    site.remove_attribute("consumed_inputs")
+    site.append_input(site.constant_int64(site.pop_attribute("shape", []), "shape"))
+
+
+def shape_becomes_attribute(site: Site) -> None:
+    """The constant shape, or the one that is known of the output. Dimensions of 1 need no Reshape at all."""
+    shape = _known_target(site)
+    if site.dtype(0) not in FIRST_FLOATS and _dimensions_of_1_come_and_go(site, shape):
+        return
+    site.remove_input(1)
+    site.set_attribute("shape", shape)
+
+
+def _known_target(site: Site) -> list[int]:
+    constant = site.constant_value(1)
+    if constant is not None:
+        return [int(dim) for dim in constant.reshape(-1)]
+    dims = site.shape(site.output(0))
+    known = None if dims is None else _with_one_inferred(dims)
+    if known is None:
+        shown = "not known" if dims is None else f"only known as [{', '.join(str(dim or '?') for dim in dims)}]"
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            f"below opset 5 Reshape has its shape as an attribute; here it is computed at run time, and {shown}",
+        )
+    return known
+
+
+def _with_one_inferred(dims: Dims) -> list[int] | None:
+    """The dimensions as a Reshape takes them, of which one may be open; None where more are."""
+    open_dims = [dim for dim in dims if not isinstance(dim, int)]
+    if len(open_dims) > 1 or 0 in dims:
+        return None
+    return [dim if isinstance(dim, int) else -1 for dim in dims]
+
+
+def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
+    """Unsqueeze and Squeeze take all dtypes from the first version on."""
+    shape = site.known_shape(0)
+    resolved = None if shape is None else _resolved(target, shape)
+    if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
+        return False
+    op = site.op_at(13)
+    value = site.input(0)
+    if gone := [position for position, dim in enumerate(shape) if dim == 1]:
+        value = op.Squeeze(value, site.constant_int64(gone))
+    if new := [position for position, dim in enumerate(resolved) if dim == 1]:
+        value = op.Unsqueeze(value, site.constant_int64(new))
+    site.replace(value)
+    return True
+
+
+def _resolved(target: list[int], shape: list[int]) -> list[int] | None:
+    """What a requested shape comes to for an input of static shape; None where it does not fit."""
+    if any(dim == 0 and position >= len(shape) for position, dim in enumerate(target)):
+        return None
+    result = [shape[position] if dim == 0 else dim for position, dim in enumerate(target)]
+    rest = math.prod(dim for dim in result if dim != -1)
+    if -1 in result:
+        if not rest:
+            return None
+        result[result.index(-1)] = math.prod(shape) // rest
+    return result if math.prod(result) == math.prod(shape) else None
+
+
+def zeros_are_no_dimensions_to_copy(site: Site) -> None:
+    """Below 14 a 0 copies the input's dimension. Where a 0 is meant, the result is empty: a zero, expanded to it."""
+    if not site.pop_attribute("allowzero", 0):
+        return
+    shape = site.constant_value(1)
+    if shape is not None:
+        target = [int(dim) for dim in shape.reshape(-1)]
+        if 0 not in target or _copies_give_zeros(site.shape(0), target):
+            return
+        site.replace(_empty(site, site.op, site.input(1)))
+        return
+    dims = site.known_shape(0)
+    if dims is not None and all(dims):
+        return
+    op = site.op
+    # The product of ones and zeros, in a dtype that every runtime multiplies in a reduction.
+    not_zero = op.Cast(op.Cast(site.input(1), to="bool"), to="float")
+    has_elements = op.Cast(op.ReduceProd(not_zero, keepdims=0), to="bool")
+    if site.target < 11:
+        # There the branches of an If would have to give one shape.
+        site.replace(_reshaped_and_repeated(site, op, has_elements))
+        return
+    data, wanted = site.inputs
+
+    def reshaped(inner: Operators) -> list[str]:
+        return [inner.Reshape(data, wanted)]
+
+    def empty(inner: Operators) -> list[str]:
+        return [_empty(site, inner, wanted)]
+
+    site.replace(op.If(has_elements, then_branch=site.subgraph(reshaped), else_branch=site.subgraph(empty)))
+
+
+def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
+    """To the wanted shape, once; or, where it has a 0, to dimensions of 1, as often as wanted: not at all.
+
+    For that the empty data gets an element.
+    """
+    data, wanted = site.inputs
+    one = site.constant_int64([1], "one")
+    is_empty = op.Sub(one, op.Cast(has_elements, to="int64"))
+    row = op.Reshape(data, site.constant_int64([-1], "row"))
+    filler = op.Tile(op.Reshape(site.zero(site.dtype(0)), one), is_empty)
+    shape = op.Add(wanted, op.Mul(is_empty, op.Sub(one, wanted)))
+    repeats = op.Add(one, op.Mul(is_empty, op.Sub(wanted, one)))
+    return str(op.Tile(op.Reshape(op.Concat(row, filler, axis=0), shape), repeats))
+
+
+def _copies_give_zeros(dims: Dims | None, target: list[int]) -> bool:
+    if dims is None or len(dims) < len(target):
+        return False
+    return all(dims[position] == 0 for position, dim in enumerate(target) if dim == 0)
+
+
+def _empty(site: Site, op: Operators, shape: str) -> str:
+    """A tensor of the data's dtype that has no element: of `shape`, which has a 0."""
+    return str(op.Expand(site.zero(site.dtype(0)), shape))
+
+
+def reshape_exactly(op: Operators, value: str, shape: str) -> str:
+    """Reshape to computed dimensions, in which 0 means 0. `op` writes for opset 14 or later."""
+    return str(op.Reshape(value, shape, allowzero=1))
+
+
+# Squeeze and Unsqueeze
+
+
+def axes_count_from_front(site: Site) -> None:
+    """Below 11 axes are not negative; those of Unsqueeze number the dimensions of its output."""
+    axes = site.attribute("axes")
+    if not axes or min(axes) >= 0:
+        return
+    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    if site.node.op_type == "Unsqueeze":
+        rank += len(axes)
+    site.set_attribute("axes", counted_from_front(site, axes, rank))
+
+
+def squeezed_axes_become_attribute(site: Site) -> None:
+    """The inverse. Where the axes are computed at run time, what is left of the shape is, too."""
+    if constant_axes_become_attribute(site):
+        return
+    because = "the axes are computed at run time"
+    (count,) = site.static_shape(1, because=because)
+    rank = site.rank(0, because=because)
+    op = site.op_at(14)
+    named = NamedAxes(site, op, site.input(1), rank).are_named()
+    sizes = op.Shape(site.input(0))
+    if count > 1:
+        # An axis may be named twice, so that how many dimensions are left shows at run time, too.
+        shape = op.Compress(sizes, op.Not(op.Cast(named, to="bool")), axis=0)
+    else:
+        # For each dimension that is left, the size of the one whose number among those that are kept is the same.
+        is_kept = op.Sub(site.constant_int64([1], "one"), named)
+        places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], "places")
+        is_here = op.Cast(op.Equal(_numbered(site, op, is_kept, rank), places), to="int64")
+        shape = op.ReduceSum(op.Mul(is_here, sizes), site.constant_int64([1]), keepdims=0)
+    site.replace(reshape_exactly(op, site.input(0), shape))
+
+
+def scalar_axes_become_vector(site: Site) -> None:
+    """Below 23 the text leaves the rank of the axes open, and ONNX's own functions pass a scalar."""
+    axes = site.constant_value(1)
+    if axes is not None and axes.ndim == 0:
+        site.set_input(1, site.constant_int64([int(axes)]))
+    elif axes is None and site.shape(1) == []:
+        site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
+
+
+def axes_are_written_from_front(site: Site) -> None:
+    """Without axes all dimensions of 1 go."""
+    if site.has_attribute("axes"):
+        axes_count_from_front(site)
+        return
+    dims = site.static_shape(0, because="without axes its dimensions of 1 go")
+    axes = [axis for axis, dim in enumerate(dims) if dim == 1]
+    if axes:
+        site.replace(site.op_at(13).Squeeze(site.input(0), site.constant_int64(axes)))
+    else:
+        site.replace(site.op.Identity(site.input(0)))
+
+
+def unsqueezed_axes_become_attribute(site: Site) -> None:
+    """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
+    if constant_axes_become_attribute(site):
+        return
+    because = "the axes are computed at run time"
+    (count,) = site.static_shape(1, because=because)
+    rank = site.rank(0, because=because) + count
+    op = site.op_at(14)
+    one = site.constant_int64([1], "one")
+    is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
+    # New dimensions have the number 0, where the 1 stands.
+    sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
+    shape = gather_within(site, sizes, _numbered(site, op, is_old, rank))
+    site.replace(reshape_exactly(op, site.input(0), shape))
+
+
+def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
+    """The dimensions that are counted, by 1 or 0 for each, numbered from 1 on; 0 for the others."""
+    up_to_here = op.Mul(site.constant(numpy.tri(rank, dtype=numpy.int64), "up_to_here"), is_counted)
+    return str(op.Mul(is_counted, op.ReduceSum(up_to_here, site.constant_int64([1]), keepdims=0)))
+
+
+# Flatten
+
+
+def axis_counts_from_front(site: Site) -> None:
+    """Below 11 the axis is not negative; -rank is 0."""
+    axis = site.attribute("axis", 1)
+    if axis < 0:
+        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
+
+
+def other_dtypes_are_reshaped(site: Site) -> None:
+    """Below 9 Flatten takes floats only, and Reshape takes all."""
+    if site.dtype(0) in FIRST_FLOATS:
+        return
+    axis = site.attribute("axis", 1)
+    sizes = site.known_shape(0)
+    op = site.op_at(14)
+    if sizes is not None:
+        matrix = [math.prod(sizes[:axis]), math.prod(sizes[axis:])]
+        site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))
+        return
+    shape = op.Shape(site.input(0))
+    bounds = [site.constant_int64([bound], "bound") for bound in (0, axis, END)]
+    parts = [op.Slice(shape, first, last) for first, last in pairwise(bounds)]
+    matrix_shape = op.Concat(*(op.ReduceProd(part, keepdims=1) for part in parts), axis=0)
+    site.replace(reshape_exactly(op, site.input(0), matrix_shape))
+
+
+_AXES_1 = "11 adds negative axes and their range; an axis that was legal means the same"
+_PLAIN = "the text was reworded; the meaning is the same"
+
+STEPS = [
+    Step("Reshape", 1, 5, up=shape_becomes_input, down=in_turn(shape_becomes_attribute, values_travel())),
+    Step(
+        "Reshape",
+        13,
+        14,
+        up=unchanged,
+        down=zeros_are_no_dimensions_to_copy,
+        because="without allowzero, 14 copies a dimension where the shape has a 0, as before",
+    ),
+    Step("Squeeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
+    Step("Squeeze", 11, 13, up=axes_become_input, down=squeezed_axes_become_attribute),
+    Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
+    Step("Squeeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
+    Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
+    Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
+    Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
+    Step(
+        "Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because="23 says that axes are a 1D tensor"
+    ),
+    Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
+    Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
+    Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
+    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
+    Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
+]
+
+STAND_INS = [
+    StandIn("Reshape", zeros_are_no_dimensions_to_copy),
+    StandIn("Squeeze", axes_are_written_from_front),
+    StandIn("Unsqueeze", axes_count_from_front),
+]

@@ -1,0 +1,75 @@
+"""Operators that normalise along an axis.
+
+Softmax, LogSoftmax, Hardmax  11: axis may be negative · 13: one axis, not all from it on; default 1 -> -1, +bfloat16
+LpNormalization               22: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.site import Dims, Site
+
+from opsetlift_rules.axes import axis_counts_from_front, counted_from_front
+from opsetlift_rules.narrow_floats import computed_bfloat16_step
+
+
+def trailing_dimensions_become_one(site: Site) -> None:
+    """Below 13 all dimensions from `axis` on count as one; where it is the last one, nothing changes."""
+    axis = site.attribute("axis", 1)
+    shape = site.shape(0)
+    if axis == -1 or (shape is not None and _is_last(site, axis, shape)):
+        site.set_attribute("axis", axis)
+        return
+    rows = site.copy(site.op.Flatten(site.input(0), axis=axis), axis=-1)
+    op = site.op_at(14)
+    # Where Reshape copies a dimension for a 0 just there where it is 0, it need not be told that 0 means 0.
+    allows_zero = None if shape is not None and _copies_give_zeros(shape, axis) else 1
+    site.replace(op.Reshape(rows, op.Shape(site.input(0)), allowzero=allows_zero))
+
+
+def _is_last(site: Site, axis: int, shape: Dims) -> bool:
+    """Whether only dimensions of 1 follow."""
+    position = counted_from_front(site, [axis], len(shape), name="axis")[0]
+    return all(dim == 1 for dim in shape[position + 1 :])
+
+
+def _copies_give_zeros(shape: Dims, axis: int) -> bool:
+    """Whether a dimension of 0 makes the row count (or the row) 0 that stands at its place in the flat matrix."""
+    return all(
+        (isinstance(dim, int) and dim != 0) or (position == 0 and axis >= 1) or (position == 1 and axis == 1)
+        for position, dim in enumerate(shape)
+    )
+
+
+def axis_becomes_the_last(site: Site) -> None:
+    """The inverse: another axis than the last one is moved behind the others."""
+    axis = site.attribute("axis", -1)
+    if axis == -1:
+        site.set_attribute("axis", -1)
+        return
+    rank = site.rank(0, because="below opset 13 all dimensions behind the axis are taken together")
+    if _is_last(site, axis, site.shape(0) or []):
+        return
+    position = counted_from_front(site, [axis], rank, name="axis")[0]
+    order = [*(dimension for dimension in range(rank) if dimension != position), position]
+    inverse = [order.index(dimension) for dimension in range(rank)]
+    op = site.op
+    site.replace(op.Transpose(site.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
+
+
+_AXIS = "11 adds negative axes; the sentences on the matrix that the input is taken for stand in another order"
+
+
+def _steps(operator: str) -> list[Step]:
+    return [
+        Step(operator, 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
+        Step(operator, 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
+    ]
+
+
+STEPS = [
+    *_steps("Softmax"),
+    *_steps("LogSoftmax"),
+    *_steps("Hardmax"),
+    computed_bfloat16_step("LpNormalization", 1, 22),
+]

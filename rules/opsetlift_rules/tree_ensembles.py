@@ -1,0 +1,345 @@
+"""Ensembles of trees, of ai.onnx.ml.
+
+TreeEnsembleClassifier, TreeEnsembleRegressor  3: thresholds and weights also as tensors of doubles · 5: deprecated
+TreeEnsemble                                   5: born, with leaves apart from nodes, one vote each
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Birth, RuleLike, Step, rounding, unchanged
+from opsetlift.rulebook.site import Array, Site
+
+from opsetlift_rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
+
+_DOMAIN = "ai.onnx.ml"
+_MEMBER = len(BRANCHES)
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_OPERATORS = {"SOFTMAX": "Softmax", "LOGISTIC": "Sigmoid"}
+"""Transforms that are operators. They are written as such: onnxruntime numbers these two of TreeEnsemble the other way
+round."""
+
+_MOST_NODES = 1 << 20
+
+
+# 1 and 3
+
+
+def tensors_become_lists(site: Site) -> None:
+    """Version 1 has floats; a tensor of doubles that are floats says the same."""
+    site.remove_attribute("nodes_hitrates_as_tensor")
+    for name in ("base_values", "class_weights", "target_weights", "nodes_values"):
+        values = tensor(site, f"{name}_as_tensor")
+        if values is not None:
+            if not _are_floats(values):
+                site.refuse(Why.NO_EQUIVALENT, f"below version 3 {name} are floats, and these doubles are none")
+            site.remove_attribute(f"{name}_as_tensor")
+            site.set_attribute(name, values.astype(float).tolist())
+
+
+def _are_floats(values: Array) -> bool:
+    return numpy.array_equal(values.astype(numpy.float32).astype(numpy.float64), values.astype(numpy.float64))
+
+
+# From 3 to 5
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What is added up of which trees, and with which base values in the end."""
+
+    trees: list[dict[int, Node]]
+    base: list[Vote]
+    targets: int
+    aggregate: str = "SUM"
+
+
+def regressor_becomes_tree_ensemble(site: Site) -> None:
+    """The sum of one tree per vote of a leaf; a base value is a tree that is a leaf."""
+    trees = old_trees(site, "target")
+    targets = site.attribute("n_targets") or 1
+    aggregate, transform = site.attribute("aggregate_function", "SUM"), site.attribute("post_transform", "NONE")
+    base = list(enumerate(numbers(site, "base_values").tolist()))
+    votes = [len(leaf.votes) for leaf in leaves(trees)]
+    dtype, later = _dtype(site, trees), []
+    if aggregate == "AVERAGE" and (base or max(votes) > 1):
+        site.rounds()
+        dtype, aggregate = "double", "SUM"
+        trees = [_divided(tree, len(trees)) for tree in trees]
+    elif aggregate in ("MIN", "MAX"):
+        if min(votes) == 0:
+            site.refuse(Why.NO_EQUIVALENT, f"a leaf without a vote takes no part in {aggregate}; TreeEnsemble has none")
+        if base and transform != "NONE":
+            site.refuse(Why.NO_EQUIVALENT, f"between {aggregate} and {transform} TreeEnsemble adds no base values")
+        later, base = base, []
+    if later or transform in _OPERATORS:
+        dtype = "double"
+    value = _as(site, site.input(0), dtype)
+    scores = _transformed(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
+    if later:
+        offsets = numpy.array([weight for _, weight in later])
+        scores = site.op_in("", 13).Add(scores, site.constant(offsets, "base_values"))
+    site.replace(_as(site, scores, "float"))
+
+
+def _divided(tree: dict[int, Node], count: int) -> dict[int, Node]:
+    return {
+        name: Node(
+            node.mode,
+            node.feature,
+            node.split,
+            node.missing,
+            node.children,
+            [(target, weight / count) for target, weight in node.votes],
+        )
+        for name, node in tree.items()
+    }
+
+
+def classifier_becomes_tree_ensemble(site: Site) -> None:
+    """The class with the greatest score, by ArgMax; of two classes with one score, by a threshold.
+
+    That, and what the other score is, the texts leave open: it is done as runtimes do it.
+    """
+    trees, base = old_trees(site, "class"), list(enumerate(numbers(site, "base_values").tolist()))
+    labels, transform = _labels(site), site.attribute("post_transform", "NONE")
+    value = _as(site, site.input(0), "double")
+    votes = [vote for leaf in leaves(trees) for vote in leaf.votes]
+    if len(labels) == 2 and len(base) < 2 and not any(target for target, _ in votes):
+        top, scores = _of_two(site, value, _Scores(trees, base, 1), transform)
+    else:
+        sums = _Scores(trees, base, len(labels))
+        scores = _tree_ensemble(site, value, sums, "NONE", "double")
+        top = site.op_in("", 13).ArgMax(scores, axis=1, keepdims=0)
+        if transform in _OPERATORS:
+            scores = _by_operator(site, scores, transform)
+        elif transform != "NONE":
+            scores = _tree_ensemble(site, value, sums, transform, "double")
+    labelled = site.op_in("", 10).Gather(site.constant(labels, "labels"), top, axis=0)
+    site.replace(labelled, _as(site, scores, "float"))
+
+
+def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str, str]:
+    """The number of the class, and the scores of both, of which the trees know the second's."""
+    op = site.op_in("", 13)
+    is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
+    positive = _tree_ensemble(site, value, sums, "NONE", "double")
+    threshold = site.scalar(0.5 if is_probability else 0, "double", "threshold")
+    is_positive = op.Greater(op.Squeeze(positive, site.constant_int64([1])), threshold)
+    top = op.Cast(is_positive, to="int64")
+    if transform == "NONE" and is_probability:
+        return top, op.Concat(op.Sub(site.scalar(1, "double", "one"), positive), positive, axis=1)
+    if transform == "NONE" or transform in _OPERATORS:
+        scores = op.Concat(op.Neg(positive), positive, axis=1)
+        return top, scores if transform == "NONE" else _by_operator(site, scores, transform)
+    trees = [{name: _with_both_scores(node) for name, node in tree.items()} for tree in sums.trees]
+    base = [vote for _, weight in sums.base for vote in ((1, weight), (0, -weight))]
+    if is_probability and transform == "PROBIT":
+        base.append((0, 1.0))
+    return top, _tree_ensemble(site, value, _Scores(trees, base, 2), transform, "double")
+
+
+def _with_both_scores(node: Node) -> Node:
+    votes = [vote for _, weight in node.votes for vote in ((1, weight), (0, -weight))]
+    return Node(node.mode, node.feature, node.split, node.missing, node.children, votes)
+
+
+def _labels(site: Site) -> Array:
+    texts = [one.decode("utf-8") for one in site.attribute("classlabels_strings", [])]
+    if texts:
+        return numpy.array(texts, object)
+    return numpy.array(site.attribute("classlabels_int64s", []), numpy.int64)
+
+
+def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
+    """float where the input and all numbers are floats, else double."""
+    numbers_there = [node.split for tree in trees for node in tree.values()]
+    numbers_there += [weight for leaf in leaves(trees) for _, weight in leaf.votes]
+    is_float = site.dtype(0) == "float" and _are_floats(numpy.array([*numbers_there, *numbers(site, "base_values")]))
+    return "float" if is_float else "double"
+
+
+def _as(site: Site, value: str, dtype: str) -> str:
+    return value if site.dtype(value) == dtype else str(site.op_in("", 13).Cast(value, to=dtype))
+
+
+def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
+    if transform not in _OPERATORS:
+        return _tree_ensemble(site, value, scores, transform, dtype)
+    return _by_operator(site, _tree_ensemble(site, value, scores, "NONE", dtype), transform)
+
+
+def _by_operator(site: Site, scores: str, transform: str) -> str:
+    site.rounds()
+    op, attributes = site.op_in("", 13), {"axis": 1} if transform == "SOFTMAX" else {}
+    return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
+
+
+def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
+    forest = Forest()
+    filler = None if scores.aggregate in ("MIN", "MAX") else (0, 0.0)
+    rounds = max((len(leaf.votes) for leaf in leaves(scores.trees)), default=0)
+    for vote in range(max(rounds, 1)):
+        for tree in scores.trees:
+            forest.add_tree(site, tree, vote, filler)
+    for vote_of_base in scores.base:
+        forest.add_single_leaf(vote_of_base)
+    result = site.op.TreeEnsemble(
+        value,
+        n_targets=scores.targets,
+        aggregate_function=_AGGREGATES.index(scores.aggregate),
+        post_transform=_TRANSFORMS.index(transform),
+        **forest.attributes(numpy.float32 if dtype == "float" else numpy.float64),
+    )
+    site.declare(result, dtype, [None, scores.targets])
+    return str(result)
+
+
+# From 5 down
+
+
+def leaves_become_nodes(site: Site) -> None:
+    """The regressor of version 3 is the same for floats; a set is compared with member by member."""
+    dtype = site.dtype(0)
+    if dtype == "double":
+        site.refuse(Why.NO_EQUIVALENT, "below version 5 what trees give are floats, and here they are doubles")
+    if dtype == "float16":
+        site.rounds()
+    targets, weights = site.attribute("leaf_targetids"), tensor(site, "leaf_weights")
+    assert weights is not None
+    votes = list(zip(targets, weights.astype(float).tolist(), strict=True))
+    forest = OldForest(site, _MOST_NODES)
+    comparisons = _comparisons(site)
+    children = [
+        list(zip(site.attribute(f"nodes_{name}nodeids"), site.attribute(f"nodes_{name}leafs"), strict=True))
+        for name in ("true", "false")
+    ]
+    for root in site.attribute("tree_roots"):
+        _add_tree(forest, root, comparisons, children, votes)
+    result = site.op.TreeEnsembleRegressor(
+        _as(site, site.input(0), "float"),
+        n_targets=site.attribute("n_targets") or max(targets) + 1,
+        aggregate_function=_AGGREGATES[site.attribute("aggregate_function", 1)],
+        post_transform=_TRANSFORMS[site.attribute("post_transform", 0)],
+        **forest.attributes(),
+    )
+    site.replace(_as(site, result, dtype))
+
+
+Comparison = tuple[str, int, float, int]
+"""The mode, the feature, what it is compared with, and whether it holds of a missing value."""
+
+
+def _comparisons(site: Site) -> list[list[Comparison]]:
+    """Of each node the comparisons of which one has to hold; several of a set."""
+    modes, splits = tensor(site, "nodes_modes"), tensor(site, "nodes_splits")
+    assert modes is not None
+    assert splits is not None
+    missing = site.attribute("nodes_missing_value_tracks_true") or [0] * len(modes)
+    sets = _member_sets(site)
+    columns = (modes.tolist(), site.attribute("nodes_featureids"), splits.astype(float).tolist(), missing)
+    found = []
+    for mode, feature, split, tracks in zip(*columns, strict=True):
+        if mode != _MEMBER:
+            found.append([(BRANCHES[mode], feature, split, tracks)])
+            continue
+        members = sets.pop(0)
+        # Nothing is less than -inf: so is an empty set.
+        found.append(
+            [("BRANCH_EQ", feature, one, tracks) for one in members] or [("BRANCH_LT", feature, -numpy.inf, tracks)]
+        )
+    return found
+
+
+def _member_sets(site: Site) -> list[list[float]]:
+    """The sets, "delimited by NaNs"."""
+    values = tensor(site, "membership_values")
+    sets: list[list[float]] = [[]]
+    for value in [] if values is None else values.astype(float).tolist():
+        if value != value:
+            sets.append([])
+        else:
+            sets[-1].append(value)
+    return sets
+
+
+def _add_tree(
+    forest: OldForest,
+    root: int,
+    comparisons: list[list[Comparison]],
+    children: list[list[tuple[int, int]]],
+    votes: list[Vote],
+) -> None:
+    forest.begin_tree()
+    pending: list[tuple[int, int, int, str]] = [(root, 0, -1, "")]
+    while pending:
+        place, is_leaf, parent, branch = pending.pop()
+        if is_leaf:
+            added = forest.add_leaf(votes[place])
+        else:
+            chain = [forest.add_node(*comparison) for comparison in comparisons[place]]
+            added = chain[0]
+            for one, following in pairwise(chain):
+                forest.set_child(one, "false", following)
+            pending.append((*children[1][place], chain[-1], "false"))
+            pending += [(*children[0][place], one, "true") for one in reversed(chain)]
+        if branch:
+            forest.set_child(parent, branch, added)
+
+
+def _steps(operator: str, *, up: RuleLike) -> list[Step]:
+    return [
+        Step(
+            operator,
+            1,
+            3,
+            up=unchanged,
+            down=tensors_become_lists,
+            because="3 adds tensors in the place of lists",
+            domain=_DOMAIN,
+        ),
+        Step(operator, 3, 5, up=up, down=unchanged, because="5 only deprecates it", domain=_DOMAIN),
+    ]
+
+
+_OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
+
+STEPS = [
+    *_steps(
+        "TreeEnsembleClassifier",
+        up=rounding(
+            classifier_becomes_tree_ensemble,
+            ulps=1,
+            when="post_transform is SOFTMAX or LOGISTIC",
+            because=_OPERATOR_OF_ITS_OWN,
+        ),
+    ),
+    *_steps(
+        "TreeEnsembleRegressor",
+        up=rounding(
+            regressor_becomes_tree_ensemble,
+            ulps=1,
+            when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
+            because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
+        ),
+    ),
+]
+
+BIRTHS = [
+    Birth(
+        "TreeEnsemble",
+        5,
+        down=rounding(
+            leaves_become_nodes,
+            ulps=1,
+            when="the dtype is float16",
+            because="computed in float and rounded to float16 at the end",
+        ),
+        domain=_DOMAIN,
+    ),
+]

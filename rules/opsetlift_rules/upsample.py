@@ -1,0 +1,114 @@
+"""Upsample.
+
+Upsample  7: height_scale and width_scale become a scale for every axis, bilinear is called linear · 9: scales attribute
+          -> input · 10: deprecated; Resize does the same
+
+The texts give no coordinates. ONNX's tests and onnxruntime let both grids begin at 0; nearest is the floor.
+"""
+
+from __future__ import annotations
+
+import numpy
+from opsetlift.rulebook.refusal import Why
+from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.carriers import exact_carrier
+from opsetlift.specification.dtypes import tensor_type
+
+from opsetlift_rules.interpolation import Manner, Resampler, resampling
+from opsetlift_rules.resampled_axes import axes_by_scales
+
+_FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
+_MODES = {"bilinear": "linear", "linear": "bilinear"}
+
+
+def scales_for_every_axis(site: Site) -> None:
+    """From 1 to 7."""
+    height, width = (site.pop_attribute(f"{side}_scale") for side in ("height", "width"))
+    site.set_attribute("scales", [1.0, 1.0, height, width])
+    _rename_mode(site)
+
+
+def _rename_mode(site: Site) -> None:
+    mode = site.attribute("mode", "nearest")
+    if mode in _MODES:
+        site.set_attribute("mode", _MODES[mode])
+
+
+def images_keep_their_scales(site: Site) -> None:
+    """From 7 to 1, which resizes images only; what else there is, is written out."""
+    scales = site.attribute("scales")
+    is_image = len(scales) == 4 and list(scales[:2]) == [1.0, 1.0]
+    if is_image and site.dtype(0) in _FIRST_TAKES:
+        site.remove_attribute("scales")
+        site.set_attribute("height_scale", scales[2])
+        site.set_attribute("width_scale", scales[3])
+        _rename_mode(site)
+        return
+    if is_image and site.attribute("mode", "nearest") == "nearest":
+        carrier = exact_carrier(site.dtype(0), [tensor_type(dtype) for dtype in _FIRST_TAKES], site.opset)
+        if carrier is not None:
+            op = site.op
+            wide = op.Upsample(
+                op.Cast(site.input(0), to=carrier), height_scale=scales[2], width_scale=scales[3], mode="nearest"
+            )
+            site.replace(op.Cast(wide, to=site.dtype(0)))
+            return
+    _resample(site, site.constant(numpy.array(scales, numpy.float32), "scales"))
+
+
+def scales_become_input(site: Site) -> None:
+    """From 7 to 9."""
+    site.append_input(site.constant(numpy.array(site.pop_attribute("scales"), numpy.float32), "scales"))
+
+
+def scales_become_attribute(site: Site) -> None:
+    """From 9 to 7. Scales that are computed at run time count the places at run time."""
+    scales = site.constant_value(1)
+    if scales is None:
+        _resample(site, site.input(1))
+        return
+    site.remove_input(1)
+    site.set_attribute("scales", [float(scale) for scale in scales])
+
+
+def _resample(site: Site, scales: str) -> None:
+    mode = site.attribute("mode", "nearest")
+    if mode not in ("nearest", "linear"):
+        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+    resampler = Resampler(site, Manner(mode, "asymmetric", rounding="floor"))
+    rank = site.rank(0, because="each axis is resized by itself")
+    resampler.run(axes_by_scales(resampler, range(rank), scales))
+
+
+def becomes_resize(site: Site) -> None:
+    """From 9 to 10, which deprecates it."""
+    site.become("Resize")
+
+
+_WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
+
+STEPS = [
+    Step(
+        "Upsample",
+        1,
+        7,
+        up=scales_for_every_axis,
+        down=resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False),
+    ),
+    Step(
+        "Upsample",
+        7,
+        9,
+        up=scales_become_input,
+        down=resampling(scales_become_attribute, when="floats are averaged by scales that are computed", divides=False),
+    ),
+    Step(
+        "Upsample",
+        9,
+        10,
+        up=becomes_resize,
+        down=unchanged,
+        because="10 deprecates the operator; a node that is there nevertheless means what it meant",
+    ),
+]
