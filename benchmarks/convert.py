@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
 from opsetlift import convert_version
 from opsetlift.model.files import load_model, save_model
 

@@ -21,14 +21,13 @@ from pathlib import Path
 
 import numpy
 import onnx
-from opsetlift import ConversionRefused
-from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.model.scopes import imported_opsets
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.routes import operators_taking
-from opsetlift.specification.dtypes import type_string
 
 from benchmarks.onnxruntime_judge import NoKernel, disagreement
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import EvaluationError, Evaluator
+from opsetlift.model.scopes import imported_opsets
+from opsetlift.rulebook.routes import operators_taking
+from opsetlift.specification.dtypes import type_string
 from tests.evaluator.cases import Case, cases_of_releases, folder_cases, node_cases
 from tests.evaluator.comparison import mismatch
 

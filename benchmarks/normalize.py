@@ -34,11 +34,11 @@ from typing import Any
 
 import numpy
 import onnx
+
+from benchmarks.normalize_commands import command_table
 from opsetlift.evaluator import Evaluator
 from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
 from opsetlift.normalizer.report import node_count
-
-from benchmarks.normalize_commands import command_table
 from tests.evaluator.cases import node_cases
 
 OWN_MODELS = Path(__file__).parents[1] / "examples" / "models"
@@ -51,21 +51,21 @@ Normaliser = Callable[[onnx.ModelProto], onnx.ModelProto]
 
 def ours() -> Normaliser:
     """The passes that run by themselves, without the proof."""
-    from opsetlift.normalizer import normalize
+    from opsetlift.pipeline.normalize import normalize
 
     return lambda model: normalize(model, prove=False).model
 
 
 def ours_proven() -> Normaliser:
     """The same with its proof."""
-    from opsetlift.normalizer import normalize
+    from opsetlift.pipeline.normalize import normalize
 
     return lambda model: normalize(model).model
 
 
 def ours_everything() -> Normaliser:
     """Every pass, those that round included."""
-    from opsetlift.normalizer import normalize
+    from opsetlift.pipeline.normalize import normalize
 
     return lambda model: normalize(model, ["all"], prove=False).model
 

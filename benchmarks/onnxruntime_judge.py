@@ -8,8 +8,8 @@ from typing import Any
 
 import onnx
 import onnxruntime
-from opsetlift.model.scopes import imported_opsets
 
+from opsetlift.model.scopes import imported_opsets
 from tests.evaluator.cases import Case
 from tests.evaluator.comparison import mismatch
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import onnx
 from onnx import AttributeProto, GraphProto
-from opsetlift import ConversionRefused
-from opsetlift.specification.history import history, latest_opset
 
 from benchmarks.corpus import DOWN_TARGETS, all_cases, checker_complaint, computes_the_same, ours, reproducible
 from benchmarks.lost_forms import why_lost
 from benchmarks.transformed import chosen_cases
 from benchmarks.transforms.variants import versions_back
+from opsetlift import ConversionRefused
+from opsetlift.specification.history import history, latest_opset
 from tests.evaluator.cases import Case
 
 OUTCOMES = ("same nodes", "equal", "refused back", "wrong", "invalid", "crashed")

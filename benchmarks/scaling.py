@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy
-import opsetlift
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+import opsetlift
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 WORST_GROWTH = 1.5
@@ -105,11 +106,11 @@ FORMS: dict[str, Callable[[int], ModelProto]] = {
 }
 
 JOBS: dict[str, Callable[[ModelProto], object]] = {
-    "convert 18 to 13, no proof": lambda model: opsetlift.pipeline.convert(model, to=13, prove=False),
-    "convert 18 to 13": lambda model: opsetlift.pipeline.convert(model, to=13),
-    "convert 18 to 25": lambda model: opsetlift.pipeline.convert(model, to=25),
-    "normalize, no proof": lambda model: opsetlift.normalizer(model, prove=False),
-    "reach": opsetlift.pipeline.reach,
+    "convert 18 to 13, no proof": lambda model: opsetlift.convert(model, to=13, prove=False),
+    "convert 18 to 13": lambda model: opsetlift.convert(model, to=13),
+    "convert 18 to 25": lambda model: opsetlift.convert(model, to=25),
+    "normalize, no proof": lambda model: opsetlift.normalize(model, prove=False),
+    "reach": opsetlift.reach,
 }
 
 SLOW_JOBS = {"reach": 3_000}

@@ -15,11 +15,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opsetlift.model.files import validate_model
-from opsetlift.specification.dtypes import type_string
-
 from benchmarks.corpus import Result, absolute_tolerance, all_cases, computes_the_same, judge, reproducible
 from benchmarks.transforms import TRANSFORMS, Transform
+from opsetlift.model.files import validate_model
+from opsetlift.specification.dtypes import type_string
 from tests.evaluator.cases import Case
 
 TARGETS = (7, 9, 11, 13, 18, 21, 28)

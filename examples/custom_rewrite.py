@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import onnx_graphsurgeon as gs
-import opsetlift
 from onnx import ModelProto, parser
+
+import opsetlift
 from opsetlift.model.files import save_model
 from opsetlift.normalizer import Context, PassNotEquivalent, Pattern
 
@@ -68,12 +69,12 @@ def operators(model: ModelProto) -> list[str]:
 
 if __name__ == "__main__":
     source = parser.parse_model(MODEL)
-    result = opsetlift.normalizer(source, [factors_in_order, SWISH])
+    result = opsetlift.normalize(source, [factors_in_order, SWISH])
     assert result.proof is not None
     print(f"{operators(source)} -> {operators(result.model)}")
     print(result.proof.summary())
     save_model(result.model, Path("rewritten.onnx"), overwrite=True)
     try:
-        opsetlift.normalizer(source, [careless])
+        opsetlift.normalize(source, [careless])
     except PassNotEquivalent as stopped:
         print(f"not written: {stopped}"[:100])

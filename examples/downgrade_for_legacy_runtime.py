@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import onnx
+
 import opsetlift
 from opsetlift.model.files import save_model
 
@@ -28,7 +29,7 @@ smallest (bfloat16[N, 4] x) => (bfloat16[N, 1] y)
 def downgrade(model: onnx.ModelProto | Path, opset: int, target: Path) -> bool:
     """Convert and write, or say why not. Whether it could be done."""
     try:
-        conversion = opsetlift.pipeline.convert(model, to=opset)
+        conversion = opsetlift.convert(model, to=opset)
     except opsetlift.ConversionRefused as refused:
         print(f"no way down to opset {opset}:")
         for refusal in refused.refusals:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy
+
 import opsetlift
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.files import load_model, save_model
@@ -22,7 +23,7 @@ MODELS = Path(__file__).parent / "models"
 def migrate(source: Path, opset: int, target: Path) -> None:
     """Convert, say what was done, and write the model with its certificate."""
     try:
-        conversion = opsetlift.pipeline.convert(source, to=opset)
+        conversion = opsetlift.convert(source, to=opset)
     except opsetlift.ConversionRefused as refused:
         sys.exit(f"no way up to opset {opset}:\n{refused}")
     for rewrite in conversion.report.rewrites:

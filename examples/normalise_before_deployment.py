@@ -11,8 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy
-import opsetlift
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import opsetlift
 from opsetlift.model.files import save_model
 
 
@@ -37,11 +38,11 @@ def old_exporters_model() -> ModelProto:
 
 if __name__ == "__main__":
     source = old_exporters_model()
-    conversion = opsetlift.pipeline.convert(source, to=18)
+    conversion = opsetlift.convert(source, to=18)
     assert conversion.certificate is not None
     print(conversion.certificate.summary())
     # By default the inputs of a model are its callers' business, those with a default value included.
-    result = opsetlift.normalizer(conversion.model, ["fix-defaults", "default"], fix_shapes={"N": 2})
+    result = opsetlift.normalize(conversion.model, ["fix-defaults", "default"], fix_shapes={"N": 2})
     assert result.proof is not None
     print(result.proof.summary())
     for one in result.report.passes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import onnx
 import pytest
-from opsetlift import ConversionRefused
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Refusal, Why
+
+from opsetlift import ConversionRefused, convert
+from opsetlift.support.refusal import Refusal, Why
 
 
 def model(text: str) -> onnx.ModelProto:

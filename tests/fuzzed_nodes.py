@@ -17,11 +17,10 @@ from typing import Any
 import numpy
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, numpy_helper
-from opsetlift import ConversionRefused, InternalError
+
+from opsetlift import ConversionRefused, InternalError, convert
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.model.files import ModelFileError, validate_model
-from opsetlift.pipeline import convert
-
 from tests.evaluator.cases import Case, folder_cases, node_cases
 
 OPSETS = (1, 4, 6, 8, 9, 10, 11, 12, 13, 15, 17, 18, 20, 22, 24, 26)

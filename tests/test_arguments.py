@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy
 import pytest
-from opsetlift import convert_version
-from opsetlift import normalizer as normalize
-from opsetlift.pipeline import convert
-from opsetlift.proof import prove_models
 
+from opsetlift import convert, convert_version, normalize
+from opsetlift.proof import prove_models
 from tests.small_models import minimum_model
 
 NUMBERS = [18, numpy.int64(18), numpy.uint8(18), numpy.array(18)]

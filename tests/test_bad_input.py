@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
-from opsetlift.cli import main
 
+from opsetlift.cli import main
 from tests.bad_files import FILES
 from tests.bad_models import MODELS
 from tests.small_models import externalise, minimum_model, weighted_model
@@ -176,7 +176,7 @@ class TestProcess:
     def test_rejects_bad_input(self, kind: str, tmp_path: Path) -> None:
         BAD_INPUT[kind].make(tmp_path)
         before = snapshot(tmp_path)
-        command = [sys.executable, "-m", "opsetlift.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]
+        command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx", "out.onnx", "--to", "18"]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stdout) == (1, "")
         assert len(ended.stderr.splitlines()) == 1
@@ -184,7 +184,7 @@ class TestProcess:
         assert snapshot(tmp_path) == before
 
     def test_rejects_a_bad_command_line(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "opsetlift.cli", "convert", "in.onnx"]
+        command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx"]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stdout) == (1, "")
         assert len(ended.stderr.splitlines()) == 1

@@ -3,6 +3,7 @@
 import numpy
 import onnx
 import pytest
+
 from opsetlift.evaluator import Evaluator
 from opsetlift.proof.draw import every_value_of, special_values
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy
 import onnx
-import opsetlift
 import pytest
 from onnx import ModelProto, NodeProto, helper, numpy_helper, parser
+
+import opsetlift
 from opsetlift.cli import main
 from opsetlift.facts import ModelFacts
 from opsetlift.proof import Certificate, verify
-
 from tests.small_models import externalise
 
 TEXT = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
@@ -171,7 +171,7 @@ def test_json_gives_no_certificate_where_passes_ran(folder: Path, capsys: pytest
 @pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}])
 def test_a_conversion_that_is_normalised_has_the_certificate_of_the_model_before(options: dict[str, object]) -> None:
     source = _source()
-    done = opsetlift.pipeline.convert(source, normalize=True, **options)  # type: ignore[arg-type]
+    done = opsetlift.convert(source, normalize=True, **options)  # type: ignore[arg-type]
     assert done.certificate is None
     assert done.normalization is not None
     before = done.normalization.conversion
@@ -183,7 +183,7 @@ def test_a_conversion_that_is_normalised_has_the_certificate_of_the_model_before
 
 def test_the_certificate_of_a_normalisation_for_a_runtime_is_about_the_model_that_it_is_with() -> None:
     source = _source()
-    done = opsetlift.normalizer(source, target="onnxruntime==1.8")
+    done = opsetlift.normalize(source, target="onnxruntime==1.8")
     assert done.conversion is not None
     assert done.conversion.certificate is not None
     read = Certificate.from_json(done.conversion.certificate.to_json())

@@ -14,6 +14,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
 from opsetlift.cli import main
 from opsetlift.proof import Certificate
 from opsetlift.proof.certificate import model_sha256
@@ -21,7 +22,6 @@ from opsetlift.proof.second_judge import SecondOpinion
 from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Cell
-
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
 
 
@@ -431,7 +431,7 @@ class TestProcess:
             assert process.wait() == 74
 
     def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
-        command = [sys.executable, "-m", "opsetlift.cli", "convert", "in.onnx", "out.onnx", "--to", "18"]
+        command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx", "out.onnx", "--to", "18"]
         ended = subprocess.run(
             command, capture_output=True, text=True, check=False, env={"PYTHONIOENCODING": "ascii"}, cwd=workplace
         )

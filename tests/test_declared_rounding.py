@@ -7,14 +7,14 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
+
 from opsetlift.pipeline.convert import convert
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.rulebook.explain import explain
-from opsetlift.rulebook.refusal import ConversionRefused, Why
 from opsetlift.rulebook.rule import Rule, UndeclaredRounding, in_turn, rounding
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.history import Cell
-
+from opsetlift.support.refusal import ConversionRefused, Why
 from tests.conversion import model as model_of
 
 RULES = sorted(default_rule_book().rules(), key=lambda pair: pair[0])
@@ -35,11 +35,13 @@ def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
             pending.append(one.apply)
         elif isinstance(one, (list, tuple)):
             pending.extend(one)
-        elif isinstance(one, type) and one.__module__.startswith("rules."):
+        elif isinstance(one, type) and one.__module__.startswith("opsetlift_rules."):
             pending.extend(vars(one).values())
         elif isinstance(one, property):
             pending.append(one.fget)
-        elif isinstance(one, FunctionType) and one.__module__.startswith(("rules.", "opsetlift.rulebook.rule", "tests.")):
+        elif isinstance(one, FunctionType) and one.__module__.startswith(
+            ("opsetlift_rules.", "opsetlift.rulebook.rule", "tests.")
+        ):
             pending.extend(cell.cell_contents for cell in one.__closure__ or ())
             for code in _codes(one.__code__):
                 yield code

@@ -10,17 +10,16 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
-from opsetlift import ConversionRefused
+
+from opsetlift import ConversionRefused, convert
 from opsetlift.cli import main
 from opsetlift.conversion.dtype_policy import DtypePolicy, UnusableDtypes, apply, dtype_that_would_do, dtypes_from
 from opsetlift.conversion.retyping import changed_type
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model
-from opsetlift.pipeline import convert
 from opsetlift.pipeline.convert import Conversion
 from opsetlift.proof import Certificate, Outcome, prove_dtypes, verify
-
 from tests.evaluator.cases import node_cases
 
 NARROW = {"int64": "int32"}

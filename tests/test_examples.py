@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
+
 from opsetlift.evaluator import Evaluator
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

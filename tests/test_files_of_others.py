@@ -15,12 +15,12 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from opsetlift import convert
 from opsetlift.cli import main
 from opsetlift.model.files import ModelFileError, load_model, save_model
 from opsetlift.model.files.neighbours import mentioned
 from opsetlift.model.files.temporary import Temporary, remove_leftovers
-from opsetlift.pipeline import convert
-
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
 from tests.test_bad_input import snapshot
 
@@ -531,14 +531,14 @@ class TestSignals:
         where = "opsetlift.cli.conversion.show" if where == "show" else where
         script = f"""
 import os, sys, time
-import converter.cli
+import opsetlift.cli
 holder, _, name = {where!r}.rpartition(".")
 holder = sys.modules[holder]
 def stop(*_, **__):
     os.kill(os.getpid(), {int(number)})
     time.sleep(10)
 setattr(holder, name, stop)
-sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18", "--force", "--no-prove"]!r}))
+sys.exit(opsetlift.cli.main({["convert", str(source), str(target), "--to", "18", "--force", "--no-prove"]!r}))
 """
         ended = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, env=environment(), check=False
@@ -557,10 +557,9 @@ sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18",
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_while_the_engine_is_imported_they_end_with_one_sentence(self, tmp_path: Path, number: int) -> None:
-        (tmp_path / "converter").mkdir()
+        (tmp_path / "onnx").mkdir()
         slow = f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(10)\n"
-        (tmp_path / "converter/__init__.py").write_text(slow)
-        (tmp_path / "opsetlift").symlink_to(ROOT / "opsetlift")
+        (tmp_path / "onnx/__init__.py").write_text(slow)
         command = [sys.executable, "-m", "opsetlift", "coverage"]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (ended.returncode, ended.stdout) == (128 + number, "")
@@ -570,7 +569,7 @@ sys.exit(converter.cli.main({["convert", str(source), str(target), "--to", "18",
         script = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-import converter.cli.main
+import opsetlift.cli.main
 from opsetlift.cli.signals import raised_as_exceptions
 with raised_as_exceptions():
     os.kill(os.getpid(), signal.SIGHUP)
@@ -591,7 +590,7 @@ class TestStandardOutput:
         return tmp_path
 
     def shell(self, command: str) -> subprocess.CompletedProcess[bytes]:
-        line = f"set -o pipefail; {sys.executable} -m converter.cli {command}"
+        line = f"set -o pipefail; {sys.executable} -m opsetlift {command}"
         return subprocess.run(["bash", "-c", line], capture_output=True, env=environment(), check=False)
 
     @pytest.mark.parametrize("how", ["> /dev/full", ">&-", "| true"])
@@ -623,7 +622,7 @@ class TestStandardOutput:
         assert self.shell("convert gone.onnx out.onnx --to 18 2> /dev/full").returncode == 1
 
     def test_a_model_goes_through_pipes(self, workplace: Path) -> None:
-        ended = self.shell(f"convert - - --to 18 < in.onnx | {sys.executable} -m converter.cli normalize - - | cat")
+        ended = self.shell(f"convert - - --to 18 < in.onnx | {sys.executable} -m opsetlift normalize - - | cat")
         assert ended.returncode == 0
         model = ModelProto.FromString(ended.stdout)
         onnx.checker.check_model(model)

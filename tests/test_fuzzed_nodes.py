@@ -7,10 +7,9 @@ from itertools import islice
 
 import onnx
 import pytest
-from opsetlift import ConversionRefused, Why
-from opsetlift.evaluator import Evaluator, Rejected
-from opsetlift.pipeline import convert
 
+from opsetlift import ConversionRefused, Why, convert
+from opsetlift.evaluator import Evaluator, Rejected
 from tests.conversion import model as model_of
 from tests.fuzzed_nodes import CHANGES, OPSETS, fuzzed, outcome
 

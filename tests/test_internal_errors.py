@@ -13,21 +13,19 @@ import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, ModelProto
-from opsetlift import ConversionRefused, InternalError, Why
-from opsetlift import normalizer as normalize
+
+from opsetlift import ConversionRefused, InternalError, Why, convert, normalize, reach
 from opsetlift.cli import main
 from opsetlift.evaluator import Evaluator
 from opsetlift.evaluator.errors import ComputationFailed
 from opsetlift.facts import ModelFacts
 from opsetlift.facts.inference import inferred_types
 from opsetlift.normalizer import Pass, PassFailed
-from opsetlift.pipeline import convert, reach
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.rule import Rule, Step, refused, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.history import Cell
 from opsetlift.support.internal_error import Fault
-
 from tests.conversion import model as model_of
 
 TEXT = """<ir_version: 8, opset_import: ["": 13]> agraph (float[2,3] x, int64[1] k) => (float[2,1] y, float[2,3] z) {

@@ -10,12 +10,11 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
-from opsetlift import ConversionRefused, UnreachableTarget, Why
+
+from opsetlift import ConversionRefused, UnreachableTarget, Why, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
-from opsetlift.pipeline import convert
 from opsetlift.pipeline.report import Report
-
 from tests.evaluator.cases import node_cases
 from tests.small_models import minimum_model, model_of, weighted_model
 

@@ -8,8 +8,8 @@ import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
-from opsetlift.model.ir_version import minimum_for_opsets, natural_ir_version, needed_by_content
 
+from opsetlift.model.ir_version import minimum_for_opsets, natural_ir_version, needed_by_content
 from tests.small_models import minimum_model, model_of, weighted_model
 
 RELEASED_OPSETS = sorted({row[2] for row in helper.VERSION_TABLE})

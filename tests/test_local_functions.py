@@ -6,10 +6,10 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, parser
-from opsetlift import ConversionRefused, Why
+
+from opsetlift import ConversionRefused, Why, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
-from opsetlift.pipeline import convert
 from opsetlift.proof import Certificate, verify
 
 NESTED = """

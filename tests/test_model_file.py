@@ -12,6 +12,8 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from opsetlift import convert
 from opsetlift.model.files import (
     ModelFileError,
     ResultRejected,
@@ -21,8 +23,6 @@ from opsetlift.model.files import (
     saving,
     validate_model,
 )
-from opsetlift.pipeline import convert
-
 from tests.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
 
 LOSSLESS_EXTENSIONS = [".onnx", ".pb", ".textproto", ".txtpb", ".pbtxt", ".prototxt", ".json", ".onnxjson", ""]

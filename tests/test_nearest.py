@@ -9,11 +9,10 @@ from pathlib import Path
 
 import onnx
 import pytest
-from opsetlift import ConversionRefused
-from opsetlift.cli import main
-from opsetlift.pipeline import convert, reach
-from opsetlift.rulebook.refusal import Nearest
 
+from opsetlift import ConversionRefused, convert, reach
+from opsetlift.cli import main
+from opsetlift.support.refusal import Nearest
 from tests.conversion import model
 from tests.evaluator.cases import node_cases
 

@@ -1,10 +1,10 @@
 """ONNX's own node tests of ReduceMin, ReduceMean and Min, taken from their opset to every other."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
-from opsetlift.specification import history
 
 from benchmarks.corpus import judge
+from opsetlift.specification import history
+from opsetlift.support.refusal import Why
 from tests.evaluator.cases import Case, node_cases
 
 CASES = [case for case in node_cases() if case.operator in ("ReduceMin", "ReduceMean", "Min")]

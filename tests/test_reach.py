@@ -9,12 +9,11 @@ import numpy
 import onnx
 import pytest
 from onnx import ModelProto, helper, numpy_helper
-from opsetlift import ConversionRefused
+
+from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
-from opsetlift.pipeline import convert, reach
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue
-
 from tests.small_models import minimum_model, model_of, weighted_model
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/models/*/model.onnx"))

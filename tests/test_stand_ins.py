@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
-from opsetlift import ConversionRefused, Why
+
+from opsetlift import ConversionRefused, Why, convert, reach
 from opsetlift.evaluator import Evaluator
-from opsetlift.pipeline import convert, reach
 from opsetlift.rulebook.book import RuleBook, RuleBookError
 from opsetlift.rulebook.rule import StandIn
 from opsetlift.targets import TargetFileError, find_target
 from opsetlift.targets.forms import has_kernel
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
-
 from tests.conversion import model
 
 

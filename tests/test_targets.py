@@ -9,15 +9,14 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from opsetlift import ConversionRefused, UnreachableTarget, Why
+
+from opsetlift import ConversionRefused, UnreachableTarget, Why, convert, reach
 from opsetlift.cli import main
-from opsetlift.pipeline import convert, reach
 from opsetlift.specification import history
 from opsetlift.specification.history import AI_ONNX, Definition
 from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
 from opsetlift.targets.forms import Form
 from opsetlift.targets.reading import read_runtime
-
 from tests.small_models import minimum_model, model_of
 
 FILES = sorted(file.name for file in files("opsetlift.targets").iterdir() if file.name.endswith(".toml"))

@@ -14,14 +14,13 @@ import numpy
 import onnx
 import pytest
 from onnx import helper
-from opsetlift import ConversionRefused
+
+from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.arrays import tensor_of
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, numpy_dtype
-
+from opsetlift.support.refusal import Why
 from tests.values import edge_values, same
 
 OPSETS = range(1, history.latest_opset() + 1)

@@ -8,14 +8,13 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from opsetlift import ConversionRefused
+
+from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model import dead_code as sweep
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import referenced_names
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
-
+from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal, model, normalised
 
 TWO_MEANS = """

@@ -4,9 +4,10 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import TensorProto, helper
+
+from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.files import ModelFileError
-from opsetlift.pipeline import convert
 
 RELU = [helper.make_node("Relu", ["x"], ["y"])]
 RESHAPE = [

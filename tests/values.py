@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.specification.dtypes import numpy_dtype
 
 FLOATING = ("float16", "bfloat16", "float", "double")

@@ -264,7 +264,7 @@ def _changes(place: _Place) -> Iterator[tuple[str, ast.AST | None]]:
                 yield f"if {_shown(node.test)} -> if {value}", changed
         case ast.keyword(arg="up" | "down", value=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
             if name != "unchanged":
-                source = "__import__('converter.rule', fromlist=['unchanged']).unchanged"
+                source = "__import__('opsetlift.rulebook.rule', fromlist=['unchanged']).unchanged"
                 unchanged = ast.parse(source, mode="eval").body
                 yield f"{node.arg}={_shown(node.value)} -> unchanged", ast.keyword(node.arg, unchanged)
         case ast.Subscript(slice=ast.Slice() as bounds) if isinstance(node.ctx, ast.Load):

@@ -116,7 +116,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def put_in_place(mutant: Mutant) -> None:
     """Let this process import the mutant instead of the module. Nothing may have imported that before."""
-    name = mutant.path.removesuffix(".py").replace("/", ".")
+    _, *inside = mutant.path.removesuffix(".py").split("/")  # behind the source root
+    name = ".".join(inside)
     if name in sys.modules:
         raise RuntimeError(f"{name} is imported already, so that a mutant of it would not be seen")
     sys.meta_path.insert(0, _Finder(_Loader(name, str(ROOT / mutant.path), mutant.tree())))

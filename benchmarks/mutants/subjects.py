@@ -155,8 +155,14 @@ class Rules(Subject):
     """Conversions: the certificate against the judge."""
 
     name = "rules"
-    folder = "rules"
-    sources = ("rules", "tests/rules", "converter/opsetlift/walk", "converter/opsetlift/facts", "converter/opsetlift/site")
+    folder = "rules/opsetlift_rules"
+    sources = (
+        "rules",
+        "tests/rules",
+        "converter/opsetlift/conversion/walk",
+        "converter/opsetlift/facts",
+        "converter/opsetlift/rulebook/site",
+    )
 
     _OPTIONS = frozenset(["to", "ir", "target", "exact"])
     _TESTS = ("tests/rules", "tests/test_stand_ins.py", "tests/test_walk.py")
@@ -202,8 +208,7 @@ class Rules(Subject):
                 outcome.append(self._attempt(example))
 
     def _attempt(self, example: Example) -> tuple[str, bytes]:
-        from opsetlift import ConversionRefused
-        from opsetlift.pipeline import convert
+        from opsetlift import ConversionRefused, convert
 
         try:
             return SAME, _result_bytes(convert(example.proto, **example.options, prove=False, check=False).model)
@@ -238,16 +243,15 @@ class Rules(Subject):
                     raise
             return dataclasses.replace(found, certificate=_Believed())
 
-        opsetlift.pipeline.convert = recording  # type: ignore[assignment]
+        opsetlift.convert = recording  # type: ignore[assignment]
         try:
             _quiet_tests(*tests)
         finally:
-            opsetlift.pipeline.convert = convert
+            opsetlift.convert = convert
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
-        from opsetlift import ConversionRefused, NotEquivalent
+        from opsetlift import ConversionRefused, NotEquivalent, convert
         from opsetlift.model.files import ModelFileError
-        from opsetlift.pipeline import convert
 
         outcome, result = self._attempt(kept.example)
         if (outcome, result) == (kept.outcome, kept.result) or (outcome == kept.outcome != SAME):
@@ -297,7 +301,7 @@ class Passes(Subject):
 
     name = "passes"
     folder = "converter/opsetlift/normalizer/passes"
-    sources = ("converter/opsetlift/normalize", "tests/normalize", "converter/opsetlift/facts")
+    sources = ("converter/opsetlift/normalizer", "tests/normalize", "converter/opsetlift/facts")
 
     def prepare(self) -> None:
         SUBJECTS["rules"].prepare()
@@ -326,7 +330,7 @@ class Passes(Subject):
 
     def _attempt(self, example: Example) -> tuple[str, bytes, int]:
         """The model after the passes, without proof, and how far they may round."""
-        from opsetlift.normalizer import normalize
+        from opsetlift.pipeline.normalize import normalize
 
         options = {**example.options, "passes": list(example.options["passes"])}
         try:
@@ -344,7 +348,7 @@ class Passes(Subject):
         return [f"tests/normalize/{name}" for name in found if name not in slow]
 
     def _record_tests(self, collector: Collector, tests: Sequence[str]) -> None:
-        package = importlib.import_module("opsetlift.normalizer")
+        package = importlib.import_module("opsetlift.pipeline.normalize")
         original = package.normalize
 
         def recording(model: Any, passes: Any = None, **options: Any) -> Any:
@@ -409,7 +413,7 @@ class Kernels(Subject):
         rules = coverage_of(SUBJECTS["rules"], tests)
         for name, model, shipped in () if tests else _node_examples():
             self._trace(collector, Example(name, _result_bytes(model), {}, shipped))
-        for kept in opsetlift_rules.kept:
+        for kept in rules.kept:
             example = kept.example
             self._trace(collector, Example(example.name, example.model, {}, example.shipped))
             if kept.outcome == SAME:

@@ -7,7 +7,6 @@ from functools import cache
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
 from onnx.helper import make_node, make_opsetid
-from opsetlift.specification.history import history, latest_opset
 
 from benchmarks.transforms.transform import (
     Transform,
@@ -19,6 +18,7 @@ from benchmarks.transforms.transform import (
     required_inputs,
     rewritten,
 )
+from opsetlift.specification.history import history, latest_opset
 from tests.evaluator.cases import Case, node_cases
 
 DOMAIN = "local.functions"

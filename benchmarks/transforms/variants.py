@@ -13,10 +13,10 @@ import ml_dtypes
 import numpy
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto
-from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.specification.history import history
 
 from benchmarks.transforms.transform import Transform, copied, required_inputs, rewritten
+from opsetlift.evaluator import EvaluationError, Evaluator
+from opsetlift.specification.history import history
 from tests.evaluator.cases import Case
 
 OTHER_DTYPES = {

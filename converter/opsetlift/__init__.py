@@ -1,36 +1,98 @@
 """OpsetLift: moves ONNX models between opset versions and proves that what it wrote computes the same."""
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from opsetlift.conversion.destination import UnreachableTarget
-from opsetlift.pipeline.convert import Conversion, NotEquivalent, convert, convert_version
-from opsetlift.pipeline.reach import Answer, Reach, reach
-from opsetlift.rulebook.refusal import ConversionRefused, Refusal, Why
-from opsetlift.support.internal_error import InternalError
-
 if TYPE_CHECKING:
-    from opsetlift.pipeline.normalize import normalize
+    from opsetlift.conversion.destination import UnreachableTarget
+    from opsetlift.conversion.dtype_policy import UnusableDtypes
+    from opsetlift.model.files import ModelFileError
+    from opsetlift.normalizer import Context, Pass, PassFailed, PassNotEquivalent, Pattern, ShapeFault, UnknownPass
+    from opsetlift.pipeline.convert import Conversion, convert, convert_version
+    from opsetlift.pipeline.normalize import Normalization, ProofMissing, normalize
+    from opsetlift.pipeline.reach import Answer, Reach, reach
+    from opsetlift.proof import Certificate, CertificateRefused, NotEquivalent, prove_models, verify
+    from opsetlift.rulebook.explain import UnknownOperator
+    from opsetlift.support.errors import OpsetLiftError
+    from opsetlift.support.internal_error import InternalError
+    from opsetlift.support.plugins import PluginFault
+    from opsetlift.support.refusal import ConversionRefused, Refusal, Why
+    from opsetlift.targets import TargetFileError, UnknownTarget
+
+__version__ = version("opsetlift")
+
+_PLACES = {
+    "opsetlift.conversion.destination": ("UnreachableTarget",),
+    "opsetlift.conversion.dtype_policy": ("UnusableDtypes",),
+    "opsetlift.model.files": ("ModelFileError",),
+    "opsetlift.normalizer": (
+        "Context",
+        "Pass",
+        "PassFailed",
+        "PassNotEquivalent",
+        "Pattern",
+        "ShapeFault",
+        "UnknownPass",
+    ),
+    "opsetlift.pipeline.convert": ("Conversion", "convert", "convert_version"),
+    "opsetlift.pipeline.normalize": ("Normalization", "ProofMissing", "normalize"),
+    "opsetlift.pipeline.reach": ("Answer", "Reach", "reach"),
+    "opsetlift.proof": ("Certificate", "CertificateRefused", "NotEquivalent", "prove_models", "verify"),
+    "opsetlift.rulebook.explain": ("UnknownOperator",),
+    "opsetlift.support.errors": ("OpsetLiftError",),
+    "opsetlift.support.internal_error": ("InternalError",),
+    "opsetlift.support.plugins": ("PluginFault",),
+    "opsetlift.support.refusal": ("ConversionRefused", "Refusal", "Why"),
+    "opsetlift.targets": ("TargetFileError", "UnknownTarget"),
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "Answer",
+    "Certificate",
+    "CertificateRefused",
+    "Context",
     "Conversion",
     "ConversionRefused",
     "InternalError",
+    "ModelFileError",
+    "Normalization",
     "NotEquivalent",
+    "OpsetLiftError",
+    "Pass",
+    "PassFailed",
+    "PassNotEquivalent",
+    "Pattern",
+    "PluginFault",
+    "ProofMissing",
     "Reach",
     "Refusal",
+    "ShapeFault",
+    "TargetFileError",
+    "UnknownOperator",
+    "UnknownPass",
+    "UnknownTarget",
     "UnreachableTarget",
+    "UnusableDtypes",
     "Why",
+    "__version__",
     "convert",
     "convert_version",
     "normalize",
+    "prove_models",
     "reach",
+    "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`opsetlift.normalize`, a package that can be called, is imported when it is used: graphsurgeon takes a while."""
-    if name == "normalize":
-        return import_module("opsetlift.normalizer")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """What is public is imported when it is used: onnx and graphsurgeon take most of a second."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,10 +7,10 @@ CumProd  26: born
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, rounded_cast, rounding, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
 from opsetlift_rules.axes import END, counted_from_front
 from opsetlift_rules.dtype_groups import FLOATING
 

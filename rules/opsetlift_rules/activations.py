@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
-
 from opsetlift_rules.broadcasting import have_one_shape, repeated
 from opsetlift_rules.consumed_inputs import consumed_inputs_step
 from opsetlift_rules.dtype_groups import FLOATING

@@ -6,10 +6,9 @@ Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7:
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.broadcasting import have_one_shape, repeated
 from opsetlift_rules.consumed_inputs import consumed_inputs_go
 from opsetlift_rules.dtype_groups import FLOATING, NARROW_INTEGERS

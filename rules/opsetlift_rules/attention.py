@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from opsetlift_rules.narrow_floats import goes_in_float
 

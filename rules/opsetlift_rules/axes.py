@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
 
 END = 2**63 - 1
 """As the end of a slice: all that is left."""

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Apply, Rule, StandIn, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"

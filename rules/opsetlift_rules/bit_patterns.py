@@ -6,12 +6,12 @@ BitCast  26: born
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import gather_within
 
 _STORED_BITS = {"float16": 10, "bfloat16": 7, "float": 23, "double": 52}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype

@@ -6,9 +6,9 @@ NonMaxSuppression  10: born · 11: says that a box of just the threshold stays
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
-
 from opsetlift_rules.positions import Positions
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Dims, Operators, Site
-
 from opsetlift_rules.dtype_groups import FLOATING
 
 

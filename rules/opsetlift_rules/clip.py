@@ -10,6 +10,7 @@ Version 6 writes float's limits down as defaults for every dtype: by these a flo
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype

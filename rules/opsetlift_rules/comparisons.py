@@ -7,10 +7,9 @@ LessOrEqual, GreaterOrEqual  12: born · 16: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.broadcasting import onto_one_shape
 from opsetlift_rules.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.legacy_broadcast import broadcast_step

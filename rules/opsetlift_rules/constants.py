@@ -15,12 +15,12 @@ import math
 import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import END
 from opsetlift_rules.counting import LARGEST_TABLE, iota
 from opsetlift_rules.dtype_groups import FIRST_FLOATS

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-
 from opsetlift_rules.narrow_floats import computed_bfloat16_step
 
 

@@ -6,10 +6,10 @@ Range  11: born · 27: +float16 +bfloat16, stash_type
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.signs import is_negative, is_positive
 
 _FLOATS = ("float", "double", "float16", "bfloat16")

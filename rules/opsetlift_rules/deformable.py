@@ -10,11 +10,11 @@ import math
 from functools import partial
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import gather_within
 from opsetlift_rules.dimensions import Size, divisor, named, numbers_up_to, product, reshaped, size
 from opsetlift_rules.dtype_groups import COMPUTED_IN

@@ -5,10 +5,9 @@ Det  11: born · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, rounding
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.narrow_floats import computed_bfloat16_step
 
 

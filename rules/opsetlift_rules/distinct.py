@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import END, counted_from_front, gather_within
 from opsetlift_rules.dtype_groups import FLOATING
 from opsetlift_rules.positions import Number, Positions

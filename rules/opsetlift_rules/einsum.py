@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, rounding
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.counting import iota
 from opsetlift_rules.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.narrow_floats import computed_bfloat16_step

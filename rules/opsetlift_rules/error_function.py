@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.dtype_groups import FLOATING
 
 _ROUNDS_TO_1 = 4.0

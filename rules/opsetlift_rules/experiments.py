@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Experiment, refused, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import END
 
 _STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"

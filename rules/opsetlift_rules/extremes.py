@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from functools import reduce
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.broadcasting import have_one_shape, onto_one_shape
 from opsetlift_rules.consumed_inputs import consumed_inputs_step
 from opsetlift_rules.dtype_groups import COMPARED_IN

@@ -7,9 +7,9 @@ NonZero   9: born · 13: +bfloat16
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.axes import axis_counts_from_front, gather_within
 from opsetlift_rules.counting import endless
 from opsetlift_rules.positions import Positions

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy
 from onnx import numpy_helper
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.site import Array, Site
+from opsetlift.support.refusal import Why
 
 BRANCHES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 _LEAF = "LEAF"

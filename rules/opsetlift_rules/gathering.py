@@ -8,10 +8,10 @@ GatherND        11: born · 12: +batch_dims · 13: +bfloat16
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.positions import Positions
 from opsetlift_rules.shapes import reshape_exactly

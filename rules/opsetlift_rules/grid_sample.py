@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.dimensions import Size, named, numbers_up_to, reshaped
 from opsetlift_rules.sampling import (
     Rows,

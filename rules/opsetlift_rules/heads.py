@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.axes import END
 from opsetlift_rules.counting import iota
 

@@ -5,8 +5,8 @@ ImageDecoder  20: born
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, refused
+from opsetlift.support.refusal import Why
 
 BIRTHS = [
     Birth(

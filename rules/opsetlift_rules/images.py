@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
 
 
 def is_image(site: Site) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Site
-
 from opsetlift_rules.axes import axis_counts_from_front
 
 _FIRST = -(2**63)

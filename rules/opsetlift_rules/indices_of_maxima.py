@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy
-from opsetlift.rulebook.site import Array, Operators, Site
 
+from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift_rules.windows import Windows, padded, slice_of_tap, windows_of
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Apply, Rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS, numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import gather_within
 from opsetlift_rules.source_points import source_points
 

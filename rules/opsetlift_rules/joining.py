@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.dtype_groups import FIRST_FLOATS
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy
 from onnx import numpy_helper
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import name_of_numpy_dtype
+from opsetlift.support.refusal import Why
 
 _DOMAIN = "ai.onnx.ml"
 _NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}

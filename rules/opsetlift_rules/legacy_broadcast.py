@@ -7,10 +7,9 @@ repeated. No operator's steps stand here; rule modules import it.
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Rule, RuleLike, Step
 from opsetlift.rulebook.site import Dims, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.broadcasting import common_shape, filled_like, have_one_shape, repeated
 from opsetlift_rules.dtype_groups import FLOATING
 

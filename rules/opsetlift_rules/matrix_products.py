@@ -7,11 +7,10 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.broadcasting import have_one_shape
 from opsetlift_rules.dtype_groups import FLOATING
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onnx import NodeProto
+
 from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Rule, Step, exact_cast, rounded_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site

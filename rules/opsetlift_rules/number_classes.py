@@ -9,10 +9,10 @@ Round  11: born · 22: +bfloat16
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
 from opsetlift_rules.dtype_groups import FLOATING
 from opsetlift_rules.narrow_floats import bfloat16_travels_in_float
 

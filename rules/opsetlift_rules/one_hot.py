@@ -6,9 +6,9 @@ OneHot  9: born · 11: indices and axis may be negative · 28: +bfloat16
 from __future__ import annotations
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.counting import iota
 from opsetlift_rules.signs import added_where, is_negative

@@ -6,9 +6,9 @@ OptionalHasElement, OptionalGetElement  15: born · 18: tensors, sequences and n
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift.support.refusal import Why
 
 
 def element_stands_for_it(site: Site) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
-
 from opsetlift_rules.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.counting import iota
 from opsetlift_rules.dtype_groups import FIRST_FLOATS

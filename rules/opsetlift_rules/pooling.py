@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import StandIn, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.indices_of_maxima import indices_are_computed, indices_of_maxima
 from opsetlift_rules.narrow_floats import (
     bfloat16_is_computed_in_float,

@@ -10,9 +10,9 @@ from functools import reduce
 from typing import overload
 
 import numpy
+
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
 from opsetlift_rules.axes import gather_within
 from opsetlift_rules.counting import iota
 from opsetlift_rules.dimensions import divisor

@@ -7,11 +7,11 @@ Pow  7: +numpy's broadcasting · 12: +int32 +int64 bases, exponents of any numbe
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.counting import endless
 from opsetlift_rules.dtype_groups import FLOATING
 from opsetlift_rules.legacy_broadcast import broadcast_step

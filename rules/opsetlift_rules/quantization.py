@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy
+
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import numpy_dtype
-
 from opsetlift_rules.axes import counted_from_front, gather_within
 from opsetlift_rules.counting import iota
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Birth, StandIn, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import cast_takes
-
 from opsetlift_rules.quantization import cast, dequantized, quantized
 
 _WIDE = ("int16", "uint16", "int4", "uint4")

@@ -14,9 +14,9 @@ import math
 from typing import Any
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.quantization import arithmetic, cast, saturated
 
 _EXACT_IN_FLOAT = 2**24 // 255**2

@@ -11,10 +11,10 @@ RandomNormalLike, RandomUniformLike    22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, Step, refused, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import element_type
+from opsetlift.support.refusal import Why
 
 
 def bfloat16_is_drawn_in_float(site: Site) -> None:

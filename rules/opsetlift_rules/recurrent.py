@@ -7,10 +7,9 @@ LSTM  7: output_sequence goes · 14: +layout · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}

@@ -6,10 +6,10 @@ No operator's steps stand here; rule modules import it.
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.dtype_groups import FLOATING
 

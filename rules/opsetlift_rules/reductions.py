@@ -14,7 +14,6 @@ from functools import reduce
 
 from opsetlift.rulebook.rule import StandIn, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.dtype_groups import FLOATING
 from opsetlift_rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
 from opsetlift_rules.signs import is_negative

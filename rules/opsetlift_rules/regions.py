@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.dimensions import Size, named, numbers_up_to
 from opsetlift_rules.sampling import Neighbours, Rows
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}

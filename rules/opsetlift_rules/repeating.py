@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import holds
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.broadcasting import tile_onto
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsetlift.rulebook.refusal import Why
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.interpolation import ResampledAxis, Resampler
 
 Regions = Sequence[tuple[str, str] | None]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
-
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.interpolation import ULPS, Manner, Resampler, resampling
 from opsetlift_rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy
+
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
 from opsetlift_rules.axes import gather_within
 from opsetlift_rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onnx import TypeProto
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import END, counted_from_front
 from opsetlift_rules.control_flow import values_travel_through_the_body
 from opsetlift_rules.counting import endless

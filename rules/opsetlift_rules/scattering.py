@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, Rule, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.counting import endless
 from opsetlift_rules.dimensions import divisor

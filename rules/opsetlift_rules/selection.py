@@ -9,9 +9,9 @@ import math
 from functools import reduce
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.axes import gather_within
 from opsetlift_rules.broadcasting import common_shape, tile_onto
 from opsetlift_rules.counting import LARGEST_TABLE, iota

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy
+
 from opsetlift.rulebook.rule import Birth, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
-
 from opsetlift_rules.axes import END
 from opsetlift_rules.heads import sizes, with_heads, without_heads
 from opsetlift_rules.narrow_floats import body_in_float, goes_in_float

@@ -11,11 +11,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy
+
 from opsetlift.rulebook.function_body import expand
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front
 from opsetlift_rules.broadcasting import have_one_shape
 

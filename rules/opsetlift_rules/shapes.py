@@ -13,10 +13,10 @@ import math
 from itertools import pairwise
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import (
     END,
     NamedAxes,

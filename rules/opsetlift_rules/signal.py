@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front, gather_within
 from opsetlift_rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
 

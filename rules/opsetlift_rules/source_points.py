@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.site import Operators
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.counting import iota
 
 if TYPE_CHECKING:

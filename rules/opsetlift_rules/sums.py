@@ -6,7 +6,6 @@ Sum, Mean  6: consumed_inputs goes · 8: +broadcasting · 13: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
-
 from opsetlift_rules.consumed_inputs import consumed_inputs_step
 from opsetlift_rules.extremes import EQUAL_SHAPES, inputs_come_to_one_shape
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, refused_unless_constant
 from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.support.refusal import Why
 
 _OPAQUE = "no older operator looks into a string: they only move strings, and from 19 on compare them as a whole"
 

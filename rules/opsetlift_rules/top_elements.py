@@ -6,11 +6,11 @@ TopK  10: k attribute -> input · 11: +largest, +sorted, axis may be any negativ
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import counted_from_front, gather_within
 from opsetlift_rules.counting import iota
 from opsetlift_rules.dtype_groups import COMPARED_IN, FIRST_FLOATS

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Birth, RuleLike, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"

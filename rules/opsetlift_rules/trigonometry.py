@@ -5,9 +5,8 @@ Sin, Cos, Tan, Asin, Acos, Atan  7: born · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Birth, refused
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.narrow_floats import computed_bfloat16_step
 
 _OPERATORS = ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan")

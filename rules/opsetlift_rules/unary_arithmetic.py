@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-
 from opsetlift_rules.consumed_inputs import consumed_inputs_go, consumed_inputs_step
 from opsetlift_rules.dtype_groups import FLOATING
 

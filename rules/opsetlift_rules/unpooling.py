@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Birth, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-
 from opsetlift_rules.narrow_floats import bfloat16_travels_in_float
 
 

@@ -9,12 +9,12 @@ The texts give no coordinates. ONNX's tests and onnxruntime let both grids begin
 from __future__ import annotations
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.interpolation import Manner, Resampler, resampling
 from opsetlift_rules.resampled_axes import axes_by_scales
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy
-from opsetlift.rulebook.refusal import Why
+
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-
+from opsetlift.support.refusal import Why
 from opsetlift_rules.axes import END
 
 

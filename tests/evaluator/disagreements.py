@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
-from opsetlift.specification.history import histories
 
+from opsetlift.specification.history import histories
 from tests.evaluator.onnxruntime_judge import NotThere, OneNode, evaluate_or_none, onnxruntime_outputs, same
 
 Tolerance = float | Mapping[str, float]

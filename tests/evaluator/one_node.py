@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 import pytest
-from opsetlift.evaluator.errors import EvaluationError
 
+from opsetlift.evaluator.errors import EvaluationError
 from tests.evaluator.onnxruntime_judge import OneNode, evaluate
 
 

@@ -10,6 +10,7 @@ import numpy
 import onnx
 import onnxruntime
 from onnx import helper
+
 from opsetlift.evaluator.errors import EvaluationError
 from opsetlift.evaluator.evaluator import run_node
 

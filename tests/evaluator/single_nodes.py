@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 from onnx import helper
+
 from opsetlift.evaluator import run_node
 from opsetlift.specification.dtypes import numpy_dtype
 

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy
 import pytest
 from onnx import TensorProto
+
 from opsetlift.evaluator import Rejected
 from opsetlift.specification.dtypes import dtype_name, element_type, numpy_dtype
-
 from tests.evaluator.single_nodes import array, run, same_bits
 from tests.evaluator.verdict import schemas
 

@@ -14,6 +14,7 @@ import numpy
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+
 from opsetlift.evaluator import Evaluator
 from opsetlift.specification.dtypes import element_type
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
 from opsetlift.evaluator import Rejected, run_node
 
 

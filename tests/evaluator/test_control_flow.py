@@ -8,6 +8,7 @@ import numpy
 import onnx
 import pytest
 from onnx import helper
+
 from opsetlift.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
 from opsetlift.evaluator.values import Sequence
 

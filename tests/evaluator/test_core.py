@@ -10,6 +10,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
 from opsetlift.evaluator import (
     EvaluationError,
     Evaluator,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 import pytest
 from onnx import helper
+
 from opsetlift.evaluator import Evaluator, NotExecutable, Rejected, prepare, run_node
 from opsetlift.evaluator.prepare import function_opsets
 from opsetlift.specification.history import definition
-
 from tests.evaluator.cases import Case, node_cases
 from tests.evaluator.comparison import mismatch
 

@@ -8,6 +8,7 @@ import numpy
 import onnx
 import pytest
 from onnx import AttributeProto, NodeProto, TensorProto, helper
+
 from opsetlift.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
 from opsetlift.evaluator.gate import Gate, Illegal, WrongOutput
 from opsetlift.evaluator.values import Optional, Sequence

@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 import pytest
 from onnx import helper
-from opsetlift.evaluator import NotExecutable, Rejected, run_node
 
+from opsetlift.evaluator import NotExecutable, Rejected, run_node
 from tests.evaluator.cases import node_cases
 
 PIXELS = numpy.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=numpy.uint8)

@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy
 import pytest
 from onnx import TensorProto
+
 from opsetlift.evaluator import Rejected
 from opsetlift.specification.dtypes import numpy_dtype
-
 from tests.evaluator.single_nodes import array, run, same_bits
 
 NAN, INF = math.nan, math.inf

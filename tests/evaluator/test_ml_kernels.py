@@ -8,8 +8,8 @@ import numpy
 import onnx
 import pytest
 from onnx import helper
-from opsetlift.evaluator import run_node
 
+from opsetlift.evaluator import run_node
 from tests.evaluator.ml_strategies import DOMAIN, MODES
 from tests.evaluator.one_node import assert_gives, assert_rejected, floats, ints, strings
 from tests.evaluator.onnxruntime_judge import OneNode, evaluate

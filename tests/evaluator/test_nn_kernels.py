@@ -9,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy
 import pytest
-from opsetlift.evaluator.kernels import convolution
 
+from opsetlift.evaluator.kernels import convolution
 from tests.evaluator.one_node import assert_gives, assert_rejected, floats, ints, node, scalar
 from tests.evaluator.onnxruntime_judge import evaluate
 

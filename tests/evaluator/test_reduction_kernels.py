@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 import pytest
+
 from opsetlift.evaluator import Rejected
 from opsetlift.specification.dtypes import numpy_dtype
-
 from tests.evaluator.single_nodes import array, run, same_bits
 
 NAN, INF = math.nan, math.inf

@@ -8,6 +8,7 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
+
 from opsetlift.evaluator import Evaluator, Rejected, run_node
 from opsetlift.evaluator.values import Optional, Sequence
 

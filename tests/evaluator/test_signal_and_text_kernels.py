@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 import pytest
 from onnx import TensorProto, helper
+
 from opsetlift.evaluator import run_node
 from opsetlift.evaluator.kernels.re2_syntax import NotRe2, UnknownToPython, python_pattern
-
 from tests.evaluator.one_node import assert_gives, assert_rejected, floats, ints, node, scalar, strings
 from tests.evaluator.onnxruntime_judge import evaluate
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from opsetlift.evaluator.kernels.registry import all_kernels
 from opsetlift.evaluator.table import execution, table
 from opsetlift.specification.experimental import experimental_operators

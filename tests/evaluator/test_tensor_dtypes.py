@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy
 import pytest
+
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import histories
-
 from tests.evaluator.one_node import ints, node
 from tests.evaluator.onnxruntime_judge import OneNode, evaluate
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import opsetlift.evaluator.kernels
 import pytest
 from onnx import helper, parser
+
+import opsetlift.evaluator.kernels
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.evaluator.evaluator import run_node
 from opsetlift.evaluator.kernels.registry import all_kernels
-
 from tests.evaluator.test_node_tests import NODE_CASES
 
 Array = Any

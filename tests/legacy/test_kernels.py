@@ -17,12 +17,12 @@ import onnx
 import pytest
 from onnx import ModelProto, NodeProto, helper
 from onnx.defs import OpSchema
+
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition
 from opsetlift.targets import Target, find_target
 from opsetlift.targets.forms import has_kernel
-
 from tests.legacy import runtimes
 
 _PROGRAM = """

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.specification import history
 
+from opsetlift import convert
+from opsetlift.specification import history
 from tests.legacy import runtimes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"

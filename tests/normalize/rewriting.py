@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import onnx
-from opsetlift.normalizer import Normalization, normalize
 
+from opsetlift.pipeline.normalize import Normalization, normalize
 from tests.conversion import model, normalised
 
 Passes = str | tuple[str, ...]

@@ -11,13 +11,13 @@ from typing import Any
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
-import opsetlift
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
+
+import opsetlift
 from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer.bridge import to_graph, to_model
 from opsetlift.normalizer.making import new_constant, new_node, new_variable
-
 from tests.conversion import model
 from tests.evaluator.cases import Case, folder_cases, node_cases
 from tests.small_models import externalise, weighted_model
@@ -296,14 +296,14 @@ UNORDERED = """g (bool c, float[2] x) => (float[2] y) {
 }"""
 
 
-@pytest.mark.parametrize("run", [partial(opsetlift.pipeline.convert, to=13), opsetlift.normalizer])
+@pytest.mark.parametrize("run", [partial(opsetlift.convert, to=13), opsetlift.normalize])
 def test_nodes_of_graphs_may_stand_in_any_order_and_stay_so(run: Callable[[gs.Graph], Any]) -> None:
     graph = _reversed(UNORDERED)
     assert [node.op_type for node in run(graph).model.graph.node] == ["Neg", "Abs", "If"]
     assert [node.op for node in graph.nodes] == ["If", "Abs", "Neg"]
 
 
-@pytest.mark.parametrize("run", [partial(opsetlift.pipeline.convert, to=13), opsetlift.normalizer])
+@pytest.mark.parametrize("run", [partial(opsetlift.convert, to=13), opsetlift.normalize])
 def test_graphs_whose_nodes_read_one_another_are_turned_down(run: Callable[[gs.Graph], Any]) -> None:
     graph = _reversed("g (float[2] x) => (float[2] y) { a = Neg(x) y = Add(a, x) }")
     add, neg = graph.nodes

@@ -2,8 +2,8 @@
 
 import onnx
 import pytest
-from opsetlift.normalizer import normalize
 
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
-import opsetlift.normalizer.discovery as discovery
 import pytest
+
+import opsetlift.normalizer.discovery as discovery
 from opsetlift.cli import main
 from opsetlift.normalizer import Pass, known_passes
-
 from tests.normalize.rewriting import text_model
 from tests.small_models import externalise, weighted_model
 

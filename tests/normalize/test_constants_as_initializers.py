@@ -4,8 +4,8 @@ import numpy
 import onnx
 import pytest
 from onnx import numpy_helper
-from opsetlift.normalizer import normalize
 
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 PASS = "constants-as-initializers"

@@ -1,8 +1,8 @@
 """What becomes part of a convolution, or of a product of matrices."""
 
 import pytest
-from opsetlift.normalizer import normalize
 
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 PADS = "merge-pads-into-convolutions"

@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx
 import pytest
-from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.normalizer import normalize
 
+from opsetlift.evaluator import EvaluationError, Evaluator
+from opsetlift.pipeline.normalize import normalize
 from tests.evaluator.cases import Case, node_cases
 from tests.evaluator.comparison import mismatch
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, ValueInfoProto, defs, helper, shape_inference
 from onnx.defs import OpSchema
+
 from opsetlift.normalizer.passes.canonical_attributes import _defaults
 from opsetlift.specification.history import CONVERTED_DOMAINS
-
 from tests.normalize.rewriting import check_unchanged
 
 TRIALS = 60

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 import pytest
+
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.normalizer import graph_facts
 from opsetlift.normalizer.bridge import to_graph
 from opsetlift.normalizer.model_state import ModelState
 from opsetlift.specification import dtypes
-
 from tests.conversion import model
 from tests.normalize.rewriting import rewritten, text_model
 

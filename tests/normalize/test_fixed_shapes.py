@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy
 import pytest
-from opsetlift.normalizer import ShapeFault, normalize
-from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
 
+from opsetlift.normalizer import ShapeFault
+from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import text_model
 
 SOURCE = """g (float[batch, 3, w] x, int64[batch] n) => (float[batch, s] y, int64[batch] m) <float[batch, k] a> {

@@ -9,9 +9,10 @@ from typing import Any
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
-import opsetlift
 import pytest
 from onnx import ModelProto, numpy_helper
+
+import opsetlift
 from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer import (
     Context,
@@ -22,11 +23,12 @@ from opsetlift.normalizer import (
     UnknownPass,
     chosen_passes,
     known_passes,
-    normalize,
+    to_graph,
+    to_model,
 )
 from opsetlift.normalizer.discovery import ORDER
+from opsetlift.pipeline.normalize import normalize
 from opsetlift.support import plugins
-
 from tests.conversion import model
 from tests.normalize.rewriting import text_model
 
@@ -440,11 +442,8 @@ class TestPatterns:
 
 
 class TestInterface:
-    def test_the_package_can_be_called_and_imported_from(self) -> None:
-        import opsetlift.normalizer as package
-
-        assert opsetlift.normalizer is package
-        assert operators(opsetlift.normalizer(text_model(GRAPH)).model) == ["Add", "Neg"]
+    def test_the_public_function_normalizes(self) -> None:
+        assert operators(opsetlift.normalize(text_model(GRAPH)).model) == ["Add", "Neg"]
 
     def test_no_pass_at_all_gives_the_model_back(self) -> None:
         source = text_model(GRAPH)
@@ -464,7 +463,7 @@ class TestInterface:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
         source.graph.node[0].doc_string = "smallest"
         graph = gs.import_onnx(source)
-        conversion = opsetlift.pipeline.convert(graph, to=18)
+        conversion = opsetlift.convert(graph, to=18)
         assert isinstance(conversion.graph, gs.Graph)
         assert conversion.graph.opset == 18
         assert len(conversion.graph.nodes[0].inputs) == 2
@@ -474,13 +473,13 @@ class TestInterface:
     def test_what_rides_along_survives_a_conversion_of_a_graph(self) -> None:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { y = ReduceMin<axes = [1]>(x) }")
         source.graph.node[0].doc_string = "smallest"
-        graph = opsetlift.normalizer.to_graph(source)
-        converted = opsetlift.pipeline.convert(graph, to=18).graph
-        assert opsetlift.normalizer.to_model(converted).graph.node[0].doc_string == "smallest"
+        graph = to_graph(source)
+        converted = opsetlift.convert(graph, to=18).graph
+        assert to_model(converted).graph.node[0].doc_string == "smallest"
 
     def test_a_conversion_may_be_normalised(self) -> None:
         source = text_model("g (float[2, 3] x) => (float[2, 1] y) { a = Identity(x) y = ReduceMin<axes = [1]>(a) }")
-        conversion = opsetlift.pipeline.convert(source, to=18, normalize=True)
+        conversion = opsetlift.convert(source, to=18, normalize=True)
         assert operators(conversion.model) == ["ReduceMin"]
         assert conversion.normalization is not None
         assert conversion.normalization.proof is not None
@@ -490,7 +489,7 @@ class TestInterface:
         source = text_model(
             "g (float[2] x) => (float[2] y) { c = Constant<value = float[2] {1, 2}>() y = Add(x, c) }", opset=8, ir=4
         )
-        conversion = opsetlift.pipeline.convert(source, to=7, ir=3, normalize=True)
+        conversion = opsetlift.convert(source, to=7, ir=3, normalize=True)
         assert conversion.model.ir_version == 3
         onnx.checker.check_model(conversion.model, full_check=True)
 

@@ -1,7 +1,6 @@
 """Functions, where they are called."""
 
-from opsetlift.normalizer import normalize
-
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import check_unchanged, rewritten, text_model
 
 PASS = "inline-functions"

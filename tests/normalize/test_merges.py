@@ -1,8 +1,8 @@
 """Nodes that become one with their neighbours."""
 
 import pytest
-from opsetlift.normalizer import chosen_passes
 
+from opsetlift.normalizer import chosen_passes
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 INPUT = "g (float[2,3,4] x) => (float[] y)"

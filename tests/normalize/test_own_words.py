@@ -6,13 +6,14 @@ from collections import Counter
 
 import onnx
 import onnx_graphsurgeon as gs
-from opsetlift.normalizer import Pass, normalize, to_graph
+
+from opsetlift.normalizer import Pass, to_graph
 from opsetlift.normalizer.discovery import known_passes
 from opsetlift.normalizer.model_state import ModelState
 from opsetlift.normalizer.picture import Picture
 from opsetlift.normalizer.rewriting import Context
 from opsetlift.normalizer.structure import Structure
-
+from opsetlift.pipeline.normalize import normalize
 from tests.evaluator.cases import node_cases
 from tests.normalize.random_graphs import random_graph
 from tests.normalize.rewriting import text_model

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy
 import onnx_graphsurgeon as gs
 import pytest
+
 from opsetlift.normalizer.bridge import to_graph
 from opsetlift.normalizer.picture import Picture
 from opsetlift.normalizer.places import places_in
 from opsetlift.normalizer.structure import Structure
-
 from tests.normalize.rewriting import text_model
 
 _GRAPH = """g (float[2,3] x, bool c) => (float[3,2] y) <float[3] w = {1, 2, 3}> {

@@ -6,11 +6,12 @@ import numpy
 import onnx_graphsurgeon as gs
 import pytest
 from onnx import ModelProto, TensorProto, helper
-from opsetlift import NotEquivalent
-from opsetlift.normalizer import Pass, PassNotEquivalent, ProofMissing, normalize
-from opsetlift.normalizer.proving import prove_passes
-from opsetlift.proof import Outcome
 
+from opsetlift import NotEquivalent
+from opsetlift.normalizer import Pass, PassNotEquivalent
+from opsetlift.normalizer.proving import prove_passes
+from opsetlift.pipeline.normalize import ProofMissing, normalize
+from opsetlift.proof import Outcome
 from tests.normalize.rewriting import text_model
 
 CHAIN = "g (float[N] x) => (float[N] y) { a = Abs(x) b = Neg(a) c = Identity(b) y = Ceil(c) }"

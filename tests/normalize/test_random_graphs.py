@@ -3,9 +3,9 @@
 import numpy
 import onnx
 import pytest
-from opsetlift.evaluator import Evaluator
-from opsetlift.normalizer import normalize
 
+from opsetlift.evaluator import Evaluator
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.random_graphs import inputs_of, random_graph
 
 SEEDS_PER_TEST = 25

@@ -1,8 +1,8 @@
 """Moves that move nothing."""
 
 import pytest
-from opsetlift.normalizer import normalize
 
+from opsetlift.pipeline.normalize import normalize
 from tests.conversion import normalised
 from tests.normalize.rewriting import check_rewrite, check_unchanged, text_model
 

@@ -1,8 +1,8 @@
 """Shapes that are computed ahead, and views that go."""
 
 import pytest
-from opsetlift.normalizer import normalize
 
+from opsetlift.pipeline.normalize import normalize
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 SYMBOLS = "symbolic-shapes"

@@ -9,23 +9,15 @@ from pathlib import Path
 import numpy
 import onnx
 import onnx_graphsurgeon as gs
-import opsetlift.normalizer.discovery as discovery
-import opsetlift.normalizer.undoing as undoing
 import pytest
 from onnx import ModelProto
-from opsetlift.cli import main
-from opsetlift.normalizer import (
-    Fault,
-    Normalization,
-    Pass,
-    PassFailed,
-    PassNotEquivalent,
-    known_passes,
-    normalize,
-    passes,
-)
-from opsetlift.normalizer.proving import Proof
 
+import opsetlift.normalizer.discovery as discovery
+import opsetlift.normalizer.undoing as undoing
+from opsetlift.cli import main
+from opsetlift.normalizer import Fault, Pass, PassFailed, PassNotEquivalent, known_passes, passes
+from opsetlift.normalizer.proving import Proof
+from opsetlift.pipeline.normalize import Normalization, normalize
 from tests.normalize.rewriting import text_model
 
 SOURCE = "g (float[N] x) => (float[N] y) { a = Abs(x) b = Identity(a) c = Neg(b) d = Identity(c) y = Ceil(d) }"

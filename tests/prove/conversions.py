@@ -9,6 +9,7 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 from onnx import ModelProto, TypeProto, numpy_helper, parser, shape_inference
+
 from opsetlift.model.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
 from opsetlift.proof import Certificate, prove_conversion
 from opsetlift.rulebook.rule import Rule

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import pytest
 from onnx import TypeProto, helper
+
 from opsetlift.proof.battery import Battery, Case, Enough, Input
 from opsetlift.proof.draw import every_value_of, special_values
 from opsetlift.specification.dtypes import element_type, numpy_dtype

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from onnx import ModelProto, TensorProto, helper
+
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof import Outcome
-
 from tests.prove.conversions import Conversion, conversion, model, trace_of
 
 AXES_INPUT = "g (float[N, M] x) => (float[N] y) <int64[1] axes = {1}> { y = ReduceMin <keepdims = 0> (x, axes) }"

@@ -10,13 +10,13 @@ from typing import Any
 import numpy
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from opsetlift import convert
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import Contents, load_model, save_model
-from opsetlift.pipeline import convert
 from opsetlift.pipeline.convert import Conversion
 from opsetlift.proof import Certificate, CertificateRefused, verify
 from opsetlift.proof.certificate import model_sha256
-
 from tests.prove.conversions import conversion, model
 from tests.small_models import externalise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy
 import pytest
+
 from opsetlift.proof.compare import compare
 from opsetlift.proof.draw import draw, special_values
 from opsetlift.specification.dtypes import numpy_dtype

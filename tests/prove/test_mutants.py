@@ -137,7 +137,7 @@ def test_the_judge_is_onnxruntime_where_it_takes_both_models(node: str, differs:
 
 
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
-    """The exit status of the command, and its trials: of mutants of rules/opsetlift_rules/clip.py, on the models of its tests."""
+    """The exit status of the command, and its trials: of mutants of the rules of Clip, on the models of their tests."""
     results = tmp_path / "trials.json"
     command = [
         sys.executable,

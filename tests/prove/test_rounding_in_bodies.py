@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from onnx import ModelProto, NodeProto, helper
+
+from opsetlift import convert
 from opsetlift.conversion.derivation import derive
 from opsetlift.facts import ModelFacts
-from opsetlift.pipeline import convert
 from opsetlift.proof import Certificate, Outcome, prove_conversion
 from opsetlift.rulebook.book import default_rule_book
-
 from tests.prove.conversions import model
 
 BODIES = {

@@ -8,9 +8,9 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TypeProto, helper, numpy_helper
+
 from opsetlift.proof import Outcome, prove_conversion
 from opsetlift.rulebook.trace import ConversionTrace
-
 from tests.prove.conversions import Conversion, KnownFacts, conversion, model, trace_of
 
 

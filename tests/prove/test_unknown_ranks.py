@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from opsetlift import ConversionRefused
-from opsetlift.pipeline import convert
-from opsetlift.proof import Outcome
 
+from opsetlift import ConversionRefused, convert
+from opsetlift.proof import Outcome
 from tests.prove.conversions import conversion, model
 
 TOLD_BY_THE_OUTPUT = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
-from opsetlift.proof import Outcome, prove_models
 
+from opsetlift.proof import Outcome, prove_models
 from tests.prove.conversions import model
 
 REDUCED = "g (float[N, M] x) => (float[N] y, float[M] z) { y = ReduceMin <axes = [1], keepdims = 0> (x) %s }"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from opsetlift.proof import Outcome, prove_models
 
+from opsetlift.proof import Outcome, prove_models
 from tests.prove.conversions import conversion, model
 
 OPSETS = (13, 14)

@@ -1,8 +1,8 @@
 """Activations across their versions and below their births."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 FLOATS = ["float", "double", "float16"]

@@ -1,8 +1,8 @@
 """Add, Sub, Mul and Div across their versions; broadcasting has tests of its own."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 OPERATORS = ["Add", "Sub", "Mul", "Div"]

@@ -1,9 +1,9 @@
 """BatchNormalization across its versions: what trains goes on training, what infers goes on inferring."""
 
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model, normalised
 
 ALL = "y, mean, var, saved_mean, saved_var"

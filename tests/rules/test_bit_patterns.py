@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from opsetlift.evaluator import Evaluator
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
-from opsetlift.specification.dtypes import element_type, numpy_dtype
 
+from opsetlift import convert
+from opsetlift.evaluator import Evaluator
+from opsetlift.specification.dtypes import element_type, numpy_dtype
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from opsetlift.pipeline import convert
 
+from opsetlift import convert
 from tests.conversion import check_converts, model
 
 _11 = '<ir_version: 6, opset_import: ["": 11]>'

@@ -1,8 +1,8 @@
 """Unique below the opset at which it was born."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'

@@ -1,8 +1,8 @@
 """Dropout across its versions: what trains goes on training, what infers goes on inferring."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 

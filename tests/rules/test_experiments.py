@@ -4,13 +4,13 @@ from types import ModuleType
 
 import onnx
 import pytest
+
+from opsetlift import convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.pipeline import convert
 from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Experiment, unchanged
 from opsetlift.specification.experimental import experimental_operators
-
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 

@@ -1,8 +1,8 @@
 """Hyperbolic and trigonometric functions and the error function below their births; Neg, Abs, Floor and Ceil."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 HYPERBOLIC = ["Sinh", "Cosh", "Asinh", "Acosh", "Atanh"]

@@ -1,8 +1,8 @@
 """Gather, GatherElements and GatherND below the opsets at which they were born or widened."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'

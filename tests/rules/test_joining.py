@@ -1,8 +1,8 @@
 """Concat and Split across their versions."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 

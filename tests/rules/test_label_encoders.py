@@ -2,9 +2,9 @@
 
 import numpy
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal, check_rewrite, model
 
 IMPORTS = '<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": {ml}]>'

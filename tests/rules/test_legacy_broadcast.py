@@ -1,8 +1,8 @@
 """`broadcast` and `axis` before opset 7, numpy's broadcasting since."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 

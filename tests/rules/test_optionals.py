@@ -1,8 +1,8 @@
 """Optionals below 18 and below 15."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal, check_rewrite
 
 

@@ -1,8 +1,8 @@
 """Pow across its versions: exponents of another dtype, integer bases."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 

@@ -2,10 +2,10 @@
 
 import onnx
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
-from opsetlift.specification.dtypes import element_type
 
+from opsetlift import convert
+from opsetlift.specification.dtypes import element_type
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 

@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from opsetlift.evaluator import Evaluator
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.evaluator import Evaluator
+from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal, model
 
 PROBABILITIES = numpy.array([0, 0.25, 0.5, 1], numpy.float32)

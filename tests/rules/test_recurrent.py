@@ -1,8 +1,8 @@
 """RNN, GRU and LSTM across their versions."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

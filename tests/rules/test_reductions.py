@@ -1,8 +1,8 @@
 """Reductions across their versions: axes, the operators' single values, and dtypes that come and go."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 KEEPING = ["ReduceMin", "ReduceMax", "ReduceMean", "ReduceProd"]

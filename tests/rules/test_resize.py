@@ -5,10 +5,10 @@ import itertools
 import numpy
 import onnx
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
-from opsetlift_rules.resize import scales_to_reach
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
+from opsetlift_rules.resize import scales_to_reach
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 _TRANSFORMATIONS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")

@@ -2,9 +2,9 @@
 
 import numpy
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'

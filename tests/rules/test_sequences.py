@@ -1,9 +1,9 @@
 """Sequences below 11, where there are none: they are taken apart where their length is known."""
 
 import pytest
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
 
 HEADER = '<ir_version: 7, opset_import: ["": 13]>'

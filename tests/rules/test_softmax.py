@@ -1,8 +1,8 @@
 """Softmax, LogSoftmax, Hardmax: one axis from 13 on, all from it on below."""
 
 import pytest
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
 OPERATORS = ["Softmax", "LogSoftmax", "Hardmax"]

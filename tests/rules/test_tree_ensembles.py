@@ -4,9 +4,9 @@ import numpy
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from opsetlift.pipeline import convert
-from opsetlift.rulebook.refusal import Why
 
+from opsetlift import convert
+from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal
 
 DOMAIN = "ai.onnx.ml"

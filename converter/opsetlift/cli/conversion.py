@@ -16,10 +16,11 @@ from opsetlift.cli.normalizing import normalization_as_dict, normalization_page
 from opsetlift.cli.output import opsets, printable, show, show_json, table
 from opsetlift.cli.stopping import report_stop
 from opsetlift.conversion.dtype_policy import DtypeChanges, dtypes_from
-from opsetlift.pipeline.convert import Conversion, NotEquivalent, convert
+from opsetlift.pipeline.convert import Conversion, convert
 from opsetlift.pipeline.report import Report
-from opsetlift.rulebook.refusal import ConversionRefused
+from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.specification.history import AI_ONNX, display_domain
+from opsetlift.support.refusal import ConversionRefused
 
 _SHOWN_REASONS = 8
 

@@ -7,11 +7,11 @@ import typer
 from opsetlift.conversion.destination import UnreachableTarget
 from opsetlift.conversion.dtype_policy import UnusableDtypes
 from opsetlift.model.files import ModelFileError
-from opsetlift.pipeline.convert import NotEquivalent
+from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.rulebook.explain import UnknownOperator
-from opsetlift.rulebook.refusal import ConversionRefused, Why
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
 from opsetlift.support.plugins import PluginFault
+from opsetlift.support.refusal import ConversionRefused, Why
 from opsetlift.targets import TargetFileError, UnknownTarget
 
 DONE = 0

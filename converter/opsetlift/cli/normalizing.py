@@ -15,11 +15,11 @@ from opsetlift.cli.errors import DONE, REFUSED, UsageFault
 from opsetlift.cli.job import Job
 from opsetlift.cli.output import complain, printable, show, show_json, table
 from opsetlift.cli.stopping import report_stop
-from opsetlift.pipeline.convert import NotEquivalent
-from opsetlift.rulebook.refusal import ConversionRefused
+from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.support.refusal import ConversionRefused
 
 if TYPE_CHECKING:
-    from opsetlift.normalizer import Normalization
+    from opsetlift.pipeline.normalize import Normalization
 
 # graphsurgeon takes a while to import, so the other commands do without.
 
@@ -105,7 +105,7 @@ def usage_faults() -> Iterator[None]:
 
 def carry_out_normalization(request: NormalizationRequest, *, as_json: bool) -> int:
     """Normalise, prove, write, and say what was done; returns the exit status."""
-    from opsetlift.normalizer import ProofMissing, normalize
+    from opsetlift.pipeline.normalize import ProofMissing, normalize
 
     job = Job(request.source, request.target, runtime=request.runtime, overwrite=request.overwrite, as_json=as_json)
     try:

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from opsetlift.cli.output import opsets, printable, table
 from opsetlift.pipeline.reach import Answer, Reach
-from opsetlift.rulebook.refusal import Refusal
+from opsetlift.support.refusal import Refusal
 
 
 def reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from opsetlift.cli.errors import UNUSABLE, status_of
 from opsetlift.cli.output import complain, show_json
-from opsetlift.pipeline.convert import NotEquivalent
-from opsetlift.rulebook.refusal import ConversionRefused
+from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.support.refusal import ConversionRefused
 
 
 def report_stop(stopped: ConversionRefused | NotEquivalent, as_json: bool) -> int:

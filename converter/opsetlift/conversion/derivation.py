@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onnx import ModelProto
+
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.walked import Walked, walked_copy
 from opsetlift.model.ir_version import natural_ir_version

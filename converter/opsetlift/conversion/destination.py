@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import onnx
 from onnx import ModelProto
 from onnx.helper import VERSION_TABLE
+
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.specification.history import (
@@ -17,10 +18,11 @@ from opsetlift.specification.history import (
     display_domain,
     latest_opset,
 )
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets import Target
 
 
-class UnreachableTarget(ValueError):
+class UnreachableTarget(OpsetLiftError, ValueError):
     """No such opset or IR version, or no such domain among those that OpsetLift has rules for."""
 
 

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnx import ModelProto, TensorProto
+
 from opsetlift.conversion.retyping import FLOATS, INTEGERS, Retyped, changed_type, retype
 from opsetlift.conversion.specialise import specialisable, specialise
 from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import FunctionKey, called_function_key, function_key
-from opsetlift.rulebook.refusal import ConversionRefused, Refusal, Why
 from opsetlift.specification.carriers import holds
 from opsetlift.specification.dtypes import dtype_name
+from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
 KEEP, CHANGE = "keep", "change"
 """What becomes of inputs and outputs of the model."""
@@ -27,7 +29,7 @@ KEEP, CHANGE = "keep", "change"
 _MOST_FUNCTIONS = 1000
 
 
-class UnusableDtypes(ValueError):
+class UnusableDtypes(OpsetLiftError, ValueError):
     """A change of dtypes that is not made; the message is one sentence."""
 
 

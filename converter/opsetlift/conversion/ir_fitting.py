@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from onnx.helper import make_tensor_value_info
+
 from opsetlift.conversion.local_functions import CrossingsOf, inline_functions
 from opsetlift.conversion.traced_edit import Edit, TracedEdit
 from opsetlift.evaluator.values import sparse_tensor_value
@@ -26,9 +27,9 @@ from opsetlift.model.scopes import (
     imported_opsets,
     subgraphs,
 )
-from opsetlift.rulebook.refusal import ConversionRefused, Refusal, Why
 from opsetlift.rulebook.trace import ConversionTrace, Crossings
 from opsetlift.specification.history import display_domain
+from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
 _LARGEST_DENSE_TENSOR = 1 << 30
 """Elements. A protobuf holds 2 GB."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from onnx import FunctionProto, ModelProto, NodeProto
+
 from opsetlift.conversion.specialise import bind
 from opsetlift.conversion.traced_edit import TracedEdit
 from opsetlift.model.inlining import rename
@@ -22,9 +23,9 @@ from opsetlift.model.scopes import (
     imported_opsets,
     subgraphs,
 )
-from opsetlift.rulebook.refusal import Refusal, Why
 from opsetlift.rulebook.trace import ConversionTrace, Crossings
 from opsetlift.specification.history import AI_ONNX, display_domain
+from opsetlift.support.refusal import Refusal, Why
 
 CrossingsOf = Callable[[str], Crossings]
 """The rules that were applied in the function at a path."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from opsetlift.rulebook.refusal import Nearest, Refusal
+from opsetlift.support.refusal import Nearest, Refusal
 
 Opsets = Mapping[str, int]
 

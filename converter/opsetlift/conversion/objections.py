@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import NodeProto
+
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
-from opsetlift.conversion.retyping.node import operands
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
-from opsetlift.rulebook.refusal import Refusal, Why
 from opsetlift.specification.dtypes import dtype_of_type, shape_of_type
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
+from opsetlift.specification.operands import operands
+from opsetlift.support.refusal import Refusal, Why
 from opsetlift.targets.forms import may_object, node_objection
 from opsetlift.targets.target import Target
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto
+
 from opsetlift.model.names import FunctionNames
 from opsetlift.model.scopes import (
     GRAPH_PATH,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onnx import NodeProto
+
 from opsetlift.model.scopes import Container, subgraph_path, subgraphs
 from opsetlift.rulebook.trace import ConversionTrace, Crossings, SiteTrace
 

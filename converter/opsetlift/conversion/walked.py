@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, OperatorSetIdProto
+
 from opsetlift.conversion.specialise import CallSite, specialisable, specialise
 from opsetlift.conversion.walk import ModelWalk
 from opsetlift.facts import ModelFacts
@@ -14,10 +15,10 @@ from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.rulebook.refusal import ConversionRefused, Refusal
 from opsetlift.rulebook.trace import ConversionTrace, Crossings
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import InternalError
+from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.targets import Target
 
 _MOST_FUNCTIONS = 1000

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
+
 from opsetlift.model.files import ModelFileError, with_data
 
 Array = NDArray[Any]

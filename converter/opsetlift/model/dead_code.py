@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from onnx import GraphProto, NodeProto
+
 from opsetlift.model.scopes import Container, referenced_names, subgraphs
 from opsetlift.specification import history
 

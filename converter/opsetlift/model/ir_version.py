@@ -15,6 +15,7 @@ from typing import NamedTuple
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from onnx.helper import VERSION_TABLE
+
 from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML

@@ -6,6 +6,7 @@ from copy import copy
 from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto
+
 from opsetlift.model.scopes import subgraphs
 
 _SEARCHED_NAMES = 8

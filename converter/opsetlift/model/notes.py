@@ -9,6 +9,7 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import Message
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
 from opsetlift.model.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
 
 _FIRST_IR_VERSION = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
+
 from opsetlift.specification.history import canonical_domain
 
 Container = GraphProto | FunctionProto

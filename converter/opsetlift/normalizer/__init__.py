@@ -1,13 +1,4 @@
-"""The graph rewriter: passes over graphsurgeon's graphs, with nothing lost and everything proven.
-
-The package can be called: `opsetlift.normalize(model)` is `normalizing.normalize(model)`.
-"""
-
-from __future__ import annotations
-
-import sys
-from types import ModuleType
-from typing import Any
+"""The graph rewriter: passes over graphsurgeon's graphs, with nothing lost and everything proven."""
 
 from opsetlift.normalizer.bridge import to_graph, to_model
 from opsetlift.normalizer.discovery import PassConflict, UnknownPass, chosen_passes, known_passes
@@ -18,12 +9,10 @@ from opsetlift.normalizer.proving import Proof
 from opsetlift.normalizer.report import NormalizationReport, PassReport
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.normalizer.undoing import Fault, PassNotEquivalent, UndonePass
-from opsetlift.pipeline.normalize import Normalization, ProofMissing, normalize
 
 __all__ = [
     "Context",
     "Fault",
-    "Normalization",
     "NormalizationReport",
     "Pass",
     "PassConflict",
@@ -32,23 +21,11 @@ __all__ = [
     "PassReport",
     "Pattern",
     "Proof",
-    "ProofMissing",
     "ShapeFault",
     "UndonePass",
     "UnknownPass",
     "chosen_passes",
     "known_passes",
-    "normalize",
     "to_graph",
     "to_model",
 ]
-
-
-class _CallableModule(ModuleType):
-    """The package and its main function have the same name in `converter`, and both can be used by it."""
-
-    def __call__(self, *arguments: Any, **options: Any) -> Normalization:
-        return normalize(*arguments, **options)
-
-
-sys.modules[__name__].__class__ = _CallableModule

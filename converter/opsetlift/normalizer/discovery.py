@@ -14,6 +14,7 @@ from typing import Any
 from opsetlift.normalizer import passes as own_passes
 from opsetlift.normalizer.patterns import Pattern
 from opsetlift.normalizer.rewriting import Context, Pass
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.plugins import PluginFault, registered
 
 ENTRY_POINTS = "opsetlift.passes"
@@ -65,7 +66,7 @@ PassLike = str | Pass | Pattern | Callable[..., Any]
 """A name, or what `normalize` makes a pass of: a function over a graph (and a context), or a pattern."""
 
 
-class UnknownPass(ValueError):
+class UnknownPass(OpsetLiftError, ValueError):
     """No pass has that name; the message suggests the nearest."""
 
 

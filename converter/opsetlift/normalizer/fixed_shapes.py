@@ -10,12 +10,13 @@ from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.model.scopes import subgraphs
 from opsetlift.support.arguments import whole_number
+from opsetlift.support.errors import OpsetLiftError
 
 Shapes = Mapping[str, int | Sequence[int]]
 """A size for a symbol ("batch": 1), or a shape for an input ("x": (1, 3, 224, 224)); one number for rank 1."""
 
 
-class ShapeFault(ValueError):
+class ShapeFault(OpsetLiftError, ValueError):
     """A shape that the model does not have or cannot take; the message is one sentence."""
 
 

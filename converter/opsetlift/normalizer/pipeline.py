@@ -15,12 +15,13 @@ from opsetlift.normalizer.picture import Picture
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.normalizer.structure import Structure
 from opsetlift.normalizer.sweeping import CyclicGraph
+from opsetlift.support.errors import OpsetLiftError
 
 MOST_ROUNDS = 24
 """How often all passes run at most. They settle in a few rounds, unless two of them undo each other's work."""
 
 
-class PassFailed(Exception):
+class PassFailed(OpsetLiftError):
     """A pass raised an error, or left something behind that is no model. The message is one sentence."""
 
 

@@ -22,9 +22,9 @@ from opsetlift.normalizer.model_state import ModelState
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
 from opsetlift.normalizer.proving import Proof, prove_passes
 from opsetlift.normalizer.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS, Pass
-from opsetlift.pipeline.convert import NotEquivalent, convert
 from opsetlift.proof import Outcome
-from opsetlift.rulebook.refusal import ConversionRefused
+from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target
 
 
@@ -105,6 +105,9 @@ class Options:
     """What is asked of the passes and of their result."""
 
     target: Target | None
+    fit: Callable[[ModelProto], ModelProto] | None
+    """Brings a model into the form that the target takes, if there is a target. Raises ConversionRefused, NotEquivalent
+    and ModelFileError."""
     size_limit: int
     base_dir: str
     refines_outputs: bool
@@ -326,17 +329,10 @@ class Undoing:
     def _fitted(self, model: ModelProto) -> ModelProto:
         """The model as the target takes it: passes may have asked for an IR version that it does not take."""
         options = self.options
-        if options.target is None:
+        if options.fit is None:
             return model
         try:
-            return convert(
-                model,
-                target=options.target,
-                prove=options.prove,
-                check=options.check,
-                seed=options.seed,
-                base_dir=options.base_dir,
-            ).model
+            return options.fit(model)
         except (ConversionRefused, NotEquivalent, ModelFileError) as error:
             stopped = error
             raise _Objection(Fault.NOT_FOR_TARGET, str(error), lambda who, name: stopped) from error

@@ -1,0 +1,1 @@
+"""The stages in order and their presets: `convert`, `normalize` and `reach`."""

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from onnx import ModelProto
-from opsetlift.conversion import objections
+
 from opsetlift.conversion.derivation import derive
 from opsetlift.conversion.destination import UnreachableTarget, check_ir_version, opsets_to_reach
 from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes, apply
 from opsetlift.conversion.nearest import nearest_opsets
+from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.conversion.walked import DryRuns, walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ResultRejected, check_model, load_model, settled, validate_model
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.report import Report
+from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.rulebook.book import RuleBook, default_rule_book
-from opsetlift.rulebook.refusal import ConversionRefused, Nearest, Refusal
 from opsetlift.support.arguments import opsets_of, whole_number, whole_number_or_none
 from opsetlift.support.internal_error import InternalError, internal_error
-from opsetlift.targets import Target, false_shapes, find_target, forget_false_shapes
+from opsetlift.support.refusal import ConversionRefused, Nearest, Refusal
+from opsetlift.targets import Target, find_target
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
-    from opsetlift.normalizer import Normalization
+
     from opsetlift.normalizer.discovery import PassLike
+    from opsetlift.pipeline.normalize import Normalization
     from opsetlift.proof import Certificate
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
-
-
-class NotEquivalent(Exception):
-    """A site computes something else after the conversion; `certificate` says which. Nothing may be written."""
-
-    def __init__(self, certificate: Certificate) -> None:
-        self.certificate = certificate
-        super().__init__(certificate.summary())
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"certificate": json.loads(self.certificate.to_json())}
 
 
 @dataclass(frozen=True)

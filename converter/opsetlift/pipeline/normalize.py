@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import onnx_graphsurgeon as gs
 from onnx import ModelProto
+
 from opsetlift.facts.inference import overrides_operator
 from opsetlift.model.files import load_model, settled, validate_model
 from opsetlift.normalizer.bridge import to_graph, to_model
@@ -22,10 +23,11 @@ from opsetlift.normalizer.undoing import Options, Undoing
 from opsetlift.pipeline.convert import Conversion, ModelOrPath, convert
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.arguments import whole_number
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets import Target, find_target
 
 
-class ProofMissing(Exception):
+class ProofMissing(OpsetLiftError):
     """Proof was required, and there is none: the model cannot be executed. `proof` says why."""
 
     def __init__(self, proof: Proof) -> None:
@@ -90,10 +92,11 @@ def normalize(
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     source, notes = settled(source)
     notes += validate_model(source) if check else []
-    conversion = None
+    conversion = fitted = None
     if target is not None:
         target = find_target(target) if isinstance(target, str) else target
-        conversion = convert(source, target=target, prove=prove, check=check, seed=seed, base_dir=base_dir)
+        fitted = partial(convert, target=target, prove=prove, check=check, seed=seed, base_dir=base_dir)
+        conversion = fitted(source)
         source = conversion.model
     if fix_shapes:
         source = with_fixed_shapes(source, fix_shapes)
@@ -107,7 +110,8 @@ def normalize(
             f"a model with a function {overriding.name!r} in the place of ONNX's own operator is not normalised: "
             "passes know operators by their names"
         )
-    options = Options(target, size_limit, base_dir, bool(fix_shapes), check, prove or require_proof, seed)
+    fit = None if fitted is None else lambda model: fitted(model).model
+    options = Options(target, fit, size_limit, base_dir, bool(fix_shapes), check, prove or require_proof, seed)
     work = Undoing(source, chosen, options)
     model = work.run()
     notes += work.notes

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from onnx import ModelProto
-from opsetlift.conversion import objections
+
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.ir_fitting import IRFitting
+from opsetlift.conversion.objections import objections
 from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import load_model, settled, validate_model
@@ -21,9 +22,9 @@ from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.names import Names
 from opsetlift.pipeline.convert import ModelOrPath
 from opsetlift.rulebook.book import RuleBook, default_rule_book
-from opsetlift.rulebook.refusal import ConversionRefused, Refusal
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
+from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.targets import Target, catalogue, find_target
 
 Opsets = tuple[tuple[str, int], ...]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from onnx import ModelProto
+
 from opsetlift.conversion.dtype_policy import DtypeChanges
 from opsetlift.conversion.ir_fitting import Fitting
 from opsetlift.model.notes import MovedNote

@@ -3,6 +3,7 @@
 from opsetlift.proof.certificate import Certificate, Destination, DtypeProof, Outcome, SiteRecord
 from opsetlift.proof.conversions import prove_conversion, with_dtypes_proven
 from opsetlift.proof.dtype_changes import prove_dtypes
+from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.sites import Facts
 from opsetlift.proof.verification import CertificateRefused, verify
 from opsetlift.proof.whole_model import WholeModelResult, prove_models
@@ -13,6 +14,7 @@ __all__ = [
     "Destination",
     "DtypeProof",
     "Facts",
+    "NotEquivalent",
     "Outcome",
     "SiteRecord",
     "WholeModelResult",

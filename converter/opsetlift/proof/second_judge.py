@@ -12,13 +12,14 @@ import onnx
 from opsetlift.proof.battery import Battery, Case, Enough
 from opsetlift.proof.compare import compare
 from opsetlift.proof.whole_model import model_inputs
+from opsetlift.support.errors import OpsetLiftError
 
 ROUNDING_ULPS = 64
 """How far the two sides may differ in onnxruntime where they are equal bit for bit in ours: its kernels for two forms
 of the same computation may add in another order."""
 
 
-class JudgeUnavailable(Exception):
+class JudgeUnavailable(OpsetLiftError):
     """onnxruntime is not installed; the extra `opsetlift[ort]` brings it."""
 
 

@@ -24,13 +24,14 @@ from opsetlift.proof.conversions import prove_conversion, with_dtypes_proven
 from opsetlift.proof.sites import Facts
 from opsetlift.proof.structure import structural_differences
 from opsetlift.rulebook.book import RuleBook, default_rule_book
-from opsetlift.rulebook.refusal import ConversionRefused
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
+from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target, UnknownTarget, find_target
 
 
-class CertificateRefused(ValueError):
+class CertificateRefused(OpsetLiftError, ValueError):
     """A certificate states something that was not found again."""
 
 

@@ -25,8 +25,9 @@ from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import AI_ONNX, Cell, all_cells, canonical_domain, display_domain, history
 from opsetlift.support.plugins import PluginFault, registered
 
+OWN_RULES = "opsetlift_rules"
 ENTRY_POINT_GROUP = "opsetlift.rules"
-"""Third parties name modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS under this group."""
+"""Modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS, or packages of such modules, are registered in this group."""
 
 
 class RuleBookError(PluginFault):
@@ -179,18 +180,20 @@ class RuleBook:
 
 
 def rule_modules() -> list[ModuleType]:
-    """The modules of the `rules` package, then those that third parties registered. Raises PluginFault."""
-    package = importlib.import_module("rules")
-    own = [
-        importlib.import_module(f"rules.{found.name}")
-        for found in pkgutil.iter_modules(package.__path__)
-        if not found.name.startswith("_")
-    ]
+    """The registered modules, and those in registered packages, OpsetLift's own among them. Raises PluginFault."""
+    modules: list[ModuleType] = []
     for entry, module in registered(ENTRY_POINT_GROUP):
         if not isinstance(module, ModuleType):
             raise RuleBookError(f"{entry.value} is registered as a module of rules, but is none")
-        own.append(module)
-    return own
+        modules.append(module)
+        modules += (
+            importlib.import_module(f"{module.__name__}.{found.name}")
+            for found in pkgutil.iter_modules(getattr(module, "__path__", ()))
+            if not found.name.startswith("_")
+        )
+    if not any(module.__name__ == OWN_RULES for module in modules):
+        raise RuleBookError(f"{OWN_RULES} is not registered under {ENTRY_POINT_GROUP}: install OpsetLift with pip")
+    return modules
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import onnx
+
 from opsetlift.rulebook.book import CellState, RuleBook, default_rule_book
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, Cell, all_cells, display_domain, latest_opset

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import onnx
 from onnx.defs import OpSchema
+
 from opsetlift.rulebook.book import CellState, Entry, RuleBook, default_rule_book
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import (
@@ -19,9 +20,10 @@ from opsetlift.specification.history import (
     histories,
     latest_opset,
 )
+from opsetlift.support.errors import OpsetLiftError
 
 
-class UnknownOperator(ValueError):
+class UnknownOperator(OpsetLiftError, ValueError):
     """The installed onnx has no operator of that name, or no such opset; the message is one sentence."""
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto
+
 from opsetlift.model.arrays import Array
 from opsetlift.model.inlining import rename
 from opsetlift.model.scopes import imported_opsets, referenced_names, subgraphs
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.site import Site
 from opsetlift.specification import history
+from opsetlift.support.refusal import Why
 
 _MOST_ELEMENTS = 64
 """Of larger values that are known, the nodes that compute them stay."""

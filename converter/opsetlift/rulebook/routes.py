@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from onnx.defs import OpSchema
+
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import CONVERTED_DOMAINS, Cell, Definition, Direction, OperatorHistory, history
+from opsetlift.support.refusal import Why
 from opsetlift.targets.target import Target
 
 

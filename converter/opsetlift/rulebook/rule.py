@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from opsetlift.rulebook.refusal import Why
 from opsetlift.specification.dtypes import DIGITS
+from opsetlift.support.refusal import Why
 
 if TYPE_CHECKING:
     from opsetlift.rulebook.site import Site

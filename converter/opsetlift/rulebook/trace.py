@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onnx import NodeProto
+
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Cell
 

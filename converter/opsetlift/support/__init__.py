@@ -1,0 +1,1 @@
+"""What every room may use: errors, refusals, checks of arguments, plug-ins."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from importlib.metadata import packages_distributions
 from typing import Any
 
-from opsetlift.rulebook.refusal import Refusal
+from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.refusal import Refusal
 
-_OWN_PACKAGES = frozenset(("rules", "converter"))
+_OWN_PACKAGES = frozenset(("opsetlift_rules", "opsetlift"))
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Fault:
 
     error: BaseException
     what: str
-    """What failed: "rule 'axes become input' of rules.reductions"."""
+    """What failed: "rule 'axes become input' of opsetlift_rules.reductions"."""
     module: str
     """The module that is to be mended, as far as it is known."""
     operator: str = ""
@@ -57,7 +58,7 @@ class Fault:
         }
 
 
-class InternalError(Exception):
+class InternalError(OpsetLiftError):
     """OpsetLift, or a package whose rules it applies, has a defect. The first fault's error is the cause (`__cause__`).
 
     Attributes:

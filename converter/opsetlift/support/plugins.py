@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 
+from opsetlift.support.errors import OpsetLiftError
 
-class PluginFault(Exception):
+
+class PluginFault(OpsetLiftError):
     """What a package has registered cannot be used; the message names it."""
 
 

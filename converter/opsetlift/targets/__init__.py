@@ -3,7 +3,6 @@
 `find_target("onnxruntime==1.4")` is what `convert(..., target=...)` and `--for` use.
 """
 
-from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target
 from opsetlift.targets.reading import TargetFileError
 from opsetlift.targets.target import Quirk, Range, Runtime, Target
@@ -16,9 +15,6 @@ __all__ = [
     "TargetFileError",
     "UnknownTarget",
     "catalogue",
-    "false_shapes",
     "files_of",
     "find_target",
-    "forget_false_shapes",
-    "objections",
 ]

@@ -17,6 +17,7 @@ from onnx.helper import VERSION_TABLE
 from opsetlift.model.files import ModelFileError, check_regular
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.plugins import registered
 from opsetlift.targets.reading import TargetFileError, read_runtime
 from opsetlift.targets.target import Range, Runtime, Target, is_part_of
@@ -25,7 +26,7 @@ ENTRY_POINTS = "opsetlift.targets"
 """Entry points of this group give the path of a TOML file; their names are the names of the runtimes."""
 
 
-class UnknownTarget(ValueError):
+class UnknownTarget(OpsetLiftError, ValueError):
     """No such runtime, or no such version of it; the message suggests the nearest."""
 
 

@@ -8,13 +8,13 @@ from itertools import cycle
 
 from onnx import NodeProto, helper
 
-from opsetlift.conversion.retyping.node import operands
 from opsetlift.facts import ScopeFacts
 from opsetlift.facts.misread_windows import has_late_windows
 from opsetlift.model.scopes import called_function_key, subgraphs
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.specification.operands import operands
 from opsetlift.targets.target import Range, Target
 
 Grid = Mapping[str, frozenset[str]]

@@ -56,6 +56,7 @@ from typing import Any
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from opsetlift.specification.dtypes import element_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
 from opsetlift.targets.target import Quirk, Range, Runtime, Target, version_key
@@ -93,7 +94,7 @@ _FORM_KEYS = {
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
 
-class TargetFileError(Exception):
+class TargetFileError(OpsetLiftError):
     """A file that does not describe a runtime; the message is one sentence."""
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onnx import ModelProto
+
 from opsetlift.conversion.retyping.changes import FLOATS, INTEGERS, changed_type, set_type
 from opsetlift.conversion.retyping.scope import Scope
 from opsetlift.conversion.retyping.values import Retyped, Shared
 from opsetlift.facts import ModelFacts
-from opsetlift.rulebook.refusal import ConversionRefused
+from opsetlift.support.refusal import ConversionRefused
 
 __all__ = ["FLOATS", "INTEGERS", "Retyped", "changed_type", "retype", "set_type"]
 

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy
 from numpy.typing import NDArray
 from onnx import TensorProto, TypeProto
+
 from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.specification.dtypes import dtype_of_type, element_type, numpy_dtype
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto
+
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import Container, subgraphs
 

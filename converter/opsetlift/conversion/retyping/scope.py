@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto
+
 from opsetlift.conversion.retyping.changes import DoesNotFit, changed_type, dtype_in, retyped_tensor, set_type
 from opsetlift.conversion.retyping.constants import Constant
-from opsetlift.conversion.retyping.node import Surroundings, operands
+from opsetlift.conversion.retyping.node import Surroundings
 from opsetlift.conversion.retyping.values import ScopeValues
 from opsetlift.evaluator.kernels.registry import find_body_inputs
 from opsetlift.model.arrays import array_of, tensor_of
 from opsetlift.model.scopes import called_function_key, subgraphs
 from opsetlift.specification.dtypes import type_of_spelling, type_string
 from opsetlift.specification.history import Definition, canonical_domain, definition
+from opsetlift.specification.operands import operands
 
 _SMALL = 1 << 6
 """Elements. Constants up to this size may be axes, shapes and the like, which onnx's inference reads."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from onnx.defs import OpSchema
+
 from opsetlift.conversion.retyping.changes import (
     FLOATS,
     INTEGERS,
@@ -24,10 +25,10 @@ from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.arrays import array_of, tensor_of
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.refusal import Refusal, Why
 from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import dtype_of_type, element_type
 from opsetlift.specification.history import AI_ONNX, definition
+from opsetlift.support.refusal import Refusal, Why
 
 
 @dataclass

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
+
 from opsetlift.conversion.walk.declaring import declare_silent_values
 from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
 from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.refusal import SiteRefused, Why
 from opsetlift.rulebook.routes import Leg, Route
 from opsetlift.rulebook.rule import Rule, becomes_its_values
 from opsetlift.rulebook.site import Site
@@ -22,6 +22,7 @@ from opsetlift.rulebook.site.operators import AT_TARGET
 from opsetlift.rulebook.trace import Crossings
 from opsetlift.specification.history import Cell, canonical_domain
 from opsetlift.support.internal_error import InternalError
+from opsetlift.support.refusal import SiteRefused, Why
 from opsetlift.targets.forms import node_objection
 
 if TYPE_CHECKING:

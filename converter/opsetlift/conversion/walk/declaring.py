@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, ValueInfoProto
+
 from opsetlift.specification import history
 from opsetlift.specification.history import canonical_domain
 

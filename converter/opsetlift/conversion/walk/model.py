@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onnx import ModelProto
+
 from opsetlift.conversion.walk.scope import ScopeWalk
 from opsetlift.facts import ModelFacts
 from opsetlift.model.names import Names
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.rulebook.refusal import Refusal
 from opsetlift.rulebook.routes import Routes
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.support.internal_error import Fault
+from opsetlift.support.refusal import Refusal
 from opsetlift.targets import Target
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto, TensorProto
+
 from opsetlift.conversion.walk.crossing import NodeWalk, RuleFailed, Stopped
 from opsetlift.conversion.walk.declaring import declare_silent_values
 from opsetlift.facts import ScopeFacts
@@ -14,13 +15,13 @@ from opsetlift.facts.objections import objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.scopes import Container, called_function_key, referenced_names, subgraphs
-from opsetlift.rulebook.refusal import Refusal, SiteRefused, Why
 from opsetlift.rulebook.routes import Route
 from opsetlift.rulebook.trace import Crossings, SiteTrace
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, tensor_type
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import Fault, InternalError
+from opsetlift.support.refusal import Refusal, SiteRefused, Why
 from opsetlift.targets.forms import may_object
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from onnx import NodeProto
+
 from opsetlift.facts import ScopeFacts
-from opsetlift.rulebook.refusal import SiteRefused, Why
 from opsetlift.rulebook.routes import Leg, lost_type_sentence
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Cell, canonical_domain
+from opsetlift.support.refusal import SiteRefused, Why
 
 
 def check_gates(leg: Leg, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:

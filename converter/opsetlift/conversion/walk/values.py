@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.inlining import Inlined

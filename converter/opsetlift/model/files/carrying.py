@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from onnx import ModelProto
+
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.external_data import external_locations, external_reference, resolve_location
 from opsetlift.model.files.files import JobFiles, Stamp

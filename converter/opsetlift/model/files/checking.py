@@ -12,6 +12,7 @@ import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError
 from onnx import GraphProto, ModelProto, TensorProto
+
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.tensors import is_external, stored_bytes

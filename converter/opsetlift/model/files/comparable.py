@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy
 from onnx import ModelProto, TensorProto, numpy_helper
+
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes

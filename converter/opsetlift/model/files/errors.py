@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from opsetlift.support.errors import OpsetLiftError
 
-class ModelFileError(Exception):
+
+class ModelFileError(OpsetLiftError):
     """A file, or the model in it, is unusable; the message is one sentence for people."""
 
 

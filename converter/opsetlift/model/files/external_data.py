@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from onnx import ModelProto, TensorProto
+
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnx import ModelProto
+
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import external_locations, resolve_location
 from opsetlift.model.files.neighbours import model_with_data, reads_as_document

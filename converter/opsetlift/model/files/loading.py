@@ -13,6 +13,7 @@ import onnx.parser
 from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError
 from onnx.serialization import registry
+
 from opsetlift.model.files.errors import ModelFileError, one_line, reason
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.tensors import all_tensors, check_data, is_external

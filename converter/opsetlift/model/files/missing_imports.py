@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onnx import GraphProto, ModelProto
+
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.specification.history import CONVERTED_DOMAINS, canonical_domain, display_domain, history
 

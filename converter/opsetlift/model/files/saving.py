@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import EncodeError, Message
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.serialization import registry
+
 from opsetlift.model.files.carrying import Names, carry_data, old_data, stem_of, unused, with_locations
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onnx import ModelProto
+
 from opsetlift.model.files.missing_imports import with_missing_imports
 from opsetlift.model.files.subgraph_initializers import without_initializer_inputs
 from opsetlift.model.scopes import subgraphs_within

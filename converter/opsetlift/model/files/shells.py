@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
+
 from opsetlift.model.files.errors import ModelFileError
 
 

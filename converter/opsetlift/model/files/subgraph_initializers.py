@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from onnx import GraphProto, ModelProto
+
 from opsetlift.model.scopes import subgraphs_within
 
 _FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS = 4

@@ -8,6 +8,7 @@ from math import prod
 
 import onnx
 from onnx import AttributeProto, TensorProto
+
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 

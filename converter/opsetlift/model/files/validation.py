@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 from onnx import AttributeProto
+
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.order import explain_missing_value, find_cycle
 from opsetlift.model.files.tensors import stored_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
 from opsetlift.model.files.shells import copy_shell
 
 IsKept = Callable[[TensorProto], bool]

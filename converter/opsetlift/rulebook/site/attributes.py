@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 from onnx import AttributeProto, GraphProto, TensorProto, TypeProto
+
 from opsetlift.model.arrays import tensor_of
 
 

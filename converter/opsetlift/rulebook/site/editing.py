@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from opsetlift.model.arrays import Array
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.site.attributes import encode_attribute
 from opsetlift.rulebook.site.view import SiteView
+from opsetlift.support.refusal import Why
 
 
 class EditableSite(SiteView):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from onnx import NodeProto
+
 from opsetlift.model.inlining import inlined
 from opsetlift.rulebook.site.attributes import encode_attribute
 from opsetlift.specification.dtypes import element_type

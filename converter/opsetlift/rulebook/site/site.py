@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
+
 from opsetlift.model.arrays import Array
 from opsetlift.model.inlining import rename_captured
-from opsetlift.rulebook.refusal import Why
 from opsetlift.rulebook.rule import UndeclaredRounding
 from opsetlift.rulebook.site.editing import EditableSite
 from opsetlift.rulebook.site.operators import Operators
@@ -18,10 +18,11 @@ from opsetlift.specification import history
 from opsetlift.specification.carriers import carriers_of, cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type, tensor_type_proto
 from opsetlift.specification.history import Cell
+from opsetlift.support.refusal import Why
 
 if TYPE_CHECKING:
-    from opsetlift.conversion.walk.crossing import NodeWalk
     from opsetlift.rulebook.rule import Rule
+    from opsetlift.rulebook.site.host import SiteHost
 
 
 class Site(EditableSite):
@@ -29,7 +30,7 @@ class Site(EditableSite):
 
     __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding", "rule")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
+    def __init__(self, node: NodeProto, cell: Cell, scope: SiteHost) -> None:
         super().__init__(node, cell, scope)
         self.emitted: list[tuple[NodeProto, int]] = []
         """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
+
 from opsetlift.facts import type_told_by_outputs
 from opsetlift.model.arrays import Array
-from opsetlift.rulebook.refusal import SiteRefused, Why
 from opsetlift.specification import history
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
 from opsetlift.specification.history import Cell
+from opsetlift.support.refusal import SiteRefused, Why
 
 if TYPE_CHECKING:
-    from opsetlift.conversion.walk.crossing import NodeWalk
+    from opsetlift.rulebook.site.host import SiteHost
 
 Dims = list[int | str | None]
 """A number, a symbol or None per dimension."""
@@ -26,7 +27,7 @@ class SiteView:
 
     __slots__ = ("_is_edited", "_written", "cell", "node", "scope")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: NodeWalk) -> None:
+    def __init__(self, node: NodeProto, cell: Cell, scope: SiteHost) -> None:
         self.node = node
         self.cell = cell
         self.scope = scope

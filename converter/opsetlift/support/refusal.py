@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from opsetlift.support.errors import OpsetLiftError
+
 
 class Why(Enum):
     """The closed list of reasons. Each refusal adds a sentence of its own."""
@@ -81,7 +83,7 @@ _SHOWN = 20
 """How many refusals the exception's text lists; `refusals` has all of them."""
 
 
-class ConversionRefused(Exception):
+class ConversionRefused(OpsetLiftError):
     """The model cannot be converted; `refusals` holds every reason in the model, in the order of the nodes."""
 
     find_nearest: Callable[[], Nearest | None] | None = None
