@@ -64,7 +64,11 @@ def test_what_may_round_at_run_time_is_declared(where: str, rule: Rule) -> None:
     assert rule.ulps or not _may_round(rule), f"{where}: {rule.name!r} may say that it rounds, and its entry does not"
 
 
-@pytest.mark.parametrize(("where", "rule"), [pair for pair in RULES if pair[1].when], ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize(
+    ("where", "rule"),
+    [pair for pair in RULES if pair[1].when],
+    ids=[where for where, rule in RULES if rule.when],
+)
 def test_what_rounds_at_some_sites_can_say_at_which(where: str, rule: Rule) -> None:
     assert _may_round(rule), f"{where}: {rule.name!r} rounds where {rule.when}, and never says so at run time"
 
