@@ -30,7 +30,7 @@ _OPTION = OpSchema.FormalParameterOption
 @cache
 def experimental_operators() -> Mapping[str, tuple[Definition, int]]:
     """Each operator of ai.onnx that was an experiment, with the opset from which on it was none."""
-    content = tomllib.loads(files("opsetlift").joinpath("experimental.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(files("opsetlift.specification").joinpath("experimental.toml").read_text(encoding="utf-8"))
     return {name: (Definition(_schema(name, entry)), entry.get("until", _LAST)) for name, entry in content.items()}
 
 
