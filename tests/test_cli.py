@@ -415,9 +415,10 @@ class TestProcess:
             raise AssertionError("two\nlines")
 
         monkeypatch.setattr("opsetlift.cli.conversion.convert", fail)
-        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 1
+        assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 70
         (sentence,) = capsys.readouterr().err.splitlines()
-        assert "please report it (AssertionError: two lines)" in sentence
+        assert "failed with AssertionError: two lines" in sentence
+        assert "Please report this to the authors of OpsetLift" in sentence
 
     def test_a_reader_that_goes_away_is_one_sentence(self) -> None:
         script = "from opsetlift.cli import main; raise SystemExit(main(['coverage']))"

@@ -23,7 +23,7 @@ FLOOR_DOWN = Cell("", "Floor", 6, 13, True)
 
 
 def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
-    """The code of a rule and of everything in `rules` and `opsetlift.rule` that it may call."""
+    """The code of a rule and of everything in the rules and in `rulebook.rule` that it may call."""
     pending: list[Any] = [function]
     seen: set[int] = set()
     while pending:

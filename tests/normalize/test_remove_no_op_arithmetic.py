@@ -71,8 +71,9 @@ def test_an_operand_of_unknown_shape_may_be_widened() -> None:
 def test_pairs_that_undo_each_other_go() -> None:
     before = "g (float[2] x) => (float[2] y) { a = Abs(x) b = Neg(a) c = Neg(b) y = Exp(c) }"
     check_rewrite(PASS, before, "g (float[2] x) => (float[2] y) { a = Abs(x) y = Exp(a) }")
-    before = "g (bool[2] x) => (bool[2] y) { b = Not(x) c = Not(b) d = And(c, b) y = Not(d) }"
-    check_rewrite(PASS, before, "g (bool[2] x) => (bool[2] y) { b = Not(x) d = And(x, b) y = Not(d) }")
+    head = "g (bool[2] x, bool[2] z) => (bool[2] y)"
+    before = f"{head} {{ b = Not(x) c = Not(b) d = And(b, z) e = Xor(c, d) y = Not(e) }}"
+    check_rewrite(PASS, before, f"{head} {{ b = Not(x) d = And(b, z) e = Xor(x, d) y = Not(e) }}")
 
 
 def test_what_is_done_already_is_not_done_again() -> None:

@@ -9,8 +9,9 @@ SYMBOLS = "symbolic-shapes"
 
 
 def test_a_known_size_of_an_open_shape_is_constant() -> None:
-    before = "g (float[N,3] x) => (int64 y) <int64 one = {1}> { s = Shape(x) y = Gather(s, one) }"
-    check_rewrite(SYMBOLS, before, "g (float[N,3] x) => (int64 y) { y = Constant<value: tensor = int64 {3}>() }")
+    head = "g (float[N,3] x) => (int64 y, float[N,3] z)"
+    before = f"{head} <int64 one = {{1}}> {{ s = Shape(x) y = Gather(s, one) z = Neg(x) }}"
+    check_rewrite(SYMBOLS, before, f"{head} {{ y = Constant<value: tensor = int64 {{3}}>() z = Neg(x) }}")
 
 
 def test_an_open_size_is_left_to_the_run() -> None:

@@ -58,7 +58,7 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
             sentence = (
                 f"input {info.name!r} has {shown}, and {target.title} {target.version} takes fixed sizes only; "
-                "converter.normalize fixes them"
+                "opsetlift.normalize fixes them"
             )
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 

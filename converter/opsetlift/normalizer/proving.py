@@ -23,7 +23,7 @@ from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.own_numbers import numbers_of
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
-from opsetlift.proof.whole_model import MOST_NUMBERS, interface_differences, model_inputs
+from opsetlift.proof.whole_model import MOST_NUMBERS, interface_differences, model_inputs, note_constant_outputs
 
 _RUNS_OF_THE_FIRST_SHAPES = 8
 _RUNS_OF_OTHER_SHAPES = 2
@@ -144,6 +144,7 @@ class _Comparison:
             return batteries[-1]
 
         trial = try_sides(sides, cases)
+        note_constant_outputs(trial, self.original, self.base_dir)
         return trial, max((len(battery.runs) for battery in batteries), default=0)
 
     def is_repeatable(self, seed: int) -> bool:

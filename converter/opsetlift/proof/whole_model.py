@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
+from opsetlift.facts import ModelFacts
 from opsetlift.proof.battery import Battery, Case, Floor, Input
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.diversity import InputDiversity
@@ -99,7 +100,16 @@ def prove_models(
             limit=runs,
         )
 
-    return _result(try_sides(sides, cases), is_given=given is not None)
+    trial = try_sides(sides, cases)
+    note_constant_outputs(trial, one, folder)
+    return _result(trial, is_given=given is not None)
+
+
+def note_constant_outputs(trial: Trial, model: ModelProto, base_dir: str) -> None:
+    """Let the measure of a trial know where the outputs of the original cannot vary, as those that shapes decide."""
+    if not trial.diversity.outputs_vary:
+        facts = ModelFacts(model, base_dir).graph
+        trial.diversity.may_be_constant |= all(facts.constant(info.name) is not None for info in model.graph.output)
 
 
 def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:

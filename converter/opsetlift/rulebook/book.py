@@ -106,9 +106,9 @@ class RuleBook:
         return entry.rule if entry else None
 
     def module_of(self, cell: Cell, rule: Rule) -> str:
-        """The module that declares a rule at a cell; "converter" for what nobody has to declare."""
+        """The module that declares a rule at a cell; "opsetlift" for what nobody has to declare."""
         entry = self._stand_ins.get((cell.domain, cell.operator)) if cell.stays else self._entries.get(cell)
-        return entry.module if entry is not None and entry.rule is rule else "converter"
+        return entry.module if entry is not None and entry.rule is rule else "opsetlift"
 
     def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
         """The cell of an operator that was an experiment at `opset`, if something is declared for it."""

@@ -73,7 +73,7 @@ class InternalError(OpsetLiftError):
         self.__cause__ = self.faults[0].error
 
 
-def internal_error(error: BaseException, what: str, module: str = "converter") -> InternalError:
+def internal_error(error: BaseException, what: str, module: str = "opsetlift") -> InternalError:
     """The InternalError for one unexpected error."""
     return InternalError([Fault(error, what, module)])
 

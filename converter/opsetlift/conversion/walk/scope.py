@@ -146,7 +146,7 @@ class ScopeWalk(NodeWalk):
             sentence = f"the node is not what its version allows: {objection}"
             self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, cell))
             return
-        what, module = "the walk", "converter"
+        what, module = "the walk", "opsetlift"
         if isinstance(error, RuleFailed):
             module = self.walk.rule_book.module_of(error.cell, error.rule)
             what = f"the rule {error.rule.name!r} of {module}"
