@@ -63,7 +63,7 @@ def test_there_are_at_least_fifty_kinds() -> None:
 
 
 BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
-    "no target": (["convert", "good.onnx", "out.onnx"], "nothing says where to"),
+    "no target": (["convert", "good.onnx", "out.onnx"], "no destination given"),
     "no output": (["convert", "good.onnx", "--to", "18"], "Missing argument 'OUT'"),
     "target that is no number": (["convert", "good.onnx", "out.onnx", "--to", "latest"], "not 'latest'"),
     "target with a sign": (["convert", "good.onnx", "out.onnx", "--to=-1"], "not '-1'"),
@@ -108,7 +108,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "certificate without a proof": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json", "--no-prove"],
-        "--no-prove leaves out",
+        "--no-prove skips it",
     ),
     "textual form that would lose something": (
         ["convert", "documented.onnx", "out.onnxtxt", "--to", "18"],

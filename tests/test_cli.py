@@ -260,11 +260,11 @@ class TestSecondJudge:
         monkeypatch.setattr("opsetlift.cli.proving.ask_onnxruntime", lambda *_, **__: opinion)
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
         assert main(["prove", "in.onnx", "out.onnx", "--judge", "ort"]) == 2
-        assert "the judges disagree" in capsys.readouterr().err
+        assert "the evaluators disagree" in capsys.readouterr().err
 
     def test_only_onnxruntime_is_known(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["prove", "in.onnx", "in.onnx", "--judge", "me"]) == 1
-        assert "only ort" in capsys.readouterr().err
+        assert "unknown evaluator" in capsys.readouterr().err
 
 
 class TestProve:

@@ -298,7 +298,7 @@ class TestConversion:
             (Why.TARGET, "y"),
             (Why.TARGET, "z"),
         ]
-        assert "'K' as a constant" in caught.value.refusals[0].sentence
+        assert "needs a constant 'K'" in caught.value.refusals[0].sentence
 
     def test_takes_weights_for_constants(self) -> None:
         weights = numpy_helper.from_array(numpy.zeros((64, 64, 3, 3), numpy.float32), "w")

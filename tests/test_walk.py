@@ -183,7 +183,7 @@ def test_every_refusal_of_the_model_is_collected_with_its_place():
     assert ("graph/1:If.then_branch", "ReduceMin", "a") in places
     assert ("graph/1:If.else_branch", "ReduceMean", "b") in places
     assert all(refusal.why is Why.DTYPE_NOT_AVAILABLE for refusal in caught.value.refusals)
-    assert "no operator of opset 12 takes bfloat16" in str(caught.value)
+    assert "no operator of opset 12 accepts bfloat16" in str(caught.value)
 
 
 FUNCTIONS = """

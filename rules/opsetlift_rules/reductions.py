@@ -145,7 +145,7 @@ def extreme_is_found_by_halves(site: Site) -> None:
 
 
 _AXES = "11 states the range of axes, [-r, r-1], where 1 is silent; up, every axis that was legal stays what it was"
-_EDITORIAL = "11 and 12 left out, and 13 put back, the sentences on rank 0 and on the empty set; nothing else differs"
+_EDITORIAL = "wording only: 11 and 12 dropped the note on rank 0 and on the empty set, 13 restored it"
 
 
 _LOGARITHMS = rounding(

@@ -105,7 +105,7 @@ def test_bfloat16_is_refused_below_13():
         '<ir_version: 7, opset_import: ["": 13]> g (float[N] x) => (bfloat16[N] y) { y = Cast <to = 16> (x) }',
         12,
         Why.DTYPE_NOT_AVAILABLE,
-        "no operator of opset 12 takes bfloat16",
+        "no operator of opset 12 accepts bfloat16",
     )
 
 

@@ -94,5 +94,5 @@ def test_bfloat16_is_refused_below_13_since_nothing_there_takes_it():
         '<ir_version: 8, opset_import: ["": 13]> g (bfloat16[2] a) => (bfloat16[2] y) { y = Min (a) }',
         12,
         Why.DTYPE_NOT_AVAILABLE,
-        "no operator of opset 12 takes bfloat16",
+        "no operator of opset 12 accepts bfloat16",
     )

@@ -241,7 +241,7 @@ def test_int4_is_refused_below_21():
         '<ir_version: 10, opset_import: ["": 21]> g (int4[A, B] x) => (int4[B, A] y) { y = Transpose (x) }',
         20,
         Why.DTYPE_NOT_AVAILABLE,
-        "no operator of opset 20 takes int4",
+        "no operator of opset 20 accepts int4",
     )
 
 

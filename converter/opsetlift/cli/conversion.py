@@ -126,7 +126,7 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
     if report.target:
         yield printable(f"For {report.target}.")
     for quirk in report.quirks:
-        yield printable(f"Known of it: {quirk}")
+        yield printable(f"Known limitation: {quirk}")
     for note in (*report.notes, *_unused_targets(request, report)):
         yield printable(f"Note: {note}.")
     if report.inlined_functions:

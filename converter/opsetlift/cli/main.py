@@ -121,7 +121,7 @@ def _print_version(is_asked_for: bool) -> None:
 @app.callback()
 def opsetlift(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Move ONNX models between opset versions, up and down, with proof."""
@@ -129,16 +129,16 @@ def opsetlift(
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any form that onnx.load knows.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write the result; the extension says how.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any format that onnx.load reads.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
     to: Annotated[
         list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
     ] = None,
     ir: Annotated[
-        int | None, typer.Option("--ir", metavar="N", help="The IR version; by default the smallest that will do.")
+        int | None, typer.Option("--ir", metavar="N", help="IR version; by default the lowest that the model needs.")
     ] = None,
     runtime: Annotated[
-        str | None, typer.Option("--for", metavar="TARGET", help="The runtime, as onnxruntime==1.4; see targets.")
+        str | None, typer.Option("--for", metavar="TARGET", help="Runtime, such as onnxruntime==1.4; see targets.")
     ] = None,
     dtype: Annotated[
         list[str] | None,
@@ -153,21 +153,21 @@ def convert(
     ] = None,
     json: Json = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, without proof; write nothing.")
+        bool, typer.Option("--dry-run", help="Report what would be done, without proof; write nothing.")
     ] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Refuse rules that round.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     normalize: Annotated[
         bool, typer.Option("--normalize", help="Run the passes of opsetlift normalize on the result.")
     ] = False,
-    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for the proof.")] = 0,
 ) -> int:
-    """Take a model to another opset, prove that it computes the same, and write it."""
+    """Convert a model to another opset, prove that it computes the same, and write it."""
     if certificate is not None and (no_prove or dry_run):
-        raise UsageFault(f"--certificate needs the proof that {'--no-prove' if no_prove else '--dry-run'} leaves out")
+        raise UsageFault(f"--certificate needs a proof, and {'--no-prove' if no_prove else '--dry-run'} skips it")
     if dtype_interface is not None and not dtype:
-        raise UsageFault("--dtype-interface is about --dtype, which is not given")
+        raise UsageFault("--dtype-interface needs --dtype")
     request = ConversionRequest(
         source,
         target,
@@ -195,28 +195,28 @@ def normalize(
         typer.Option(metavar="NAMES", help="The passes to run, as fold-constants,merge-casts or default,-name-nodes."),
     ] = None,
     runtime: Annotated[
-        str | None, typer.Option("--for", metavar="TARGET", help="Convert it for a runtime first; see targets.")
+        str | None, typer.Option("--for", metavar="TARGET", help="Convert for a runtime first; see targets.")
     ] = None,
     fix_shapes: Annotated[
         str | None,
         typer.Option("--fix-shapes", metavar="SIZES", help="Sizes and shapes, as batch=1,x=1x3x224x224."),
     ] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="Say which passes there are.")] = False,
+    list_them: Annotated[bool, typer.Option("--list", help="List the passes.")] = False,
     json: Json = False,
     require_proof: Annotated[
         bool, typer.Option("--require-proof", help="Refuse where the result cannot be proven.")
     ] = False,
-    no_prove: Annotated[bool, typer.Option("--no-prove", help="Leave out the proof.")] = False,
+    no_prove: Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the proof's random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed for the proof.")] = 0,
 ) -> int:
-    """Bring a model into the form in which it is to be deployed, prove that it computes the same, and write it."""
+    """Simplify a model for deployment, prove that it computes the same, and write it."""
     if list_them:
         return list_passes(as_json=json)
     if source is None or target is None:
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
     if require_proof and no_prove:
-        raise UsageFault("--require-proof asks for the proof that --no-prove leaves out")
+        raise UsageFault("--require-proof needs a proof, and --no-prove skips it")
     request = NormalizationRequest(
         source,
         target,
@@ -233,17 +233,17 @@ def normalize(
 
 @app.command()
 def prove(
-    first: Annotated[Path, typer.Argument(metavar="A", help="The model that is right.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The model that has to compute the same.")],
+    first: Annotated[Path, typer.Argument(metavar="A", help="Reference model.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Model to compare with it.")],
     inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="At least how many drawn inputs to try.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
-    ulps: Annotated[int, typer.Option(min=0, help="How far results may differ, in units in the last place.")] = 0,
+    runs: Annotated[int, typer.Option(min=1, help="Minimum number of random inputs.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    ulps: Annotated[int, typer.Option(min=0, help="Allowed difference, in units in the last place.")] = 0,
     judge: Annotated[
         str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run the proof of this conversion from A to B again.")
+        Path | None, typer.Option(metavar="FILE", help="Verify this certificate of a conversion from A to B.")
     ] = None,
     runtime: Annotated[
         str | None,
@@ -251,7 +251,7 @@ def prove(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Execute two models on the same inputs, and say whether they compute the same."""
+    """Run two models on the same inputs and report whether they compute the same."""
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
@@ -259,7 +259,7 @@ def prove(
     if runtime is not None:
         raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
     if judge not in (None, "ort"):
-        raise UsageFault(f"there is no judge {judge!r}, only ort, which is onnxruntime")
+        raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
     return prove_files(
         first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
     )
@@ -267,15 +267,15 @@ def prove(
 
 @app.command()
 def reach(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any form that onnx.load knows.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any format that onnx.load reads.")],
     runtimes: Annotated[
         list[str] | None,
         typer.Option("--for", metavar="TARGET", help="Only this runtime, as onnxruntime==1.4; repeatable."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Take rules that round for refusals.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     json: Json = False,
 ) -> int:
-    """Say which opsets and runtimes a model can be taken to, and what is in the way of the others; write nothing."""
+    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes nothing."""
     found = reach_of(model, targets=runtimes or None, exact=exact)
     if json:
         show_json(found.as_dict())
@@ -289,7 +289,7 @@ def targets(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, as onnxruntime==1.4.")] = None,
     json: Json = False,
 ) -> int:
-    """Say which runtimes are known, or what one of them takes and how that is known."""
+    """List the known runtimes, or show what one of them accepts and how that is known."""
     if json:
         show_json([target_as_dict(find_target(name))] if name else [target_as_dict(one) for one in all_targets()])
     elif name:
@@ -307,7 +307,7 @@ def explain(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Say how an operator changed from opset to opset, and which rules take it across."""
+    """Show how an operator changed from opset to opset, and the rules that convert it."""
     if opsets and len(opsets) != 2:
         raise UsageFault("explain takes an operator and either no opsets or two")
     explanation = explain_operator(operator, (opsets[0], opsets[1]) if opsets else None)
@@ -323,7 +323,7 @@ def coverage(
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page that docs/coverage.md is.")] = False,
 ) -> int:
-    """Say which steps of which operators have rules."""
+    """Show which version transitions of which operators have rules."""
     found = Coverage()
     if json:
         show_json(found.as_dict())

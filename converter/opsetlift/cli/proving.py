@@ -17,7 +17,7 @@ from opsetlift.proof import Outcome, WholeModelResult, prove_models
 from opsetlift.proof.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime
 from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
 
-_DISAGREEMENT = "the judges disagree"
+_DISAGREEMENT = "the evaluators disagree"
 
 _STATUS = {
     Outcome.EQUAL: DONE,

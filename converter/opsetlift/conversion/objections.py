@@ -121,7 +121,8 @@ def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Ite
             continue
         if not scope.is_initializer(one.name) and scope.constant(one.name) is None:
             sentence = (
-                f"{target.title} {target.version} takes {one.formal!r} as a constant, and {one.name!r} is computed"
+                f"{target.title} {target.version} needs a constant {one.formal!r} for {node.op_type}; "
+                f"{one.name!r} is computed at run time"
             )
             yield _refusal(sentence, node, scope)
 

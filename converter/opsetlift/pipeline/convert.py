@@ -110,7 +110,9 @@ def convert(
     source, notes = settled(source)
     notes += validate_model(source) if check else []
     if opsets is None and ir is None and target is None and not dtypes:
-        raise UnreachableTarget("nothing says where to: name an opset, an IR version, a target or other dtypes")
+        raise UnreachableTarget(
+            "no destination given: use --to, --for, --ir or --dtype (in Python: to, target, ir or dtypes)"
+        )
     policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
     if policy is not None and exact:
         raise UnusableDtypes(f"{policy.shown} is not exact, and only what is exact was asked for")

@@ -60,7 +60,7 @@ class Answer:
         if self.blockers:
             return f"no, {_counted(len(self.blockers), 'place')} in the way"
         if not self.is_bounded:
-            return "nothing known is in the way"
+            return "no known obstacle (data incomplete)"
         if not self.rewrites:
             return "yes"
         rounding = f", within {self.ulps} ULP" if self.ulps else ""

@@ -205,7 +205,7 @@ class Certificate:
     def _summary_of_sites(self) -> str:
         if self.structure:
             return f"not equivalent: {_counted(self.structure, 'difference')} outside the sites; {self.structure[0]}"
-        nodes = f"{_number(self.nodes, 'node')} crossed a version at {_number(len(self.sites), 'distinct site')}"
+        nodes = f"{_number(self.nodes, 'node')} changed operator version ({_number(len(self.sites), 'distinct case')})"
         if different := self.by_outcome(Outcome.DIFFERENT):
             first = different[0]
             return f"not equivalent: {nodes}, {len(different)} different; {_named(first)}: {first.reason}"
@@ -222,7 +222,7 @@ class Certificate:
             if (found := self.by_outcome(outcome))
         ]
         if not self.sites:
-            return "no node crossed a version: the models are the same but for their opsets"
+            return "No operator definition changed; only version stamps differ."
         return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
 
     def to_json(self) -> str:

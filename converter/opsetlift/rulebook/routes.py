@@ -136,6 +136,9 @@ def lost_type_sentence(cell: Cell, value: str, type_string: str) -> str:
     shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
     opset = cell.landing_opset
     if not operators_taking(type_string, opset, cell.domain):
-        return f"{value!r} is {shown}, and no operator of opset {opset} takes {shown}"
-    older = "has" if cell.direction is Direction.DOWN else "has no longer"
-    return f"{value!r} is {shown}, which {cell.operator} {older} not at opset {opset}; no exact carrier is known"
+        return f"no operator of opset {opset} accepts {shown} ({value!r})"
+    if cell.direction is Direction.DOWN:
+        accepts = f"{cell.operator} accepts {shown} only from opset {cell.newer}"
+    else:
+        accepts = f"{cell.operator} no longer accepts {shown} from opset {cell.newer}"
+    return f"{accepts}, and no wider type represents it exactly ({value!r})"

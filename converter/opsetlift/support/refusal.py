@@ -13,20 +13,20 @@ from opsetlift.support.errors import OpsetLiftError
 class Why(Enum):
     """The closed list of reasons. Each refusal adds a sentence of its own."""
 
-    NOT_WRITTEN = "no rule has been written for this cell yet"
-    NO_EQUIVALENT = "the far side has nothing that computes the same"
-    DTYPE_NOT_AVAILABLE = "the far side does not take this dtype and no exact carrier exists"
-    DTYPE_UNKNOWN = "the dtype decides, and it is not known"
-    RANK_UNKNOWN = "the rank decides, and it is not known"
-    SHAPE_UNKNOWN = "the shape decides, and it is not known"
-    INPUT_NOT_CONSTANT = "the far side wants this input as an attribute, and it is computed at run time"
-    ATTRIBUTE_REFERENCE = "the attribute is a function's parameter, and the far side wants its value"
-    TRAINING_MODE = "the node trains, and the far side cannot"
+    NOT_WRITTEN = "no rule covers this version transition yet"
+    NO_EQUIVALENT = "nothing at the target version computes the same"
+    DTYPE_NOT_AVAILABLE = "the target version does not accept this dtype, and no wider type represents it exactly"
+    DTYPE_UNKNOWN = "the conversion depends on a dtype that cannot be inferred"
+    RANK_UNKNOWN = "the conversion depends on a rank that cannot be inferred"
+    SHAPE_UNKNOWN = "the conversion depends on a shape that cannot be inferred"
+    INPUT_NOT_CONSTANT = "the target version needs a constant input, and this one is computed at run time"
+    ATTRIBUTE_REFERENCE = "the attribute refers to a parameter of a function, and the target version needs its value"
+    TRAINING_MODE = "the node is in training mode, which the target version does not support"
     INVALID_MODEL = "the model breaks the specification of its own opset"
     UNKNOWN_OPERATOR = "no such operator exists at the model's opset"
-    ROUNDING = "only a rounding rule exists, and exact ones were asked for"
+    ROUNDING = "the only rule changes rounding, and exact rules were requested"
     IR_VERSION = "the IR version cannot hold this"
-    TARGET = "the runtime does not take this"
+    TARGET = "the runtime does not accept this"
 
 
 @dataclass(frozen=True)

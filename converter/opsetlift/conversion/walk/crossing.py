@@ -154,7 +154,7 @@ class NodeWalk(ScopeValues, ABC):
         """`_bring_home`, with an end to rules that call for one another."""
         if self._under_way.count(cell) >= _DEEPEST_RECURRENCE:
             chain = ", ".join(dict.fromkeys(map(str, self._under_way)))
-            raise SiteRefused(Why.NOT_WRITTEN, f"the rules of these cells call for one another without end: {chain}")
+            raise SiteRefused(Why.NOT_WRITTEN, f"rewrite rules do not terminate: {chain}")
         self._under_way.append(cell)
         try:
             return self._bring_home(site, crossings)

@@ -47,9 +47,9 @@ def check_emitted(node: NodeProto, opset: int, cell: Cell, facts: ScopeFacts, im
     definition = history.definition(domain, node.op_type, opset)
     if definition is None:
         raise RuntimeError(f"the rule of {cell} emits {node.op_type}, which opset {opset} does not have")
-    for verb, names, formals in (
-        ("take", node.input, definition.schema.inputs),
-        ("give", node.output, definition.schema.outputs),
+    for kind, names, formals in (
+        ("input", node.input, definition.schema.inputs),
+        ("output", node.output, definition.schema.outputs),
     ):
         for position, name in enumerate(names):
             if not name or not formals:
@@ -60,5 +60,5 @@ def check_emitted(node: NodeProto, opset: int, cell: Cell, facts: ScopeFacts, im
                 shown = dtype_of_type(found) or found
                 raise SiteRefused(
                     Why.DTYPE_NOT_AVAILABLE,
-                    f"this needs {node.op_type} to {verb} {shown}, and at opset {opset} it does not",
+                    f"{node.op_type} has no {shown} {kind} at opset {opset}",
                 )

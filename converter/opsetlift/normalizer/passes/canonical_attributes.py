@@ -1,4 +1,4 @@
-"""One way to write attributes: in alphabetical order, without those that say what their absence says.
+"""One way to write attributes: in alphabetical order, without those equal to their default.
 
 A default is left out where the schema in force declares just that value: to the bit, of the same type, and where onnx
 infers the same types and shapes without it. It takes an absent `onesided` of STFT for 0, and where it infers through
@@ -83,5 +83,5 @@ def _says_nothing(value: Any, known: Any) -> bool:
 PASS = Pass(
     name="canonical-attributes",
     rewrite=canonical_attributes,
-    summary="Attributes that say what their absence says go, and so does consumed_inputs; the rest is in order.",
+    summary="Omit attributes equal to their default, and consumed_inputs; sort the rest.",
 )
