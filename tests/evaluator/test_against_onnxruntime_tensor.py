@@ -200,6 +200,7 @@ DISAGREEMENTS = [
         "indices of another type are cast to int64, which truncates; onnxruntime compares them as they are",
         lambda case: case.inputs[0].dtype.kind == "f",
         OneNode("OneHot", 11, [_floats(0.75), _floats(3), _floats(0, 1)], {"axis": -1}),
+        until=(1, 32),
     ),
     Disagreement(
         "Pad",
@@ -340,6 +341,7 @@ DISAGREEMENTS = [
         "the text does not place NaN; it is the greatest for us, onnxruntime's order depends on where it stands",
         lambda case: case.inputs[0].dtype.kind == "f" and bool(numpy.isnan(case.inputs[0]).any()),
         OneNode("TopK", 11, [_floats(1, numpy.nan, 3, numpy.nan, 0), _ints(3)], output_count=2),
+        until=(1, 32),
     ),
     Disagreement(
         "Unique",
