@@ -75,9 +75,10 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         if mode == "avg":
             result[number] = (total(bins, (1, 3)) / (float(samples[0]) * samples[1])).astype(precision)
         else:
-            # Samples that were left out are 0.
-            is_whole = bins.shape[1] == samples[0] and bins.shape[3] == samples[1]
-            result[number] = bins.max(axis=(1, 3), initial=None if is_whole else 0)
+            result[number] = bins.max(axis=(1, 3))
+            if [bins.shape[1], bins.shape[3]] != samples:
+                # Samples that were left out are 0.
+                result[number] = numpy.maximum(result[number], 0)
     return numpy.ascontiguousarray(result.transpose(0, 3, 1, 2)).astype(data.dtype)
 
 
