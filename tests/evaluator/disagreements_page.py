@@ -27,7 +27,8 @@ def second_part() -> str:
     operators: dict[tuple[str, str], list[str]] = {}
     for tests in (math_tests, tensor_tests, nn_tests, ml_tests):
         for entry in tests.DISAGREEMENTS:
-            operators.setdefault((entry.because, entry.right), []).append(entry.operator)
+            until = "" if entry.until is None else f" (up to onnxruntime {entry.until[0]}.{entry.until[1] - 1})"
+            operators.setdefault((entry.because + until, entry.right), []).append(entry.operator)
     rows = [f"| {', '.join(dict.fromkeys(found))} | {why} | {right} |" for (why, right), found in operators.items()]
     return "\n".join([HEADING, "", INTRODUCTION, "", "| operators | difference | right |", "|---|---|---|", *rows, ""])
 

@@ -63,9 +63,6 @@ STRATEGIES: dict[str, Callable[[int], SearchStrategy[OneNode]]] = {
 ROUNDED = dict.fromkeys(("AffineGrid", "DeformConv", "GridSample", "Resize", "RoiAlign", "Upsample"), 0.0001)
 """Operators that add products, in an order that the text leaves open -> tolerance. All others must agree bit by bit."""
 
-WITHOUT_KERNEL = {("RoiAlign", 22)}
-"""Definitions, by the opset tried, that onnxruntime has not implemented yet."""
-
 
 def _floats(*values: Any) -> Any:
     return numpy.array(values, numpy.float32)
@@ -200,6 +197,7 @@ DISAGREEMENTS = [
         "indices of another type are cast to int64, which truncates; onnxruntime compares them as they are",
         lambda case: case.inputs[0].dtype.kind == "f",
         OneNode("OneHot", 11, [_floats(0.75), _floats(3), _floats(0, 1)], {"axis": -1}),
+        until=(1, 32),
     ),
     Disagreement(
         "Pad",
@@ -340,6 +338,7 @@ DISAGREEMENTS = [
         "the text does not place NaN; it is the greatest for us, onnxruntime's order depends on where it stands",
         lambda case: case.inputs[0].dtype.kind == "f" and bool(numpy.isnan(case.inputs[0]).any()),
         OneNode("TopK", 11, [_floats(1, numpy.nan, 3, numpy.nan, 0), _ints(3)], output_count=2),
+        until=(1, 32),
     ),
     Disagreement(
         "Unique",
@@ -360,7 +359,7 @@ def test_same_results_as_onnxruntime(operator: str, opset: int) -> None:
     compared = compared_examples(
         STRATEGIES[operator](opset), entries, examples=examples, tolerance=ROUNDED.get(operator, 0.0)
     )
-    assert bool(compared) == ((operator, opset) not in WITHOUT_KERNEL)
+    assert compared, "onnxruntime executed none of the nodes"
 
 
 @pytest.mark.parametrize("entry", DISAGREEMENTS, ids=lambda entry: f"{entry.operator}: {entry.because}")

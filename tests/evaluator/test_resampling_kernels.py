@@ -337,3 +337,15 @@ def test_col2im_adds_every_element_to_its_pixel(case: OneNode) -> None:
             if all(0 <= place < size for place, size in zip(pixel, image, strict=True)):
                 expected[(slice(None), slice(None), *pixel)] += data[:, tap::taps, number]
     numpy.testing.assert_array_equal(evaluate(case)[0], expected)
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("avg", -9 / 2.0**32), ("max", 0)])
+def test_a_region_costs_what_it_has_of_the_image(mode: str, expected: float) -> None:
+    """Three of 65,536 places on each axis are in the image, or at most one pixel outside."""
+    region = floats([-32768, -32768, 32768, 32768])
+    case = node("RoiAlign", 10, numpy.full((1, 1, 2, 2), -1, numpy.float32), region, ints(0), mode=mode)
+    assert_gives(case, numpy.full((1, 1, 1, 1), expected, numpy.float32))
+
+
+def test_a_region_without_end_is_not_sampled() -> None:
+    assert_rejected(node("RoiAlign", 10, numpy.ones((1, 1, 2, 2), numpy.float32), floats([0, 0, 1e9, 1]), ints(0)), "")

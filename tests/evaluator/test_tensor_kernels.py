@@ -303,7 +303,6 @@ COMMONLY_BROKEN: dict[str, tuple[OneNode, Any]] = {
     "Squeeze with a scalar for its axes": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
     "Unsqueeze-23 with a scalar for its axes": (node("Unsqueeze", 23, floats(1), scalar(0, "int64")), floats([1])),
     "Range with a limit of two dimensions": (node("Range", 11, scalar(0), floats([3]), scalar(1)), floats(0, 1, 2)),
-    "a diagonal in a list": (node("Trilu", 14, floats([1, 2]), ints(1)), floats([0, 2])),
     "TopK of no element": (node("TopK", 10, floats(1), ints(0), outputs=2), floats()),
     "two updates of one element": (
         node("ScatterElements", 13, floats(1, 2), ints(0, 0), floats(8, 9)),

@@ -14,21 +14,17 @@ from typing import Any
 
 import numpy
 import pytest
-from onnx import helper, parser
+from onnx import parser
 
 import opsetlift.evaluator.kernels
 from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.evaluator.evaluator import run_node
 from opsetlift.evaluator.kernels.registry import all_kernels
+from tests.evaluator.drawn_nodes import draw, run
 from tests.evaluator.test_node_tests import NODE_CASES
 
 Array = Any
 KERNELS = Path(opsetlift.evaluator.kernels.__file__).parent
 SOURCES = {path.stem: path.read_text() for path in KERNELS.glob("*.py")}
-
-
-def draw(*shape: int, seed: int = 0, dtype: str = "float32") -> Array:
-    return numpy.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -131,13 +127,6 @@ def test_a_product_with_its_own_transpose_is_like_any_other() -> None:
 
 def gemm(a: Array, b: Array, **attributes: int) -> Array:
     return run("Gemm", 13, [a, b], **attributes)[0]
-
-
-def run(operator: str, opset: int, inputs: Sequence[Any], outputs: int = 1, **attributes: Any) -> list[Any]:
-    names = ["" if value is None else f"x{index}" for index, value in enumerate(inputs)]
-    domain = attributes.pop("domain", "")
-    node = helper.make_node(operator, names, [f"y{index}" for index in range(outputs)], domain=domain, **attributes)
-    return run_node(node, list(inputs), {"": opset, "ai.onnx.ml": 3, "ai.onnx.preview": 1}, strict=False)
 
 
 def test_weights_that_the_model_transposes_itself_give_the_same_bits() -> None:
@@ -496,7 +485,7 @@ def _is_of_integers(call: ast.Call) -> bool:
 
 HASHES = """
 import hashlib, numpy
-from tests.evaluator.test_values_alone import draw, run
+from tests.evaluator.drawn_nodes import draw, run
 results = [
     run("MatMul", 13, [draw(300, 700), draw(700, 500)]),
     run("MatMul", 13, [draw(1, 700), draw(700, 3000)]),

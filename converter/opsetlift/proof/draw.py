@@ -65,6 +65,9 @@ DIRECTING = (
 
 _NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
 
+_TURNS_OF_COMPLEX = (0, 7, 12)
+"""By so many places the special values of imaginary parts are shifted against those of real parts."""
+
 _WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
@@ -79,8 +82,9 @@ def special_values(dtype: str) -> Array:
         return numpy.array([False, True])
     if numpy_dtype.kind == "c":
         parts = special_values("float" if dtype == "complex64" else "double")
-        pairs = numpy.empty((len(parts), len(parts[::3])), numpy_dtype)
-        pairs.real, pairs.imag = parts[:, None], parts[::3]
+        # Each as a real and as an imaginary part. All combinations would be 625, and pairs of them 390,625.
+        pairs = numpy.empty((len(_TURNS_OF_COMPLEX), len(parts)), numpy_dtype)
+        pairs.real, pairs.imag = parts, [numpy.roll(parts, turn) for turn in _TURNS_OF_COMPLEX]
         return pairs.reshape(-1)
     if is_floating(numpy_dtype):
         return _special_floats(numpy_dtype)

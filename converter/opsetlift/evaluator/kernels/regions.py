@@ -10,10 +10,13 @@ from collections.abc import Iterator
 
 import numpy
 
-from opsetlift.evaluator.kernels.accumulation import mean
+from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.axes import Array
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.sampling import float_precision
+
+_MOST_SAMPLES = 1 << 20
+"""On an axis of a region. In float32, where one has more the places run together."""
 
 
 @kernel("RoiAlign", since=(10, 16, 22))
@@ -57,28 +60,52 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         samples = [ratio or int(numpy.ceil(extent[axis] / shape[axis])) for axis in range(2)]
         if min(samples) < 1:
             continue
-        places = [_places(start[axis], extent[axis], shape[axis], samples[axis]) for axis in range(2)]
-        terms = _weighted_corners(images[batch_indices[number]], *places)
+        if max(samples[axis] * shape[axis] for axis in range(2)) > _MOST_SAMPLES:
+            raise MemoryError(f"a region of {samples[0] * shape[0]} x {samples[1] * shape[1]} samples")
+        image = images[batch_indices[number]]
+        places = [
+            _near_image(_places(start[axis], extent[axis], shape[axis], samples[axis]), image.shape[axis])
+            for axis in range(2)
+        ]
+        terms = _weighted_corners(image, *(near.reshape(-1) for near in places))
         # The text has both modes pool interpolated values. ONNX's test of max, its reference and onnxruntime take the
         # greatest of the four weighted terms where the interpolation would add them; no executor does otherwise.
         values = functools.reduce(numpy.add if mode == "avg" else numpy.maximum, terms)
-        bins = values.reshape(shape[0], samples[0], shape[1], samples[1], -1)
-        result[number] = mean(bins, (1, 3)) if mode == "avg" else bins.max(axis=(1, 3))
+        bins = values.reshape(*places[0].shape, *places[1].shape, -1)
+        if mode == "avg":
+            result[number] = (total(bins, (1, 3)) / (float(samples[0]) * samples[1])).astype(precision)
+        else:
+            result[number] = bins.max(axis=(1, 3))
+            if [bins.shape[1], bins.shape[3]] != samples:
+                # Samples that were left out are 0.
+                result[number] = numpy.maximum(result[number], 0)
     return numpy.ascontiguousarray(result.transpose(0, 3, 1, 2)).astype(data.dtype)
 
 
 def _places(start: Array, extent: Array, bins: int, samples: int) -> Array:
-    """The sampling coordinates on one axis, `samples` in each bin, evenly spaced."""
+    """The sampling coordinates on one axis, [bins, samples], evenly spaced."""
     size = extent / bins
     bin_starts = start + numpy.arange(bins, dtype=size.dtype)[:, None] * size
-    return (bin_starts + (numpy.arange(samples, dtype=size.dtype) + size.dtype.type(0.5)) * size / samples).reshape(-1)
+    return bin_starts + (numpy.arange(samples, dtype=size.dtype) + size.dtype.type(0.5)) * size / samples
+
+
+def _near_image(places: Array, size: int) -> Array:
+    """Of each bin as many neighbouring places, at least one, as hold all that have a value in any: a region may be far
+    larger than the image."""
+    inside = _has_value(places, size)
+    count = max(1, int(inside.sum(axis=1).max()))
+    first = numpy.minimum(inside.argmax(axis=1), places.shape[1] - count)
+    return numpy.take_along_axis(places, first[:, None] + numpy.arange(count), axis=1)
+
+
+def _has_value(places: Array, size: int) -> Array:
+    """A point more than one pixel outside has none; up to there it has the edge's."""
+    return numpy.asarray((places >= -1) & (places <= size))
 
 
 def _weighted_corners(image: Array, rows: Array, columns: Array) -> Iterator[Array]:
-    """The four terms of the bilinear interpolation of an [H, W, C] image, each [row, column, C].
-
-    A point more than one pixel outside has no value, its terms are 0; up to there it has the edge's.
-    """
+    """The four terms of the bilinear interpolation of an [H, W, C] image, each [row, column, C]; 0 where a point has
+    no value."""
     for row, row_weights in _ends(rows, image.shape[0]):
         for column, column_weights in _ends(columns, image.shape[1]):
             weights = row_weights[:, None] * column_weights
@@ -94,7 +121,7 @@ def _ends(places: Array, size: int) -> Iterator[tuple[Array, Array]]:
     clamped = places.clip(0, size - 1)
     before = numpy.floor(clamped)
     fraction = clamped - before
-    inside = (places >= -1) & (places <= size)
+    inside = _has_value(places, size)
     first = before.astype(numpy.int64)
     yield first, numpy.where(inside, 1 - fraction, 0)
     yield numpy.minimum(first + 1, size - 1), numpy.where(inside, fraction, 0)
