@@ -74,6 +74,7 @@ def stft(
     frames = _complex(call, signal)[:, starts[:, None] + numpy.arange(length)]
     if window is not None:
         frames = frames * widened(window)
+        _check_finite(call, frames)
     spectrum = numpy.fft.rfft(frames.real, axis=-1) if onesided else numpy.fft.fft(frames, axis=-1)
     return _real_pairs(spectrum, signal.dtype)
 
@@ -83,11 +84,15 @@ def _complex(call: Call, x: Array) -> Array:
     if x.shape[-1] not in (1, 2):
         call.fail(f"the last dimension must be 1 (real) or 2 (complex), not {x.shape[-1]}")
     wide = numpy.ascontiguousarray(widened(x))
-    if not numpy.isfinite(wide).all():
-        call.fail_if_strict("which results of a transform of infinities are NaN depends on the algorithm")
+    _check_finite(call, wide)
     if x.shape[-1] == 1:
         return wide[..., 0]
     return wide.view(numpy.result_type(wide.dtype, numpy.complex64))[..., 0]
+
+
+def _check_finite(call: Call, transformed: Array) -> None:
+    if not numpy.isfinite(transformed).all():
+        call.fail_if_strict("which results of a transform of infinities are NaN depends on the algorithm")
 
 
 def _real_pairs(values: Array, dtype: numpy.dtype[Any]) -> Array:
