@@ -217,6 +217,29 @@ def test_rounding_sites_get_what_is_not_finite_too() -> None:
     assert numpy.isneginf(values).any()
 
 
+@pytest.mark.parametrize("rounding", [False, True])
+def test_what_is_not_finite_meets_every_value_that_steers_and_was_taken(rounding: bool) -> None:
+    steering = Input("s", tensor("int64", [1]), directs=True)
+    found = run(Input("x", tensor("float", [40])), steering, rounding=rounding, accepts=lambda values: values["s"] > 0)
+    met: dict[int, set[bytes]] = {}
+    for case in found.taken:
+        x = case.values["x"]
+        met.setdefault(int(case.values["s"][0]), set()).update(str(value).encode() for value in x[~numpy.isfinite(x)])
+    assert met.keys() >= {1, 2, 3, 4, 5, 6}
+    assert all(values >= {b"nan", b"inf", b"-inf"} for number, values in met.items() if number <= 6)
+
+
+def test_a_value_that_is_not_finite_may_stand_anywhere() -> None:
+    draws = [run(Input("x", tensor("float", [9])), rounding=True, seed=seed) for seed in range(9)]
+    places = {
+        int(numpy.isnan(case.values["x"]).argmax())
+        for found in draws
+        for case in found.taken
+        if numpy.isnan(case.values["x"]).any()
+    }
+    assert len(places) > 2
+
+
 def test_sequences_and_optionals_are_drawn() -> None:
     sequence = helper.make_sequence_type_proto(tensor("float", ["N"]))
     optional = helper.make_optional_type_proto(tensor("float", ["N"]))

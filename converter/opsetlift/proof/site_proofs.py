@@ -12,6 +12,7 @@ from onnx import ModelProto
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof.battery import Battery, Case, Floor
 from opsetlift.proof.certificate import Outcome, SiteRecord
+from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.own_numbers import numbers_of
 from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
@@ -193,6 +194,10 @@ class SiteProofs:
                     constants=met,
                 )
                 trial = try_sides(sides, battery)
+                measured = trial.diversity
+                if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
+                    seed = seed_of(self._seed, key)
+                    measured.may_be_constant = cannot_vary(before, inputs, seed, lenient=trial.is_lenient)
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome not in _AGREE:
                     break

@@ -61,7 +61,7 @@ def eye_like(call: Call, like: Array) -> Array:
     return numpy.eye(rows, columns, diagonal, dtype=dtype)
 
 
-@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
+@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25), keeps_form=True)
 def identity(call: Call, value: Any) -> Any:
     return value
 
