@@ -42,7 +42,7 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
     if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
     try:
-        results = run_node(node, values, imports, strict=False)
+        results = run_node(node, values, imports, strict=False, element_limit=_MOST_ELEMENTS)
     except (EvaluationError, MemoryError):
         return {}
     if is_undefined(node, values, results):

@@ -251,7 +251,7 @@ class GraphFacts:
             return None
         try:
             written = write_node(node)
-            results = run_node(written, inputs, opsets, strict=False)
+            results = run_node(written, inputs, opsets, strict=False, element_limit=_LARGEST_EVALUATED)
         except (EvaluationError, MemoryError):
             return None
         if not all(isinstance(value, numpy.ndarray) for value in results) or is_undefined(written, inputs, results):

@@ -14,7 +14,7 @@ from opsetlift.evaluator.kernels.registry import keeps_form, reads_no_elements
 from opsetlift.proof.battery import Battery, Case, Enough, Input
 from opsetlift.proof.diversity import codes
 from opsetlift.proof.shapes import dims_of
-from opsetlift.proof.trial import ITERATIONS
+from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.specification.history import canonical_domain, definition
 
 _LOOKED_AT = 256
@@ -63,7 +63,7 @@ def _vary_at_other_sizes(model: ModelProto, inputs: Sequence[Input], seed: Seque
     if opened == list(inputs):
         return False
     try:
-        evaluator = Evaluator(model, strict=not lenient, iteration_limit=ITERATIONS)
+        evaluator = Evaluator(model, strict=not lenient, iteration_limit=ITERATIONS, element_limit=ELEMENTS)
     except EvaluationError:
         return False
     found: dict[str, set[Hashable]] = {}

@@ -32,6 +32,9 @@ class Call(Protocol):
     def run_subgraph(self, attribute: str, inputs: Sequence[Any]) -> list[Any]:
         """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
 
+    def reserve(self, count: int) -> None:
+        """Say that an array of `count` elements is about to be made, where numbers in inputs decide on its size."""
+
     def fail(self, clause: str) -> NoReturn:
         """Raise the evaluation error that names this node and version; `clause` is the broken rule of the text."""
 

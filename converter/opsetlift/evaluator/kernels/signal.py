@@ -42,6 +42,7 @@ def _dft(call: Call, x: Array, dft_length: Array | None, axis: int) -> Array:
     length = x.shape[axis] if length is None else length
     if length < 1:
         call.fail(f"dft_length must be positive, not {length}")
+    call.reserve(signal.size // max(signal.shape[axis], 1) * length)
     if not signal.shape[axis]:
         # Padded here, since numpy's irfft leaves uninitialized what it computes of nothing.
         signal = numpy.zeros([1 if place == axis else dim for place, dim in enumerate(signal.shape)], signal.dtype)
@@ -119,6 +120,7 @@ def _cosine_window(call: Call, size: Array, a0: float, a1: float, a2: float) -> 
     count = int(scalar(call, size, "size"))
     if count < 0:
         call.fail(f"size must not be negative, it is {count}")
+    call.reserve(count)
     single = numpy.float32
     steps = count if call.attributes["periodic"] else count - 1
     angles = numpy.arange(count, dtype=single) * (single(2 * numpy.pi) / single(steps))
@@ -142,6 +144,7 @@ def mel_weight_matrix(
     bands, length, rate = (int(scalar(call, tensor, name)) for tensor, name in integers)
     hertz = ((lower_edge_hertz, "lower_edge_hertz"), (upper_edge_hertz, "upper_edge_hertz"))
     lower, upper = (2595 * numpy.log10(1 + float(scalar(call, tensor, name)) / 700) for tensor, name in hertz)
+    call.reserve(max(bands + 2, 1) * max(length // 2 + 1, 1))
     mels = numpy.arange(bands + 2) * ((upper - lower) / (bands + 2)) + lower
     edges = ((length + 1) * (700 * (numpy.power(10.0, mels / 2595) - 1)) // rate).astype(numpy.int64)
     first, peak, last = edges[:-2], edges[1:-1], edges[2:]
