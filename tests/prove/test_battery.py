@@ -196,6 +196,18 @@ def test_hints_are_sizes_to_guess() -> None:
     assert found.taken
 
 
+def test_no_layout_is_guessed_twice() -> None:
+    guessed: list[tuple[int, ...]] = []
+
+    def reject(case: Case) -> None:
+        if case.label.startswith("guessed"):
+            guessed.append(case.values["x"].shape)
+
+    Battery([Input("x", tensor("float", ["N", 3]))], [0]).run(reject)
+    assert len(set(guessed)) > 4
+    assert all(guessed.count(shape) <= 2 for shape in guessed), "two manners each"
+
+
 def test_a_battery_gives_up_on_an_original_that_takes_nothing() -> None:
     found = run(Input("x", tensor("float", None)), accepts=lambda values: False)
     assert not found.taken

@@ -61,6 +61,9 @@ PATIENCE = 250
 GUESSES = 240
 """How many random layouts are tried where the original takes none of the usual ones."""
 
+FEW_GUESSES = 60
+"""The same where more is known of the inputs than was used, and they are tried again with all of it."""
+
 LATER_PATIENCE = 6
 """How many inputs of a further layout the original may reject."""
 
@@ -185,7 +188,8 @@ class Battery:
     `rounding`: the comparison is one within a bound. `hints`: numbers that sizes may have to do with. `first`: values
     that are tried before any are drawn. `floor`: what is required besides what is drawn. `numbers`: those in constants
     and attributes, which data is compared with. `constants`: those that the inputs meet. `limit`: after so many
-    accepted cases only required ones follow.
+    accepted cases only required ones follow. `guesses`: how many random layouts are tried where the
+    original takes none of the usual ones.
     """
 
     def __init__(
@@ -200,8 +204,10 @@ class Battery:
         numbers: Sequence[float] = (),
         constants: Sequence[Array] = (),
         limit: int | None = None,
+        guesses: int = GUESSES,
     ) -> None:
         self._inputs = inputs
+        self._guesses = guesses
         self._floor = floor
         self._constants = constants
         self._limit = limit
@@ -369,7 +375,7 @@ class Battery:
             elif patience <= 0:
                 break
         if not self._settled.found and not self._layouts.are_fixed:
-            for layout in self._layouts.guesses(GUESSES):
+            for layout in self._layouts.guesses(self._guesses):
                 shapes = self._settle(layout, attempt, 2)[1]
                 if shapes is not None:
                     self._explore(layout, attempt, first=True)

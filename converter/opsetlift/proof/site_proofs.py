@@ -10,7 +10,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.scopes import GRAPH_PATH
-from opsetlift.proof.battery import Battery, Case, Floor
+from opsetlift.proof.battery import FEW_GUESSES, GUESSES, Battery, Case, Floor
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
@@ -172,6 +172,7 @@ class SiteProofs:
             return Verdict(Outcome.UNPROVEN, reason=str(error))
         hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
         met = [*site.embedded.values(), *constants.values()]
+        is_last = bool(seen) or len(constants) == len(_large_constants(site))
         verdicts = []
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
@@ -192,6 +193,7 @@ class SiteProofs:
                     floor=Floor.FULL,
                     numbers=numbers,
                     constants=met,
+                    guesses=GUESSES if is_last and dims == site.dims else FEW_GUESSES,
                 )
                 trial = try_sides(sides, battery)
                 measured = trial.diversity
