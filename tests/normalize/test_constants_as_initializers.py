@@ -155,12 +155,20 @@ def test_quantized_weights_stay_quantized() -> None:
         ("float a = {-0.0}, float b = {0.0}", "c = Max(a, b)"),
         ("float a = {-0.0}, float b = {0.0}", "c = Clip(a, b)"),
         ("float[2] a = {-0.0, 0.0}", "c = ReduceMin(a)"),
+        ("float a = {-0.0}, float b = {0.0}", "c = Clip(a, , b)"),
     ],
 )
 def test_what_the_specification_leaves_open_is_left_to_the_run(constants: str, node: str) -> None:
     dtype = "int64" if "to = 7" in node or "int64" in constants else "int32" if "to = 6" in node else "float"
     model = text_model(f"g ({dtype}[2] x) => ({dtype}[2] y) <{constants}> {{ {node} y = Add(x, c) }}")
     assert len(normalize(model, passes=["fold-constants"], prove=False).model.graph.node) == 2
+
+
+def test_what_follows_from_something_left_open_is_left_to_the_run_too() -> None:
+    model = text_model(
+        "g (int64[2] x) => (int64[2] y) <float a = {nan}> { b = Cast<to = 7>(a) c = Abs(b) d = Neg(c) y = Add(x, d) }"
+    )
+    assert len(normalize(model, passes=["fold-constants"], prove=False).model.graph.node) == 4
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,15 @@ def test_another_interface_is_a_difference() -> None:
     assert "'y'" in proof.reason
 
 
+def test_bounds_that_few_inputs_reach_are_reached() -> None:
+    numbers = "<float zero = {0}, float one = {1}, float six = {6}, float nine = {9}>"
+    head = f"g (float[3] x, float z) => (float[3] y) {numbers}"
+    one = text_model(f"{head} {{ a = Clip(x, zero, one) y = Clip(a, six, nine) }}")
+    other = text_model(f"{head} {{ y = Clip(x, six, nine) }}")
+    for seed in range(5):
+        assert prove_passes(one, other, ulps=0, seed=seed, base_dir="").outcome is Outcome.DIFFERENT
+
+
 def test_proofs_of_one_seed_are_the_same() -> None:
     proofs = [normalize(text_model(CHAIN), seed=5).proof for _ in range(2)]
     assert proofs[0] == proofs[1]

@@ -196,6 +196,18 @@ def test_hints_are_sizes_to_guess() -> None:
     assert found.taken
 
 
+def test_no_layout_is_guessed_twice() -> None:
+    guessed: list[tuple[int, ...]] = []
+
+    def reject(case: Case) -> None:
+        if case.label.startswith("guessed"):
+            guessed.append(case.values["x"].shape)
+
+    Battery([Input("x", tensor("float", ["N", 3]))], [0]).run(reject)
+    assert len(set(guessed)) > 4
+    assert all(guessed.count(shape) <= 2 for shape in guessed), "two manners each"
+
+
 def test_a_battery_gives_up_on_an_original_that_takes_nothing() -> None:
     found = run(Input("x", tensor("float", None)), accepts=lambda values: False)
     assert not found.taken
@@ -215,6 +227,29 @@ def test_rounding_sites_get_what_is_not_finite_too() -> None:
     assert numpy.isnan(values).any()
     assert numpy.isposinf(values).any()
     assert numpy.isneginf(values).any()
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+def test_what_is_not_finite_meets_every_value_that_steers_and_was_taken(rounding: bool) -> None:
+    steering = Input("s", tensor("int64", [1]), directs=True)
+    found = run(Input("x", tensor("float", [40])), steering, rounding=rounding, accepts=lambda values: values["s"] > 0)
+    met: dict[int, set[bytes]] = {}
+    for case in found.taken:
+        x = case.values["x"]
+        met.setdefault(int(case.values["s"][0]), set()).update(str(value).encode() for value in x[~numpy.isfinite(x)])
+    assert met.keys() >= {1, 2, 3, 4, 5, 6}
+    assert all(values >= {b"nan", b"inf", b"-inf"} for number, values in met.items() if number <= 6)
+
+
+def test_a_value_that_is_not_finite_may_stand_anywhere() -> None:
+    draws = [run(Input("x", tensor("float", [9])), rounding=True, seed=seed) for seed in range(9)]
+    places = {
+        int(numpy.isnan(case.values["x"]).argmax())
+        for found in draws
+        for case in found.taken
+        if numpy.isnan(case.values["x"]).any()
+    }
+    assert len(places) > 2
 
 
 def test_sequences_and_optionals_are_drawn() -> None:

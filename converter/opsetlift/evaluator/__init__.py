@@ -7,6 +7,7 @@ from opsetlift.evaluator.errors import (
     NotExecutable,
     Place,
     Rejected,
+    TooLarge,
 )
 from opsetlift.evaluator.evaluator import Evaluator, run_node
 
@@ -18,5 +19,6 @@ __all__ = [
     "NotExecutable",
     "Place",
     "Rejected",
+    "TooLarge",
     "run_node",
 ]

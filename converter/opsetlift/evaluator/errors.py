@@ -54,5 +54,9 @@ class NotExecutable(EvaluationError):
     """The model may be legal, but this evaluator cannot run it: no kernel, no data, an opset it does not know."""
 
 
+class TooLarge(EvaluationError):
+    """A value has more elements than the caller allows. Of the model itself it says nothing."""
+
+
 class ComputationFailed(EvaluationError):
     """A kernel gave up on values that passed the schema: shapes that do not fit together, or a fault of the kernel."""

@@ -21,7 +21,8 @@ class Evaluator:
 
     `strict=False` lets pass what exporters commonly did against the text: negative axes before they existed, nodes out
     of order, deprecated operators. Types, counts and attributes are checked all the same. `base_dir` is the folder of
-    the model's external data. A node that runs its subgraph more often than `iteration_limit` ends in NotExecutable.
+    the model's external data. A node that runs its subgraph more often than `iteration_limit` ends in NotExecutable,
+    a value of more elements than `element_limit` in TooLarge.
 
     Raises Rejected for an illegal model and NotExecutable for one that needs what this evaluator lacks.
     """
@@ -33,8 +34,11 @@ class Evaluator:
         strict: bool = True,
         base_dir: str | None = None,
         iteration_limit: int | None = None,
+        element_limit: int | None = None,
     ) -> None:
-        self._body = prepare_model(model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit)
+        self._body = prepare_model(
+            model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
+        )
         self._inputs = {info.name: info for info in model.graph.input}
 
     @property
@@ -119,12 +123,15 @@ def run_node(
     *,
     strict: bool = True,
     iteration_limit: int | None = None,
+    element_limit: int | None = None,
 ) -> list[Value]:
     """Execute one node on `inputs`, one per input name (None: absent); gives a value per output name.
 
     An input of an optional type is a `values.Optional`, an empty sequence a `values.Sequence`.
     """
-    step = prepare_node(node, opset_imports, strict=strict, iteration_limit=iteration_limit)
+    step = prepare_node(
+        node, opset_imports, strict=strict, iteration_limit=iteration_limit, element_limit=element_limit
+    )
     if len(inputs) != len(step.inputs):
         raise EvaluationError(f"{len(step.inputs)} inputs are named, {len(inputs)} were given", step.place)
     arrays = [

@@ -13,7 +13,7 @@ import numpy
 from onnx import NodeProto
 
 from opsetlift.evaluator import values
-from opsetlift.evaluator.errors import ComputationFailed, EvaluationError, NotExecutable, Place, Rejected
+from opsetlift.evaluator.errors import ComputationFailed, EvaluationError, NotExecutable, Place, Rejected, TooLarge
 from opsetlift.evaluator.gate import Gate, Illegal, WrongOutput
 from opsetlift.evaluator.kernels.registry import Kernel
 from opsetlift.evaluator.values import Array, Value
@@ -106,6 +106,12 @@ class NodeCall:
         self._iterations += 1
         return self._step.bodies[attribute].run(inputs, self._environment, self._step.place)
 
+    def reserve(self, count: int) -> None:
+        """Say that an array of `count` elements is about to be made; TooLarge where that is more than allowed."""
+        limit = self._step.element_limit
+        if limit is not None and count > limit:
+            raise TooLarge(f"a value of {count} elements, where at most {limit} are allowed", self._step.place)
+
     def fail(self, clause: str) -> NoReturn:
         """Reject the node: `clause` is the broken rule of the text."""
         raise Rejected(clause, self._step.place)
@@ -131,6 +137,7 @@ class KernelStep(Step):
         attributes: Mapping[str, Any],
         strict: bool,
         iteration_limit: int | None,
+        element_limit: int | None,
     ) -> None:
         super().__init__(node, place, bodies, foldable)
         self.gate = gate
@@ -138,6 +145,7 @@ class KernelStep(Step):
         self.attributes = attributes
         self.strict = strict
         self.iteration_limit = iteration_limit
+        self.element_limit = element_limit
         self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
         self._call = NodeCall(self, {})
         """Every execution's, where no subgraph looks at the environment."""
@@ -155,6 +163,10 @@ class KernelStep(Step):
         laid_out = map(values.in_c_order, inputs)
         result = self.kernel(NodeCall(self, environment) if self.bodies else self._call, *laid_out)
         results: tuple[Value, ...] = result if type(result) is tuple else (result,)
+        if self.element_limit is not None:
+            for value in results:
+                if isinstance(value, numpy.ndarray) and value.size > self.element_limit:
+                    self._call.reserve(value.size)  # which may be a view that takes no memory yet
         given = _signature(results)
         if given is not None and given == self._given:
             return results

@@ -41,6 +41,7 @@ class Library:
     base_dir: str | None = None
     strict: bool = True
     iteration_limit: int | None = None
+    element_limit: int | None = None
     prepared: dict[object, Body] = field(default_factory=dict)
     """Function bodies by function and the attributes of the call."""
 
@@ -58,7 +59,14 @@ class Scope:
     """The functions that are being prepared, to find one that calls itself."""
 
 
-def prepare_model(model: ModelProto, *, strict: bool, base_dir: str | None, iteration_limit: int | None) -> Body:
+def prepare_model(
+    model: ModelProto,
+    *,
+    strict: bool,
+    base_dir: str | None,
+    iteration_limit: int | None,
+    element_limit: int | None = None,
+) -> Body:
     """The main graph of a model. Raises EvaluationError for what is illegal or not executable in it."""
     functions: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
@@ -69,7 +77,7 @@ def prepare_model(model: ModelProto, *, strict: bool, base_dir: str | None, iter
     opsets = opset_imports(model.opset_import)
     if not opsets and model.ir_version < 3:
         opsets = {"": 1}  # IR versions before 3 had no opset_import
-    scope = Scope(Library(functions, base_dir, strict, iteration_limit), opsets)
+    scope = Scope(Library(functions, base_dir, strict, iteration_limit, element_limit), opsets)
     return prepare_graph(model.graph, scope)
 
 
@@ -245,6 +253,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
             attributes=attributes,
             strict=scope.library.strict,
             iteration_limit=scope.library.iteration_limit,
+            element_limit=scope.library.element_limit,
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
@@ -364,9 +373,16 @@ def _prepare_expansion(node: NodeProto, place: Place, scope: Scope, gate: Gate, 
     return ExpandedStep(node, place, foldable, gate, expand)
 
 
-def prepare_node(node: NodeProto, opsets: Mapping[str, int], *, strict: bool, iteration_limit: int | None) -> Step:
+def prepare_node(
+    node: NodeProto,
+    opsets: Mapping[str, int],
+    *,
+    strict: bool,
+    iteration_limit: int | None,
+    element_limit: int | None = None,
+) -> Step:
     """One node by itself; its subgraphs cannot see anything outside."""
-    library = Library(strict=strict, iteration_limit=iteration_limit)
+    library = Library(strict=strict, iteration_limit=iteration_limit, element_limit=element_limit)
     scope = Scope(library, {canonical_domain(domain): opset for domain, opset in opsets.items()})
     step = _prepare_step(node, 0, scope)
     for body in step.bodies.values():

@@ -10,6 +10,7 @@ from onnx import NodeProto
 
 from opsetlift.evaluator import EvaluationError, run_node
 from opsetlift.evaluator.kernels.registry import reads_only_shapes
+from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
@@ -41,8 +42,10 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
     if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
     try:
-        results = run_node(node, values, imports, strict=False)
+        results = run_node(node, values, imports, strict=False, element_limit=_MOST_ELEMENTS)
     except (EvaluationError, MemoryError):
+        return {}
+    if is_undefined(node, values, results):
         return {}
     return {
         output: result

@@ -10,6 +10,7 @@ import onnx_graphsurgeon as gs
 from onnx import ModelProto, NodeProto, TypeProto
 
 from opsetlift.evaluator import EvaluationError, run_node
+from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.facts.inference import inferred_types
 from opsetlift.facts.value_types import elements_of, is_static
@@ -249,10 +250,13 @@ class GraphFacts:
         except (ValueError, OSError):  # what a file holds of them cannot be read
             return None
         try:
-            results = run_node(write_node(node), inputs, opsets, strict=False)
+            written = write_node(node)
+            results = run_node(written, inputs, opsets, strict=False, element_limit=_LARGEST_EVALUATED)
         except (EvaluationError, MemoryError):
             return None
-        return results if all(isinstance(value, numpy.ndarray) for value in results) else None
+        if not all(isinstance(value, numpy.ndarray) for value in results) or is_undefined(written, inputs, results):
+            return None
+        return results
 
 
 def _reads_constants_only(node: gs.Node) -> bool:

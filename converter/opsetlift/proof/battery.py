@@ -30,7 +30,18 @@ from opsetlift.proof.diversity import (
     tensors_in,
     with_values,
 )
-from opsetlift.proof.draw import BROAD, DIRECTING, GENTLE, ROUNDING, SPECIAL, Deck, direct, draw, every_value_of
+from opsetlift.proof.draw import (
+    BROAD,
+    DIRECTING,
+    GENTLE,
+    NOT_FINITE,
+    ROUNDING,
+    SPECIAL,
+    Deck,
+    direct,
+    draw,
+    every_value_of,
+)
 from opsetlift.proof.exhaustive import (
     every_combination,
     every_value,
@@ -49,6 +60,9 @@ PATIENCE = 250
 
 GUESSES = 240
 """How many random layouts are tried where the original takes none of the usual ones."""
+
+FEW_GUESSES = 60
+"""The same where more is known of the inputs than was used, and they are tried again with all of it."""
 
 LATER_PATIENCE = 6
 """How many inputs of a further layout the original may reject."""
@@ -174,7 +188,8 @@ class Battery:
     `rounding`: the comparison is one within a bound. `hints`: numbers that sizes may have to do with. `first`: values
     that are tried before any are drawn. `floor`: what is required besides what is drawn. `numbers`: those in constants
     and attributes, which data is compared with. `constants`: those that the inputs meet. `limit`: after so many
-    accepted cases only required ones follow.
+    accepted cases only required ones follow. `guesses`: how many random layouts are tried where the
+    original takes none of the usual ones.
     """
 
     def __init__(
@@ -189,8 +204,10 @@ class Battery:
         numbers: Sequence[float] = (),
         constants: Sequence[Array] = (),
         limit: int | None = None,
+        guesses: int = GUESSES,
     ) -> None:
         self._inputs = inputs
+        self._guesses = guesses
         self._floor = floor
         self._constants = constants
         self._limit = limit
@@ -358,7 +375,7 @@ class Battery:
             elif patience <= 0:
                 break
         if not self._settled.found and not self._layouts.are_fixed:
-            for layout in self._layouts.guesses(GUESSES):
+            for layout in self._layouts.guesses(self._guesses):
                 shapes = self._settle(layout, attempt, 2)[1]
                 if shapes is not None:
                     self._explore(layout, attempt, first=True)
@@ -443,8 +460,10 @@ class Battery:
         taken = {name: [manner] for name, manner in settled.steering.items()}
         for name, manners in taken.items():
             for manner in (*self._directing, *STEERED_AGAIN):
-                case = self._case(layout, settled.data, {**settled.steering, name: manner})
-                if attempt(case) is not None:
+                steering = {**settled.steering, name: manner}
+                if attempt(self._case(layout, settled.data, steering)) is not None:
+                    if manner not in manners:
+                        self._meet_trouble(layout, steering, attempt)
                     manners.append(manner)
             if elements(layout.shapes[name]) == 1:
                 self._enumerate(layout, name, attempt)
@@ -459,8 +478,22 @@ class Battery:
             return
         for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
             value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
-            label = f"{name} is {number}"
-            attempt(self._case(layout, self._settled.data, self._settled.steering, label, {name: value}))
+            label, filled = f"{name} is {number}", {name: value}
+            if attempt(self._case(layout, self._settled.data, self._settled.steering, label, filled)) is not None:
+                self._meet_trouble(layout, self._settled.steering, attempt, label, filled)
+
+    def _meet_trouble(
+        self,
+        layout: Layout,
+        steering: Steering,
+        attempt: Attempt,
+        label: str = "",
+        filled: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Beside values that steer and were taken: what is not finite, or special, in what does not."""
+        if self._decks:
+            for data in NOT_FINITE if self._rounding else (SPECIAL,):
+                attempt(self._case(layout, data, steering, f"{label}, {data}" if label else "", filled))
 
     def _turns(self, layout: Layout) -> int:
         """How many tensors it takes until every special value has had its turn."""

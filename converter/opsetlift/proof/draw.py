@@ -63,7 +63,8 @@ DIRECTING = (
 )
 """For inputs that steer an operator."""
 
-_NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
+NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
+"""The manners with a single value that is not finite, and the values."""
 
 _TURNS_OF_COMPLEX = (0, 7, 12)
 """By so many places the special values of imaginary parts are shifted against those of real parts."""
@@ -201,7 +202,8 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
             return -rng.uniform(16.0, 64.0, shape)
         case "one infinity" | "one negative infinity" | "one NaN":
             values = numpy.asarray(rng.uniform(0.5, 2.0, shape))
-            values.flat[: min(1, values.size)] = _NOT_FINITE[manner]
+            if values.size:
+                values.flat[int(rng.integers(values.size))] = NOT_FINITE[manner]
             return values
         case "fractions":
             return rng.random(shape)

@@ -27,12 +27,10 @@ from opsetlift.proof.battery import Battery, Case, Enough, Input
 from opsetlift.proof.certificate import DtypeProof, Outcome, model_sha256
 from opsetlift.proof.compare import compare
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.proof.whole_model import model_inputs
 from opsetlift.specification import dtypes
 from opsetlift.specification.carriers import holds
-
-ITERATIONS = 1000
-"""How long loops may run."""
 
 
 def prove_dtypes(
@@ -217,7 +215,11 @@ class _Side:
     def _evaluator(self, *, strict: bool) -> Evaluator:
         if strict not in self._evaluators:
             self._evaluators[strict] = Evaluator(
-                self._model, strict=strict, base_dir=self._base_dir or None, iteration_limit=ITERATIONS
+                self._model,
+                strict=strict,
+                base_dir=self._base_dir or None,
+                iteration_limit=ITERATIONS,
+                element_limit=ELEMENTS,
             )
         return self._evaluators[strict]
 

@@ -181,12 +181,17 @@ class Layouts:
                         yield sizes
 
     def guesses(self, count: int) -> Iterator[Layout]:
-        """Random layouts, for where the original takes none of the bases."""
+        """Random layouts, each once, for where the original takes none of the bases."""
+        guessed = set()
         for _ in range(count):
             ranks = {name: int(self._rng.integers(0 if name in self._lists else 1, 5)) for name in self._unranked}
             symbols = self._symbols(ranks)
             chosen = self._rng.integers(len(self._pool), size=len(symbols))
             sizes = {symbol: self._pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
+            guess = (*ranks.values(), *sizes.items())
+            if guess in guessed:
+                continue
+            guessed.add(guess)
             yield from self._bearable("guessed sizes", ranks, sizes)
 
     def variants(self, base: Layout, *, few: bool) -> Iterator[Layout]:

@@ -10,8 +10,9 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.scopes import GRAPH_PATH
-from opsetlift.proof.battery import Battery, Case, Floor
+from opsetlift.proof.battery import FEW_GUESSES, GUESSES, Battery, Case, Floor
 from opsetlift.proof.certificate import Outcome, SiteRecord
+from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.own_numbers import numbers_of
 from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
@@ -171,6 +172,7 @@ class SiteProofs:
             return Verdict(Outcome.UNPROVEN, reason=str(error))
         hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
         met = [*site.embedded.values(), *constants.values()]
+        is_last = bool(seen) or len(constants) == len(_large_constants(site))
         verdicts = []
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
@@ -191,8 +193,13 @@ class SiteProofs:
                     floor=Floor.FULL,
                     numbers=numbers,
                     constants=met,
+                    guesses=GUESSES if is_last and dims == site.dims else FEW_GUESSES,
                 )
                 trial = try_sides(sides, battery)
+                measured = trial.diversity
+                if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
+                    seed = seed_of(self._seed, key)
+                    measured.may_be_constant = cannot_vary(before, inputs, seed, lenient=trial.is_lenient)
                 verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
                 if verdicts[-1].outcome not in _AGREE:
                     break

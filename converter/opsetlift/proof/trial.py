@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from onnx import ModelProto
 
-from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
+from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected, TooLarge
 from opsetlift.proof.battery import Battery, Case, Enough
 from opsetlift.proof.compare import compare
 from opsetlift.proof.diversity import Diversity, codes
@@ -17,6 +17,9 @@ from opsetlift.proof.shapes import Dims
 
 ITERATIONS = 1000
 """How long loops of the original may run on inputs that were drawn."""
+
+ELEMENTS = 1 << 27
+"""How many elements a value of the original may have on inputs that were drawn; inputs may ask for any number."""
 
 _SHOWN = 12
 
@@ -84,10 +87,11 @@ class _Runner:
         self._outputs_vary = False
         self._first_outputs: list[Any] = []
         limit = None if sides.loops_freely else ITERATIONS
-        self._original = _Side(sides.original, sides.base_dir, lenient, limit)
+        most = None if sides.loops_freely else ELEMENTS
+        self._original = _Side(sides.original, sides.base_dir, lenient, limit, most)
         # The result may loop where the original does not; it may not loop without end.
         folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
-        self._result = _Side(sides.result, folder, lenient, limit and limit * 100)
+        self._result = _Side(sides.result, folder, lenient, limit and limit * 100, most and most * 2)
 
     def run(self, cases: Battery | Sequence[Case]) -> Trial:
         try:
@@ -118,7 +122,12 @@ class _Runner:
                 trial.rejected += 1
                 trial.obstacle = f"output {name!r} never has the shape that the model declares"
                 return None
-        self._judge(case, expected)
+        try:
+            self._judge(case, expected)
+        except TooLarge as error:
+            trial.rejected += 1
+            trial.obstacle = f"the result: {error}"
+            return None
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
         if not self._outputs_vary:
@@ -134,6 +143,8 @@ class _Runner:
         trial = self._trial
         try:
             actual = self._run_result(case)
+        except TooLarge:
+            raise
         except NotExecutable as error:
             trial.obstacle, trial.blocked, trial.cases = f"the result cannot be run: {error}", True, 0
             raise Enough from error
@@ -172,6 +183,7 @@ class _Side:
     base_dir: str
     lenient: bool
     limit: int | None
+    most_elements: int | None
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
     _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
@@ -193,7 +205,11 @@ class _Side:
         if strict not in self._evaluators:
             try:
                 self._evaluators[strict] = Evaluator(
-                    self.model, strict=strict, base_dir=self.base_dir or None, iteration_limit=self.limit
+                    self.model,
+                    strict=strict,
+                    base_dir=self.base_dir or None,
+                    iteration_limit=self.limit,
+                    element_limit=self.most_elements,
                 )
             except EvaluationError:
                 self.cannot_run = not self.lenient or not strict

@@ -15,7 +15,7 @@ from onnx import ModelProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.proof.battery import Battery, Case, Enough
-from opsetlift.proof.trial import ITERATIONS
+from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.proof.whole_model import model_inputs
 
 
@@ -37,7 +37,13 @@ class WholeRun:
     @cached_property
     def _evaluator(self) -> Evaluator | None:
         try:
-            return Evaluator(self._model, strict=False, base_dir=self._base_dir or None, iteration_limit=ITERATIONS)
+            return Evaluator(
+                self._model,
+                strict=False,
+                base_dir=self._base_dir or None,
+                iteration_limit=ITERATIONS,
+                element_limit=ELEMENTS,
+            )
         except EvaluationError:
             return None
 

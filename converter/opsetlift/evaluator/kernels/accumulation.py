@@ -93,7 +93,10 @@ def _magnitude(values: Array) -> int:
 
 
 def total(x: Array, axes: Axes, *, keepdims: bool = False, combine: numpy.ufunc = numpy.add) -> Array:
-    """The sum (or product) of floats over `axes`, accumulated and returned in double."""
+    """The sum (or product) of floats over `axes`, accumulated and returned in double; over no axes it is `x`, whose -0
+    stays -0."""
+    if not axes:
+        return x.astype(numpy.float64)
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     count = math.prod(x.shape[axis] for axis in axes)
     outer = [x.shape[axis] for axis in kept]

@@ -5,6 +5,7 @@ Each means the same in all versions, but for what Constant and Shape take as att
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -43,6 +44,7 @@ def constant_of_shape(call: Call, shape: Array) -> Array:
     value = call.attributes.get("value", numpy.zeros(1, dtype=numpy.float32))
     if value.size != 1:
         call.fail(f"value must be a one-element tensor, not of shape {value.shape}")
+    call.reserve(math.prod(shape.tolist()))
     return numpy.full(tuple(shape), value.reshape(()), dtype=value.dtype)
 
 
@@ -61,7 +63,7 @@ def eye_like(call: Call, like: Array) -> Array:
     return numpy.eye(rows, columns, diagonal, dtype=dtype)
 
 
-@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
+@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25), keeps_form=True)
 def identity(call: Call, value: Any) -> Any:
     return value
 

@@ -105,6 +105,7 @@ def col2im(call: Call, data: Array, image_shape: Array, block_shape: Array) -> A
     if data.dtype.kind == "O":
         call.fail("strings cannot be added up")
     batch, channels = data.shape[0], data.shape[1] // math.prod(block)
+    call.reserve(batch * channels * math.prod(max(size, 1) for size in image))
     # Sixteen-bit floats are summed in float and rounded once.
     precision = data.dtype if data.dtype.kind in "biuc" or data.dtype.itemsize > 2 else numpy.dtype(numpy.float32)
     padded = [pads[axis] + image[axis] + pads[axis + rank] for axis in range(rank)]

@@ -6,6 +6,7 @@ GRUUnit, ATen and MeanVarianceNormalization before 9 have no kernel: nothing say
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -102,7 +103,9 @@ def constant_fill(call: Call, like: Array | None = None) -> Array:
     value = numpy.float32(call.attributes["value"])
     if numpy.isnan(value) and dtype.kind == "i":
         call.fail("NaN is no integer")
-    return numpy.full(_shape(call, like), value.astype(dtype), dtype)
+    shape = _shape(call, like)
+    call.reserve(math.prod(shape))
+    return numpy.full(shape, value.astype(dtype), dtype)
 
 
 @kernel("GivenTensorFill", since=[1])

@@ -27,6 +27,7 @@ def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
         # In Python's integers: the difference may not fit into the dtype.
         first, last, step = (int(operand) for operand in operands)
         count = max(-((first - last) // step), 0)
+        call.reserve(count)
         indices = numpy.arange(count, dtype=numpy.int64)
         return (numpy.int64(first) + indices * numpy.int64(step)).astype(dtype)
     # The precision of the division is not given. The exact quotient decides best; onnxruntime takes double too.
@@ -35,6 +36,7 @@ def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
     if not math.isfinite(quotient):
         call.fail(f"the number of elements, ceil({quotient}), is not finite")
     count = max(math.ceil(quotient), 0)
+    call.reserve(count)
     if dtype.itemsize == 2:
         stash = dtype_name(call.attributes["stash_type"])
         if stash not in ("float", "float16", "bfloat16", "double"):
@@ -61,6 +63,7 @@ def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
     if count > 1 << 53:
         # numpy.arange counts in doubles, and gives an empty array of what is beyond them.
         raise MemoryError(f"a dimension of {count}")
+    call.reserve(count * max(indices.size, 1))
     # OneHot-9 gives -1 its meaning, and none to the other negative values.
     axis = call.attributes["axis"]
     axis = nonnegative_axis(call, axis, indices.ndim + 1, negative_since=9 if axis == -1 else 11)

@@ -6,6 +6,7 @@ Pad  2: paddings renamed pads, which may be negative · 11: pads and value attri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy
@@ -66,17 +67,19 @@ def _pad(call: Call, data: Array, pads: Sequence[int], axes: Sequence[int], valu
     ]
     begins, ends = [max(begin, 0) for begin in begins], [max(end, 0) for end in ends]
     if mode == "constant":
-        return _surround(kept, begins, ends, value)
+        return _surround(call, kept, begins, ends, value)
     for axis, dimension in enumerate(kept.shape):
         if begins[axis] or ends[axis]:
             if dimension == 0:
                 call.fail(f"axis {axis} has no element that mode {mode} could pad with")
+            call.reserve(kept.size // dimension * (begins[axis] + dimension + ends[axis]))
             kept = kept.take(_source_indices(mode, begins[axis], ends[axis], dimension), axis)
     return kept
 
 
-def _surround(data: Array, begins: Sequence[int], ends: Sequence[int], value: Array) -> Array:
+def _surround(call: Call, data: Array, begins: Sequence[int], ends: Sequence[int], value: Array) -> Array:
     shape = [begin + dimension + end for begin, dimension, end in zip(begins, data.shape, ends, strict=True)]
+    call.reserve(math.prod(shape))
     result = numpy.empty(shape, data.dtype)
     result[...] = value
     inner = (slice(begin, begin + size) for begin, size in zip(begins, data.shape, strict=True))
@@ -113,4 +116,4 @@ def center_crop_pad(call: Call, data: Array, shape: Array) -> Array:
         else:
             begins[axis] = -excess // 2
             ends[axis] = -excess - begins[axis]
-    return _surround(data[tuple(index)], begins, ends, zero(data.dtype))
+    return _surround(call, data[tuple(index)], begins, ends, zero(data.dtype))

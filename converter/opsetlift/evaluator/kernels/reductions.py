@@ -65,7 +65,7 @@ def _over(operation: Any, values: Array, axes: Axes, keepdims: bool, **options: 
 def _accumulated(combine: numpy.ufunc, values: Array, axes: Axes, keepdims: bool) -> Array:
     if values.dtype.kind != "f":
         return _over(combine, values, axes, keepdims, dtype=values.dtype)
-    result = total(values, axes, keepdims=keepdims, combine=combine) if axes else values
+    result = total(values, axes, keepdims=keepdims, combine=combine)
     return result.astype(values.dtype, copy=False)
 
 
@@ -130,7 +130,7 @@ def _log_sum_exp(values: Array, axes: Axes, keepdims: bool) -> Array:
     peak = _over(numpy.maximum, double, axes, True, initial=-numpy.inf)
     shift = numpy.where(numpy.isfinite(peak), peak, 0.0)
     exponentials = numpy.exp(double - shift)
-    summed = total(exponentials, axes, keepdims=keepdims) if axes else exponentials
+    summed = total(exponentials, axes, keepdims=keepdims)
     return numpy.asarray(numpy.log(summed) + shift.reshape(summed.shape)).astype(_for_function(values).dtype)
 
 

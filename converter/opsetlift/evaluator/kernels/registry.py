@@ -32,6 +32,9 @@ class Call(Protocol):
     def run_subgraph(self, attribute: str, inputs: Sequence[Any]) -> list[Any]:
         """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
 
+    def reserve(self, count: int) -> None:
+        """Say that an array of `count` elements is about to be made, where numbers in inputs decide on its size."""
+
     def fail(self, clause: str) -> NoReturn:
         """Raise the evaluation error that names this node and version; `clause` is the broken rule of the text."""
 
@@ -54,14 +57,24 @@ class KernelKey:
 
 _kernels: dict[KernelKey, Kernel] = {}
 _shape_readers: set[KernelKey] = set()
+_form_readers: set[KernelKey] = set()
+_form_keepers: set[KernelKey] = set()
 
 
 def kernel(
-    operator: str, since: Sequence[int], *, domain: str = "", reads_only_shapes: bool = False
+    operator: str,
+    since: Sequence[int],
+    *,
+    domain: str = "",
+    reads_only_shapes: bool = False,
+    reads_no_elements: bool = False,
+    keeps_form: bool = False,
 ) -> Callable[[K], K]:
     """Declare the decorated function as the kernel of `operator` at the since-versions `since`.
 
     `reads_only_shapes` says that the result depends on the inputs' shapes alone: it is a constant wherever those are.
+    `reads_no_elements` says that it depends on the inputs' form alone: the shapes of tensors, the length of a sequence,
+    the presence of an optional. `keeps_form` says that the form of the result depends on no element of an input.
 
     The function is called as `function(call, *inputs)`, an absent optional input being None, and returns one value or a
     tuple of them. Values: tensor -> numpy.ndarray (ml_dtypes for the dtypes that numpy lacks; strings as dtype object),
@@ -78,6 +91,10 @@ def kernel(
             _kernels[key] = function
             if reads_only_shapes:
                 _shape_readers.add(key)
+            if reads_only_shapes or reads_no_elements:
+                _form_readers.add(key)
+            if keeps_form:
+                _form_keepers.add(key)
         return function
 
     return register
@@ -100,6 +117,18 @@ def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
     """Whether the kernel of this definition looks at nothing but its inputs' shapes."""
     _import_all()
     return KernelKey(domain, operator, since_version) in _shape_readers
+
+
+def reads_no_elements(domain: str, operator: str, since_version: int) -> bool:
+    """Whether the kernel of this definition looks at nothing but its inputs' form."""
+    _import_all()
+    return KernelKey(domain, operator, since_version) in _form_readers
+
+
+def keeps_form(domain: str, operator: str, since_version: int) -> bool:
+    """Whether the form of what the kernel of this definition gives depends on no element of its inputs."""
+    _import_all()
+    return KernelKey(domain, operator, since_version) in _form_keepers
 
 
 def may_read_only_shapes(domain: str, operator: str) -> bool:

@@ -89,9 +89,10 @@ def _resize_from_origin(
     _check_scales(call, scales, data.ndim)
     if min(scales, default=1) < least:
         call.fail(f"scales are {list(scales)}; they must be greater than or equal to {least}")
-    resized = []
+    resized: list[ResizedAxis] = []
     for axis, (size, scale) in enumerate(zip(data.shape, numpy.asarray(scales, numpy.float32), strict=True)):
         length = _scaled_length(size, scale)
+        call.reserve(math.prod(one.points.size for one in resized) * length)
         resized.append(ResizedAxis(axis, size, scale, numpy.arange(length, dtype=numpy.float32) / scale))
     # Before Resize-11 the texts give no coordinates. ONNX's tests of those versions, and onnxruntime, let both grids
     # begin at 0; nearest is the floor, but the ceiling where Resize-10 samples down.
@@ -146,6 +147,8 @@ def resize(
 
     stretched = sizes is not None and attributes.get("keep_aspect_ratio_policy", "stretch") == "stretch"
     resized = []
+    call.reserve(data.size // max(math.prod(dimensions), 1) * math.prod(lengths))
+    call.reserve(max(lengths, default=0))
     for axis, size, factor, length, region in zip(axes, dimensions, factors, lengths, regions, strict=True):
         if length < 0 or (length and not size):
             call.fail(f"axis {axis} has {size} elements, which cannot be resized to {length}")

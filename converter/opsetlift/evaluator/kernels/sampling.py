@@ -159,6 +159,7 @@ def affine_grid(call: Call, theta: Array, size: Array) -> Array:
     if theta.shape != (dimensions[0], rank, rank + 1):
         call.fail(f"theta has the shape {list(theta.shape)}; size asks for {[dimensions[0], rank, rank + 1]}")
     precision = float_precision(theta)
+    call.reserve(math.prod(max(length, 1) for length in dimensions) * rank)
     axes = [_spread(length, bool(call.attributes["align_corners"]), precision) for length in dimensions[2:]]
     # Positions are (x, y[, z], 1): the innermost axis first.
     places = numpy.meshgrid(*axes, indexing="ij")[::-1]

@@ -15,7 +15,7 @@ from opsetlift.specification import dtypes
 Array = NDArray[Any]
 
 
-@kernel("SequenceEmpty", since=[11])
+@kernel("SequenceEmpty", since=[11], keeps_form=True)
 def sequence_empty(call: Call) -> values.Sequence:
     number = call.attributes.get("dtype", dtypes.element_type("float"))
     try:
@@ -24,7 +24,7 @@ def sequence_empty(call: Call) -> values.Sequence:
         call.fail(f"dtype {number} is no element type")
 
 
-@kernel("SequenceConstruct", since=[11])
+@kernel("SequenceConstruct", since=[11], keeps_form=True)
 def sequence_construct(call: Call, *inputs: Array) -> values.Sequence:
     return values.Sequence(inputs, f"seq({values.type_of(inputs[0])})")
 
@@ -35,7 +35,7 @@ def sequence_at(call: Call, sequence: values.Sequence, position: Array) -> Array
     return element
 
 
-@kernel("SequenceInsert", since=[11])
+@kernel("SequenceInsert", since=[11], keeps_form=True)
 def sequence_insert(
     call: Call, sequence: values.Sequence, tensor: Array, position: Array | None = None
 ) -> values.Sequence:
@@ -47,7 +47,7 @@ def sequence_insert(
     return values.Sequence([*sequence[:index], tensor, *sequence[index:]], sequence.type_string)
 
 
-@kernel("SequenceErase", since=[11])
+@kernel("SequenceErase", since=[11], keeps_form=True)
 def sequence_erase(call: Call, sequence: values.Sequence, position: Array | None = None) -> values.Sequence:
     last = numpy.array(-1, dtype=numpy.int64)
     index = _position(call, last if position is None else position, len(sequence), len(sequence) - 1)
@@ -64,7 +64,7 @@ def _position(call: Call, position: Array, length: int, highest: int) -> int:
     return index + length if index < 0 else index
 
 
-@kernel("SequenceLength", since=[11])
+@kernel("SequenceLength", since=[11], reads_no_elements=True)
 def sequence_length(call: Call, sequence: values.Sequence) -> Array:
     return numpy.array(len(sequence), dtype=numpy.int64)
 
@@ -115,7 +115,7 @@ def _shape_without(tensor: Array, axis: int | None) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-@kernel("Optional", since=(15, 28))
+@kernel("Optional", since=(15, 28), keeps_form=True)
 def optional(call: Call, element: Any = None) -> values.Optional:
     declared = call.attributes.get("type")
     kind = None if declared is None else dtypes.type_string(declared)
@@ -126,7 +126,7 @@ def optional(call: Call, element: Any = None) -> values.Optional:
     return values.Optional(element, f"optional({kind})")
 
 
-@kernel("OptionalHasElement", since=(15, 18, 28))
+@kernel("OptionalHasElement", since=(15, 18, 28), reads_no_elements=True)
 def optional_has_element(call: Call, value: Any = None) -> Array:
     element = value.element if isinstance(value, values.Optional) else value
     return numpy.array(element is not None)

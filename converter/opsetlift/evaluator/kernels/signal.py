@@ -42,6 +42,7 @@ def _dft(call: Call, x: Array, dft_length: Array | None, axis: int) -> Array:
     length = x.shape[axis] if length is None else length
     if length < 1:
         call.fail(f"dft_length must be positive, not {length}")
+    call.reserve(signal.size // max(signal.shape[axis], 1) * length)
     if not signal.shape[axis]:
         # Padded here, since numpy's irfft leaves uninitialized what it computes of nothing.
         signal = numpy.zeros([1 if place == axis else dim for place, dim in enumerate(signal.shape)], signal.dtype)
@@ -74,6 +75,7 @@ def stft(
     frames = _complex(call, signal)[:, starts[:, None] + numpy.arange(length)]
     if window is not None:
         frames = frames * widened(window)
+        _check_finite(call, frames)
     spectrum = numpy.fft.rfft(frames.real, axis=-1) if onesided else numpy.fft.fft(frames, axis=-1)
     return _real_pairs(spectrum, signal.dtype)
 
@@ -83,11 +85,15 @@ def _complex(call: Call, x: Array) -> Array:
     if x.shape[-1] not in (1, 2):
         call.fail(f"the last dimension must be 1 (real) or 2 (complex), not {x.shape[-1]}")
     wide = numpy.ascontiguousarray(widened(x))
-    if not numpy.isfinite(wide).all():
-        call.fail_if_strict("which results of a transform of infinities are NaN depends on the algorithm")
+    _check_finite(call, wide)
     if x.shape[-1] == 1:
         return wide[..., 0]
     return wide.view(numpy.result_type(wide.dtype, numpy.complex64))[..., 0]
+
+
+def _check_finite(call: Call, transformed: Array) -> None:
+    if not numpy.isfinite(transformed).all():
+        call.fail_if_strict("which results of a transform of infinities are NaN depends on the algorithm")
 
 
 def _real_pairs(values: Array, dtype: numpy.dtype[Any]) -> Array:
@@ -114,6 +120,7 @@ def _cosine_window(call: Call, size: Array, a0: float, a1: float, a2: float) -> 
     count = int(scalar(call, size, "size"))
     if count < 0:
         call.fail(f"size must not be negative, it is {count}")
+    call.reserve(count)
     single = numpy.float32
     steps = count if call.attributes["periodic"] else count - 1
     angles = numpy.arange(count, dtype=single) * (single(2 * numpy.pi) / single(steps))
@@ -137,6 +144,7 @@ def mel_weight_matrix(
     bands, length, rate = (int(scalar(call, tensor, name)) for tensor, name in integers)
     hertz = ((lower_edge_hertz, "lower_edge_hertz"), (upper_edge_hertz, "upper_edge_hertz"))
     lower, upper = (2595 * numpy.log10(1 + float(scalar(call, tensor, name)) / 700) for tensor, name in hertz)
+    call.reserve(max(bands + 2, 1) * max(length // 2 + 1, 1))
     mels = numpy.arange(bands + 2) * ((upper - lower) / (bands + 2)) + lower
     edges = ((length + 1) * (700 * (numpy.power(10.0, mels / 2595) - 1)) // rate).astype(numpy.int64)
     first, peak, last = edges[:-2], edges[1:-1], edges[2:]

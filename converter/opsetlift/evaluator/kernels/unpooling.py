@@ -41,6 +41,7 @@ def max_unpool(call: Call, x: Array, indices: Array, output_shape: Array | None 
     wanted = tuple(int(size) for size in output_shape)
     if len(wanted) != x.ndim or any(want < size for want, size in zip(wanted, inferred, strict=True)):
         call.fail(f"output_shape {list(wanted)} must be at least {list(inferred)}")
+    call.reserve(math.prod(wanted))
     result = numpy.zeros(wanted, x.dtype)
     result[tuple(map(slice, inferred))] = unpooled
     return result

@@ -11,7 +11,7 @@ evaluator's, as it would be of any other that computes ahead.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from math import prod
 
 import onnx_graphsurgeon as gs
@@ -19,7 +19,6 @@ import onnx_graphsurgeon as gs
 from opsetlift.model.arrays import Array
 from opsetlift.normalizer.editing import can_write_down, is_held, is_plain, static_shape, write_down
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.undefined_results import can_be_undefined, is_undefined
 from opsetlift.specification import dtypes
 
 _QUANTIZED_WEIGHTS = "DequantizeLinear"
@@ -42,8 +41,6 @@ def fold_constants(graph: gs.Graph, context: Context) -> bool:
         if size > _LARGEST_COMPUTED:
             continue
         values = _values(node, context) if node.op != "Constant" and _has_room(size, node, context) else None
-        if values is not None and _is_left_open(node, values, context):
-            continue
         if values is not None and _is_worth_it(node, values, context):
             write_down(graph, node, values, context)
             is_done = True
@@ -92,13 +89,6 @@ def _values(node: gs.Node, context: Context) -> list[Array | None] | None:
             return None
         values.append(value)
     return values
-
-
-def _is_left_open(node: gs.Node, values: Sequence[Array | None], context: Context) -> bool:
-    if not can_be_undefined(node.op):
-        return False
-    inputs = [context.constant(tensor) for tensor in node.inputs if not tensor.is_empty()]
-    return is_undefined(node.op, inputs, values)
 
 
 def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) -> bool:

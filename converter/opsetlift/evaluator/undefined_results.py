@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import ml_dtypes
 import numpy
+from onnx import NodeProto
 
 from opsetlift.model.arrays import Array
+from opsetlift.specification import dtypes
+from opsetlift.specification.history import canonical_domain
 
 _LARGEST_EXACT = 2.0**53
 """Up to here runtimes that compute powers of integers in double agree with those that multiply."""
@@ -14,32 +19,31 @@ _LARGEST_EXACT = 2.0**53
 Inputs = Sequence[Array | None]
 
 
-def can_be_undefined(operator: str) -> bool:
-    """Whether the operator's text leaves anything open."""
-    return operator in _IS_UNDEFINED
-
-
-def is_undefined(operator: str, inputs: Inputs, outputs: Inputs) -> bool:
-    """Whether some element of what an operator gives for `inputs` is left open by the operator's text."""
-    if operator not in _IS_UNDEFINED or len(inputs) == 0:
-        return False
+def is_undefined(node: NodeProto, inputs: Inputs, outputs: Inputs) -> bool:
+    """Whether some element of what an operator gives for `inputs` (None: left out) is left open by its text."""
     found = [value for value in inputs if value is not None]
-    return len(found) == len(inputs) and _IS_UNDEFINED[operator](found, outputs)
+    if canonical_domain(node.domain) or node.op_type not in _IS_UNDEFINED or not found:
+        return False
+    return _IS_UNDEFINED[node.op_type](found, outputs)
 
 
 def _cast(inputs: Sequence[Array], outputs: Inputs) -> bool:
     """From floats to integers: what is no number, or too large."""
     values, result = inputs[0], outputs[0]
-    if result is None or result.dtype.kind not in "iu" or values.dtype.kind in "biuOSU":
+    if result is None or not _holds_integers(result) or _holds_integers(values) or values.dtype.kind in "bOSU":
         return False
-    limits = numpy.iinfo(result.dtype)
+    limits: Any = ml_dtypes.iinfo(result.dtype)  # type: ignore[no-untyped-call]
     whole = numpy.trunc(numpy.asarray(values, dtype=numpy.float64))
     # Of 64 bits the largest number is not a float: what rounds to it is one too many.
     return not bool(((whole >= float(limits.min)) & (whole < float(limits.max) + 1.0)).all())
 
 
+def _holds_integers(values: Array) -> bool:
+    return dtypes.name_of_numpy_dtype(values.dtype).startswith(("int", "uint"))
+
+
 def _quantize(inputs: Sequence[Array], outputs: Inputs) -> bool:
-    return inputs[0].dtype.kind not in "iu" and bool(numpy.isnan(numpy.asarray(inputs[0], dtype=numpy.float64)).any())
+    return not _holds_integers(inputs[0]) and bool(numpy.isnan(numpy.asarray(inputs[0], dtype=numpy.float64)).any())
 
 
 def _divide(inputs: Sequence[Array], outputs: Inputs) -> bool:

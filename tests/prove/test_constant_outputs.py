@@ -1,0 +1,29 @@
+"""Outputs that hold the same value in every case: a weakness of the test inputs only where they could vary."""
+
+import pytest
+
+from opsetlift.proof import Outcome
+from tests.prove.conversions import conversion
+
+
+def outcome(text: str, opsets: tuple[int, int]) -> Outcome:
+    """What the proof finds of one node that stays as it is."""
+    (site,) = conversion(text, text, opsets, claims=[(0, 0, 1)]).prove().sites
+    return site.outcome
+
+
+@pytest.mark.parametrize("shape", ["2, 1, 1", "N, 3, 1", "1"])
+def test_an_axis_of_size_1_leaves_nothing_that_could_vary(shape: str) -> None:
+    text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Hardmax <axis = -1> (x) }}"
+    assert outcome(text, (11, 13)) is Outcome.EQUAL
+
+
+def test_what_only_reads_the_form_of_its_input_need_not_vary() -> None:
+    text = "g (float[2] x) => (bool y) { y = OptionalHasElement (x) }"
+    assert outcome(text, (18, 28)) is Outcome.EQUAL
+
+
+@pytest.mark.parametrize("size", ["1", "2"])
+def test_outputs_that_could_vary_and_never_did_prove_little(size: str) -> None:
+    text = f'g (string[{size}] x) => (bool[{size}] y) {{ y = RegexFullMatch <pattern = "opset[0-9]{{3}}"> (x) }}'
+    assert outcome(text, (20, 28)) is Outcome.WEAK
