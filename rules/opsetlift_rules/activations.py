@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.broadcasting import have_one_shape, repeated
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
-from opsetlift_rules.dtype_groups import FLOATING
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_step
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},

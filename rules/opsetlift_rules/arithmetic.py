@@ -9,10 +9,10 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.broadcasting import have_one_shape, repeated
-from opsetlift_rules.consumed_inputs import consumed_inputs_go
-from opsetlift_rules.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.legacy_broadcast import broadcast_step
+from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_step
 
 _MIRRORED = {"Add": "Add", "Mul": "Mul"}
 

@@ -13,8 +13,8 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
-from opsetlift_rules.narrow_floats import goes_in_float
+from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
+from opsetlift_rules.helpers.narrow_floats import goes_in_float
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 

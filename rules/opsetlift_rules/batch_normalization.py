@@ -16,7 +16,7 @@ from opsetlift.rulebook.rule import Apply, Rule, StandIn, Step, rounding, unchan
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
-from opsetlift_rules.images import as_image, is_image
+from opsetlift_rules.helpers.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.broadcasting import onto_one_shape
-from opsetlift_rules.dtype_groups import COMPARED_IN, FLOATING
-from opsetlift_rules.legacy_broadcast import broadcast_step
+from opsetlift_rules.helpers.broadcasting import onto_one_shape
+from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_step
 
 # Each gives different values for different values; uint64 wraps around.
 _INTEGER_CARRIERS = {

@@ -20,7 +20,7 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import bfloat16_travels_in_float, computed_bfloat16_step, in_float
+from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float, computed_bfloat16_step, in_float
 
 _STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own rounds but once"
 

@@ -21,9 +21,9 @@ from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import END
-from opsetlift_rules.counting import LARGEST_TABLE, iota
-from opsetlift_rules.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.range import LARGEST_TABLE, iota
 
 
 def value_becomes_tensor(site: Site) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
 
 
 def odd_pads_stay_on_their_side(site: Site) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_step
 
 _TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from opsetlift.rulebook.rule import Birth, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.counting import iota
-from opsetlift_rules.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.range import iota
 
 _ULPS = 8
 _BECAUSE = "the products are summed in another order than a kernel of its own may choose"

@@ -12,10 +12,10 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.positions import Positions
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.positions import Positions
+from opsetlift_rules.helpers.signs import added_where, is_negative
 from opsetlift_rules.shapes import reshape_exactly
-from opsetlift_rules.signs import added_where, is_negative
 
 
 def indices_count_from_front(site: Site) -> None:

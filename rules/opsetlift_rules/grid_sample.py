@@ -15,8 +15,8 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.dimensions import Size, named, numbers_up_to, reshaped
-from opsetlift_rules.sampling import (
+from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, reshaped
+from opsetlift_rules.helpers.sampling import (
     Rows,
     Weigh,
     confined_by_border,

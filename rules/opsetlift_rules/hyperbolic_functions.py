@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Birth, Rule, rounding
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
 
 _OPERATORS = ("Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.narrow_floats import body_in_float, computed_bfloat16_step, goes_in_float
+from opsetlift_rules.helpers.narrow_floats import body_in_float, computed_bfloat16_step, goes_in_float
 
 _ULPS = 64
 _IN_STEPS = "the body rounds after each of its steps, sums and logarithms among them; a kernel may keep more digits"

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from opsetlift.rulebook.rule import Apply, Birth, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
-from opsetlift_rules.axes import END
-from opsetlift_rules.images import as_image, is_image
-from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.images import as_image, is_image
+from opsetlift_rules.helpers.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
 
 _ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
 _STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"

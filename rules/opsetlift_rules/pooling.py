@@ -17,14 +17,14 @@ from opsetlift.rulebook.rule import StandIn, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.indices_of_maxima import indices_are_computed, indices_of_maxima
-from opsetlift_rules.narrow_floats import (
+from opsetlift_rules.helpers.max_pool_indices import indices_are_computed, indices_of_maxima
+from opsetlift_rules.helpers.narrow_floats import (
     bfloat16_is_computed_in_float,
     bfloat16_travels_in_float,
     computed_bfloat16_step,
     in_float,
 )
-from opsetlift_rules.windows import added, combined, element_counts, padded, set_pads, windows_of
+from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
 
 # ceil_mode, and which windows it gives.
 

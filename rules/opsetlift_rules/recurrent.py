@@ -10,7 +10,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 """The inputs that have the layout of a state: initial_h, and initial_c."""

@@ -14,9 +14,9 @@ from functools import reduce
 
 from opsetlift.rulebook.rule import StandIn, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.dtype_groups import FLOATING
-from opsetlift_rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
-from opsetlift_rules.signs import is_negative
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
+from opsetlift_rules.helpers.signs import is_negative
 
 # What the reduction of no elements gives.
 _OF_NOTHING = {

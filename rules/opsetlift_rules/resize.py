@@ -13,9 +13,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, StandIn, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.interpolation import ULPS, Manner, Resampler, resampling
-from opsetlift_rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
+from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
 CROP = "tf_crop_and_resize"

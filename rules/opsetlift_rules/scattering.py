@@ -18,11 +18,11 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.counting import endless
-from opsetlift_rules.dimensions import divisor
 from opsetlift_rules.gathering import tuple_length
-from opsetlift_rules.positions import Number, Positions
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.dimensions import divisor
+from opsetlift_rules.helpers.positions import Number, Positions
+from opsetlift_rules.range import endless
 from opsetlift_rules.shapes import reshape_exactly
 
 _BECAUSE = "the positions that are written depend on the sizes of its dimensions"

@@ -17,7 +17,7 @@ import numpy
 from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import (
+from opsetlift_rules.helpers.axes import (
     END,
     NamedAxes,
     axes_become_input,
@@ -25,7 +25,7 @@ from opsetlift_rules.axes import (
     counted_from_front,
     gather_within,
 )
-from opsetlift_rules.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 # Reshape
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
-from opsetlift_rules.axes import axis_counts_from_front, counted_from_front
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.axes import axis_counts_from_front, counted_from_front
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
 
 
 def trailing_dimensions_become_one(site: Site) -> None:

@@ -6,8 +6,8 @@ Sum, Mean  6: consumed_inputs goes · 8: +broadcasting · 13: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
-from opsetlift_rules.extremes import EQUAL_SHAPES, inputs_come_to_one_shape
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_step
+from opsetlift_rules.max_min import EQUAL_SHAPES, inputs_come_to_one_shape
 
 STEPS = [
     consumed_inputs_step("Sum"),

@@ -14,7 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Birth, RuleLike, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
+from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"
 _MEMBER = len(BRANCHES)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Birth, refused
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
 
 _OPERATORS = ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan")
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.consumed_inputs import consumed_inputs_go, consumed_inputs_step
-from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go, consumed_inputs_step
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
 def integers_are_multiplied_by_minus_one(site: Site) -> None:

@@ -15,8 +15,8 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.interpolation import Manner, Resampler, resampling
-from opsetlift_rules.resampled_axes import axes_by_scales
+from opsetlift_rules.helpers.interpolation import Manner, Resampler, resampling
+from opsetlift_rules.helpers.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
 _MODES = {"bilinear": "linear", "linear": "bilinear"}
