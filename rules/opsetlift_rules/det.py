@@ -5,10 +5,10 @@ Det  11: born · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, rounding
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
 
 
 def determinant_is_written_out(site: Site) -> None:
@@ -45,7 +45,9 @@ def determinant_is_written_out(site: Site) -> None:
     site.replace(op.Cast(op.Squeeze(difference, last), to=dtype))
 
 
-STEPS = [computed_bfloat16_step("Det", 11, 22)]
+STEPS = [
+    Step("Det", 11, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+]
 
 BIRTHS = [
     Birth(

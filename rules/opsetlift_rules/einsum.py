@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsetlift.rulebook.rule import Birth, rounding
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.helpers.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
 from opsetlift_rules.range import iota
 
 _ULPS = 8
@@ -150,7 +150,9 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
     return Operand(op.Transpose(operand.name, perm=order), labels)
 
 
-STEPS = [computed_bfloat16_step("Einsum", 12, 28)]
+STEPS = [
+    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+]
 
 BIRTHS = [
     Birth(

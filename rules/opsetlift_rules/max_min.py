@@ -11,7 +11,7 @@ from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import have_one_shape, onto_one_shape
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_step
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
 
 EQUAL_SHAPES = "equal shapes are a case of broadcasting"
@@ -57,28 +57,21 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 
 
-def _steps(operator: str) -> list[Step]:
-    return [
-        consumed_inputs_step(operator),
-        Step(
-            operator,
-            6,
-            8,
-            up=unchanged,
-            down=inputs_come_to_one_shape,
-            because=EQUAL_SHAPES,
-        ),
-        Step(operator, 8, 12, up=unchanged, down=integers_are_compared),
-        Step(operator, 12, 13, up=unchanged, down=unchanged),
-    ]
-
-
 def integers_are_carried_or_compared(site: Site) -> None:
     if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 
 
-STEPS = [*_steps("Min"), *_steps("Max")]
+STEPS = [
+    Step("Min", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Min", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
+    Step("Min", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Min", 12, 13, up=unchanged, down=unchanged),
+    Step("Max", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Max", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
+    Step("Max", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Max", 12, 13, up=unchanged, down=unchanged),
+]
 
 STAND_INS = [
     StandIn("Min", integers_are_carried_or_compared),

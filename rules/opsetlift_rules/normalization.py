@@ -17,7 +17,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.images import as_image, is_image
-from opsetlift_rules.helpers.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float, in_float
 
 _ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
 _STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
@@ -189,7 +189,7 @@ _LAYOUT = "13 formats the text anew and adds bfloat16"
 
 STEPS = [
     Step("InstanceNormalization", 1, 6, up=consumed_inputs_go, down=other_ranks_become_images),
-    computed_bfloat16_step("InstanceNormalization", 6, 22),
+    Step("InstanceNormalization", 6, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
     Step(
         "MeanVarianceNormalization",
         9,

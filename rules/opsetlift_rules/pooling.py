@@ -19,9 +19,9 @@ from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.max_pool_indices import indices_are_computed, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
+    BFLOAT16_IS_ADDED,
     bfloat16_is_computed_in_float,
     bfloat16_travels_in_float,
-    computed_bfloat16_step,
     in_float,
 )
 from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
@@ -236,8 +236,8 @@ STEPS = [
         because=_LATE,
     ),
     Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
-    computed_bfloat16_step("GlobalLpPool", 2, 22),
-    computed_bfloat16_step("GlobalAveragePool", 1, 22),
+    Step("GlobalLpPool", 2, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("GlobalAveragePool", 1, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
     Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
     Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
 ]

@@ -13,7 +13,7 @@ from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_step
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
 from opsetlift_rules.range import endless
 
 # Dtypes all of whose values a base's dtype holds.
@@ -124,7 +124,7 @@ def _chain(site: Site, exponent: int) -> str:
 _MIXED = "12 lets the exponent be of another dtype"
 
 STEPS = [
-    broadcast_step("Pow", 1),
+    Step("Pow", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
     Step(
         "Pow",
         7,

@@ -231,17 +231,12 @@ _ORDER = "without a reduction, 16 says what follows from the order of the update
 _MORE = "18 adds two reductions"
 
 
-def _steps(operator: str) -> list[Step]:
-    return [
-        Step(operator, 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
-        Step(operator, 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
-    ]
-
-
 STEPS = [
     Step("Scatter", 9, 11, up=scatter_is_scatter_elements, down=indices_count_from_front),
-    *_steps("ScatterElements"),
-    *_steps("ScatterND"),
+    Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterElements", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
+    Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterND", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
 ]
 
 BIRTHS = [

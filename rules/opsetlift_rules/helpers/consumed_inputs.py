@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import RuleLike, Step, unchanged
 from opsetlift.rulebook.site import Site
 
 
 def consumed_inputs_go(site: Site) -> None:
     """The attribute allowed a runtime to compute in place; it never said anything about the result."""
     site.remove_attribute("consumed_inputs")
-
-
-def consumed_inputs_step(operator: str, *, down: RuleLike = unchanged) -> Step:
-    """The step of an operator that changes in nothing else; going down the attribute need not be set."""
-    return Step(operator, 1, 6, up=consumed_inputs_go, down=down)

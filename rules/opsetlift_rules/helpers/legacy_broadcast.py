@@ -7,7 +7,7 @@ repeated.
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Rule, RuleLike, Step
+from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import common_shape, filled_like, have_one_shape, repeated
@@ -129,8 +129,3 @@ def _tile(site: Site, first: Dims, second: Dims) -> None:
         _attach(site, second, target)
     else:
         site.set_input(1, repeated(site, op, names[1], names[:1]))
-
-
-def broadcast_step(operator: str, older: int, *, mirrored: str = "", up: RuleLike = broadcast_attributes_go) -> Step:
-    """The step of an operator to opset 7."""
-    return Step(operator, older, 7, up=up, down=broadcast_becomes_attributes(mirrored))

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from onnx import NodeProto
 
 from opsetlift.rulebook.function_body import expand
-from opsetlift.rulebook.rule import Rule, Step, exact_cast, rounded_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Rule, exact_cast, rounded_cast, rounding
 from opsetlift.rulebook.site import Operators, Site
 
 _NARROW = ("tensor(float16)", "tensor(bfloat16)")
+
+BFLOAT16_IS_ADDED = "bfloat16 is added"
+"""For steps of functions that add it and change nothing else."""
 
 ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
@@ -68,8 +71,3 @@ def body_in_float(*, ulps: int, because: str) -> Rule:
             expand(site)
 
     return rounding(becomes_its_function_body, ulps=ulps, because=because)
-
-
-def computed_bfloat16_step(operator: str, older: int, newer: int) -> Step:
-    """The step of a function that adds bfloat16 and nothing else."""
-    return Step(operator, older, newer, up=unchanged, down=bfloat16_is_computed_in_float, because="bfloat16 is added")
