@@ -17,7 +17,7 @@ from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},
@@ -101,19 +101,19 @@ STEPS = [
     Step("Relu", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Relu", 13, 14, up=unchanged, down=integers_are_the_greater_of_zero),
     Step("LeakyRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("LeakyRelu", 6, 16, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("LeakyRelu", 6, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("Elu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Elu", 6, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Elu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("HardSigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("HardSigmoid", 6, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("HardSigmoid", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("Selu", 1, 6, up=old_defaults_are_written_down, down=new_defaults_are_written_down),
-    Step("Selu", 6, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Selu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("Sigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Tanh", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Softplus", 1, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Softsign", 1, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Softplus", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Softsign", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("PRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("PRelu", 6, 7, up=slopes_of_channels_get_dimensions_behind, down=slopes_come_to_one_of_the_old_shapes),
     Step("PRelu", 7, 9, up=unchanged, down=integers_are_added_by_sign),
-    Step("PRelu", 9, 16, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("PRelu", 9, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]

@@ -22,7 +22,7 @@ from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
-    bfloat16_is_computed_in_float,
+    bfloat16_computes_in_float,
     bfloat16_travels_in_float,
     in_float,
 )
@@ -160,17 +160,15 @@ def normal_distribution_is_written_out(site: Site) -> None:
     site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.scalar(1, dtype, "one")))))
 
 
+_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS = rounding(
+    other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND
+)
+
 STEPS = [
     Step("ThresholdedRelu", 10, 22, up=unchanged, down=bfloat16_travels_in_float),
-    Step(
-        "Celu",
-        12,
-        28,
-        up=unchanged,
-        down=rounding(other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND),
-    ),
-    Step("HardSwish", 14, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Mish", 18, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Celu", 12, 28, up=unchanged, down=_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS),
+    Step("HardSwish", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Mish", 18, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
 BIRTHS = [

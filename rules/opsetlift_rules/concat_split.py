@@ -168,16 +168,12 @@ def count_becomes_lengths(site: Site) -> None:
 
 _NEGATIVE = "11 adds negative axes and their range; an axis that was legal means the same"
 
+_OTHER_DTYPES_ARE_SLICED = in_turn(axis_is_written, other_dtypes_are_sliced, values_travel())
+
 STEPS = [
     Step("Concat", 1, 4, up=default_axis_is_written, down=values_travel()),
     Step("Concat", 4, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
-    Step(
-        "Split",
-        1,
-        2,
-        up=lengths_input_becomes_attribute,
-        down=in_turn(axis_is_written, other_dtypes_are_sliced, values_travel()),
-    ),
+    Step("Split", 1, 2, up=lengths_input_becomes_attribute, down=_OTHER_DTYPES_ARE_SLICED),
     Step("Split", 2, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
     Step("Split", 11, 13, up=lengths_become_input, down=lengths_become_attribute),
     Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),

@@ -201,20 +201,17 @@ STEPS = [
     Step("DeformConv", 19, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
+_DISPLACED_POINTS_ARE_GATHERED = rounding(
+    displaced_points_are_gathered, ulps=_ULPS, because="products may be added in another order"
+)
+_BLOCKS_ARE_SUMMED = rounding(
+    blocks_are_summed,
+    ulps=_ULPS,
+    when="the elements are floats",
+    because="elements of overlapping blocks may be added in another order",
+)
+
 BIRTHS = [
-    Birth(
-        "DeformConv",
-        19,
-        down=rounding(displaced_points_are_gathered, ulps=_ULPS, because="products may be added in another order"),
-    ),
-    Birth(
-        "Col2Im",
-        18,
-        down=rounding(
-            blocks_are_summed,
-            ulps=_ULPS,
-            when="the elements are floats",
-            because="elements of overlapping blocks may be added in another order",
-        ),
-    ),
+    Birth("DeformConv", 19, down=_DISPLACED_POINTS_ARE_GATHERED),
+    Birth("Col2Im", 18, down=_BLOCKS_ARE_SUMMED),
 ]

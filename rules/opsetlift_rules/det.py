@@ -8,7 +8,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 
 def determinant_is_written_out(site: Site) -> None:
@@ -46,17 +46,15 @@ def determinant_is_written_out(site: Site) -> None:
 
 
 STEPS = [
-    Step("Det", 11, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Det", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
+_DETERMINANT_IS_WRITTEN_OUT = rounding(
+    determinant_is_written_out,
+    ulps=1,
+    because="a difference of products in double, where an elimination divides",
+)
+
 BIRTHS = [
-    Birth(
-        "Det",
-        11,
-        down=rounding(
-            determinant_is_written_out,
-            ulps=1,
-            because="a difference of products in double, where an elimination divides",
-        ),
-    ),
+    Birth("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
 ]

@@ -13,7 +13,7 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 from opsetlift_rules.range import iota
 
 _ULPS = 8
@@ -151,13 +151,11 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
 
 
 STEPS = [
-    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
+_EQUATION_IS_CARRIED_OUT = rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
+
 BIRTHS = [
-    Birth(
-        "Einsum",
-        12,
-        down=rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE),
-    ),
+    Birth("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
 ]

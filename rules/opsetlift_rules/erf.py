@@ -71,24 +71,20 @@ def _of_integers(site: Site, dtype: str) -> str:
 
 _TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
 
+_INTEGERS_ARE_COMPUTED_IN_DOUBLE = rounding(
+    integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
+)
+
 STEPS = [
-    Step(
-        "Erf",
-        9,
-        13,
-        up=rounding(integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED),
-        down=unchanged,
-    ),
+    Step("Erf", 9, 13, up=_INTEGERS_ARE_COMPUTED_IN_DOUBLE, down=unchanged),
 ]
 
+_ERROR_FUNCTION_IS_SUMMED_UP = rounding(
+    error_function_is_summed_up,
+    ulps=1,
+    because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
+)
+
 BIRTHS = [
-    Birth(
-        "Erf",
-        9,
-        down=rounding(
-            error_function_is_summed_up,
-            ulps=1,
-            because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
-        ),
-    ),
+    Birth("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
 ]

@@ -136,6 +136,21 @@ def _known_shape(site: Site) -> list[int]:
     return [*map(int, shape.tolist()), *extra]
 
 
+_AXES_ARE_OPEN = refused(
+    Why.NO_EQUIVALENT,
+    "before opset 9 MeanVarianceNormalization was an experiment, and no text says over which axes the mean is "
+    "taken, nor what keeps a variance of 0 from being divided by",
+)
+_NAMES_OF_PYTORCH = refused(
+    Why.NO_EQUIVALENT,
+    "ATen calls a function of PyTorch's library by its name, which onnx never gave a meaning: export the model "
+    "anew, without the fallback to ATen",
+)
+_GATES_ARE_OPEN = refused(
+    Why.NO_EQUIVALENT,
+    "GRUUnit was an experiment of Caffe2, and no text says in which order its gates lie nor how they are combined",
+)
+
 EXPERIMENTS = [
     Experiment("Affine", lowered=multiplied_and_added),
     Experiment("ConstantFill", lowered=shape_is_filled),
@@ -147,29 +162,7 @@ EXPERIMENTS = [
     Experiment("Scale", lowered=multiplied),
     Experiment("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
     Experiment("ThresholdedRelu", lowered=becomes_thresholded_relu),
-    Experiment(
-        "MeanVarianceNormalization",
-        until=9,
-        lowered=refused(
-            Why.NO_EQUIVALENT,
-            "before opset 9 MeanVarianceNormalization was an experiment, and no text says over which axes the mean is "
-            "taken, nor what keeps a variance of 0 from being divided by",
-        ),
-    ),
-    Experiment(
-        "ATen",
-        lowered=refused(
-            Why.NO_EQUIVALENT,
-            "ATen calls a function of PyTorch's library by its name, which onnx never gave a meaning: export the model "
-            "anew, without the fallback to ATen",
-        ),
-    ),
-    Experiment(
-        "GRUUnit",
-        lowered=refused(
-            Why.NO_EQUIVALENT,
-            "GRUUnit was an experiment of Caffe2, and no text says in which order its gates lie nor how they are "
-            "combined",
-        ),
-    ),
+    Experiment("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
+    Experiment("ATen", lowered=_NAMES_OF_PYTORCH),
+    Experiment("GRUUnit", lowered=_GATES_ARE_OPEN),
 ]

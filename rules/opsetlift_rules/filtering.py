@@ -79,14 +79,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 
 STEPS = [
-    Step(
-        "Compress",
-        9,
-        11,
-        up=unchanged,
-        down=axis_counts_from_front,
-        because="11 says that the axis may be negative",
-    ),
+    Step("Compress", 9, 11, up=unchanged, down=axis_counts_from_front, because="11 says that the axis may be negative"),
     Step("Compress", 11, 28, up=unchanged, down=values_travel()),
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Birth, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _ULPS = 8
 _BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
@@ -141,11 +141,11 @@ def _rounding(rule: Callable[[Site], None]) -> Rule:
 
 
 STEPS = [
-    Step("Sinh", 9, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Cosh", 9, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Asinh", 9, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Acosh", 9, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Atanh", 9, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Sinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Cosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Asinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Acosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Atanh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
 BIRTHS = [

@@ -10,7 +10,7 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
-    bfloat16_is_computed_in_float,
+    bfloat16_computes_in_float,
     body_in_float,
     goes_in_float,
 )
@@ -32,17 +32,13 @@ def probabilities_and_their_loss(site: Site) -> None:
 
 STEPS = [
     Step("NegativeLogLikelihoodLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT),
-    Step(
-        "NegativeLogLikelihoodLoss", 13, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED
-    ),
+    Step("NegativeLogLikelihoodLoss", 13, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("SoftmaxCrossEntropyLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT + "; bfloat16 is added"),
 ]
 
+_PROBABILITIES_AND_THEIR_LOSS = rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS)
+
 BIRTHS = [
     Birth("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
-    Birth(
-        "SoftmaxCrossEntropyLoss",
-        12,
-        down=rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS),
-    ),
+    Birth("SoftmaxCrossEntropyLoss", 12, down=_PROBABILITIES_AND_THEIR_LOSS),
 ]

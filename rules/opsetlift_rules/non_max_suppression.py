@@ -123,15 +123,10 @@ def _listed(site: Site, op: Operators, best: str, is_chosen: str) -> str:
     return str(op.Transpose(rows, perm=[1, 0]))
 
 
+_THRESHOLD = "11 says of the threshold, too, what the text says in both: boxes that reach it exactly are kept"
+
 STEPS = [
-    Step(
-        "NonMaxSuppression",
-        10,
-        11,
-        up=unchanged,
-        down=unchanged,
-        because="11 says of the threshold, too, what the text says in both: boxes that reach it exactly are kept",
-    ),
+    Step("NonMaxSuppression", 10, 11, up=unchanged, down=unchanged, because=_THRESHOLD),
 ]
 
 BIRTHS = [

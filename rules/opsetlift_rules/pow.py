@@ -123,21 +123,16 @@ def _chain(site: Site, exponent: int) -> str:
 
 _MIXED = "12 lets the exponent be of another dtype"
 
+_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE = rounding(
+    exponent_takes_the_dtype_of_the_base,
+    ulps=1,
+    when="the dtype of the base does not hold the exponent",
+    because="computed in double and rounded once more, or truncated, to the dtype of the base",
+)
+
 STEPS = [
     Step("Pow", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step(
-        "Pow",
-        7,
-        12,
-        up=unchanged,
-        down=rounding(
-            exponent_takes_the_dtype_of_the_base,
-            ulps=1,
-            when="the dtype of the base does not hold the exponent",
-            because="computed in double and rounded once more, or truncated, to the dtype of the base",
-        ),
-        because=_MIXED,
-    ),
+    Step("Pow", 7, 12, up=unchanged, down=_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE, because=_MIXED),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

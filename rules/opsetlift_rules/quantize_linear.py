@@ -170,6 +170,8 @@ _INFINITIES = (
 _BITS = "the text adds the ranges of the new dtypes"
 
 
+_SATURATE = "28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates"
+
 STEPS = [
     Step("QuantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
     Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
@@ -177,14 +179,7 @@ STEPS = [
     Step("QuantizeLinear", 21, 23, up=unchanged, down=precision_is_cast, because=_PRECISION),
     Step("QuantizeLinear", 23, 24, up=unchanged, down=unchanged, because=_INFINITIES),
     Step("QuantizeLinear", 24, 25, up=unchanged, down=unchanged, because=_BITS),
-    Step(
-        "QuantizeLinear",
-        25,
-        28,
-        up=unchanged,
-        down=unchanged,
-        because="28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates",
-    ),
+    Step("QuantizeLinear", 25, 28, up=unchanged, down=unchanged, because=_SATURATE),
     Step("DequantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
     Step("DequantizeLinear", 13, 19, up=unchanged, down=_narrow_scales, because=_FLOATS),
     Step("DequantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_inputs_are_computed, because=_BLOCKS),

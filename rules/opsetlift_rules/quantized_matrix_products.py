@@ -142,15 +142,10 @@ def range_is_quantized(site: Site) -> None:
     site.replace(quantized, scale, zero_point)
 
 
+_MORE_DTYPES = "21 adds dtypes; the text is the same"
+
 STEPS = [
-    Step(
-        "QLinearMatMul",
-        10,
-        21,
-        up=unchanged,
-        down=scales_are_cast_and_float8_is_multiplied,
-        because="21 adds dtypes; the text is the same",
-    ),
+    Step("QLinearMatMul", 10, 21, up=unchanged, down=scales_are_cast_and_float8_is_multiplied, because=_MORE_DTYPES),
 ]
 
 BIRTHS = [

@@ -79,15 +79,13 @@ STEPS = [
     Step("Bernoulli", 15, 22, up=unchanged, down=probabilities_are_given_in_float),
 ]
 
+_RESOLUTION_IS_FINITE = refused(
+    Why.NO_EQUIVALENT,
+    "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
+    "classes other probabilities",
+)
+
 BIRTHS = [
     Birth("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
-    Birth(
-        "Multinomial",
-        7,
-        down=refused(
-            Why.NO_EQUIVALENT,
-            "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
-            "classes other probabilities",
-        ),
-    ),
+    Birth("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
 ]

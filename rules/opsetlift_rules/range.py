@@ -112,15 +112,10 @@ def _count(site: Site, op: Operators, number: str) -> str:
     return str(op.Mul(number, op.Cast(is_positive(site, op, number), to="int64")))
 
 
+_STASH_TYPE = "stash_type only counts for the dtypes that 27 adds"
+
 STEPS = [
-    Step(
-        "Range",
-        11,
-        27,
-        up=unchanged,
-        down=narrow_floats_count_in_stash_type,
-        because="stash_type only counts for the dtypes that 27 adds",
-    ),
+    Step("Range", 11, 27, up=unchanged, down=narrow_floats_count_in_stash_type, because=_STASH_TYPE),
 ]
 
 BIRTHS = [

@@ -183,19 +183,15 @@ def _greatest(site: Site, op: Operators, terms: str, height: _Samples, width: _S
     return str(op.Where(has_any, greatest, zero))
 
 
+_SHIFTED_REGIONS_ARE_SAMPLED = rounding(
+    shifted_regions_are_sampled,
+    ulps=_ULPS,
+    when="coordinate_transformation_mode is half_pixel",
+    because=_BECAUSE,
+)
+
 STEPS = [
-    Step(
-        "RoiAlign",
-        10,
-        16,
-        up=the_shift_is_written_down,
-        down=rounding(
-            shifted_regions_are_sampled,
-            ulps=_ULPS,
-            when="coordinate_transformation_mode is half_pixel",
-            because=_BECAUSE,
-        ),
-    ),
+    Step("RoiAlign", 10, 16, up=the_shift_is_written_down, down=_SHIFTED_REGIONS_ARE_SAMPLED),
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift_rules.helpers.axes import axis_counts_from_front, counted_from_front
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_is_computed_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 
 def trailing_dimensions_become_one(site: Site) -> None:
@@ -66,5 +66,5 @@ STEPS = [
     Step("LogSoftmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
     Step("Hardmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
     Step("Hardmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("LpNormalization", 1, 22, up=unchanged, down=bfloat16_is_computed_in_float, because=BFLOAT16_IS_ADDED),
+    Step("LpNormalization", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]

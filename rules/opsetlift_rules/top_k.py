@@ -111,16 +111,13 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     return op.GatherElements(data, indices, axis=axis), indices
 
 
+_DEFAULTS = "the defaults of 11 are what 10 does"
+
+_SORTED_AS_THE_GREATEST = least_elements_and_integers_are_sorted_as_the_greatest_floats
+
 STEPS = [
     Step("TopK", 1, 10, up=k_becomes_input, down=k_becomes_attribute),
-    Step(
-        "TopK",
-        10,
-        11,
-        up=unchanged,
-        down=least_elements_and_integers_are_sorted_as_the_greatest_floats,
-        because="the defaults of 11 are what 10 does",
-    ),
+    Step("TopK", 10, 11, up=unchanged, down=_SORTED_AS_THE_GREATEST, because=_DEFAULTS),
     Step("TopK", 11, 24, up=unchanged, down=values_travel()),
 ]
 

@@ -315,16 +315,13 @@ STEPS = [
     Step("TreeEnsembleRegressor", 3, 5, up=_REGRESSOR, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
 ]
 
+_LEAVES_BECOME_NODES = rounding(
+    leaves_become_nodes,
+    ulps=1,
+    when="the dtype is float16",
+    because="computed in float and rounded to float16 at the end",
+)
+
 BIRTHS = [
-    Birth(
-        "TreeEnsemble",
-        5,
-        down=rounding(
-            leaves_become_nodes,
-            ulps=1,
-            when="the dtype is float16",
-            because="computed in float and rounded to float16 at the end",
-        ),
-        domain=_DOMAIN,
-    ),
+    Birth("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
 ]

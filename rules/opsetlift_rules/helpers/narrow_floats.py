@@ -17,7 +17,7 @@ BFLOAT16_IS_ADDED = "bfloat16 is added"
 
 ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
-bfloat16_is_computed_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
+bfloat16_computes_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""
 
 bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
