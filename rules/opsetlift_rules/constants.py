@@ -22,8 +22,8 @@ from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
-from opsetlift_rules.range import LARGEST_TABLE, iota
 
 
 def value_becomes_tensor(site: Site) -> None:

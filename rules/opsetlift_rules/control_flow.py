@@ -13,7 +13,7 @@ from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
 from opsetlift_rules.helpers.broadcasting import have_one_shape
-from opsetlift_rules.range import endless
+from opsetlift_rules.helpers.counting import endless
 
 Carriers = list[str | None]
 

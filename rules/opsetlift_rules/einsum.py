@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
-from opsetlift_rules.range import iota
 
 _ULPS = 8
 _BECAUSE = "the products are summed in another order than a kernel of its own may choose"

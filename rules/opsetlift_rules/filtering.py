@@ -11,8 +11,8 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import axis_counts_from_front, gather_within
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.positions import Positions
-from opsetlift_rules.range import endless
 
 
 def chosen_slices_are_gathered(site: Site) -> None:

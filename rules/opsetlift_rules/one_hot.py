@@ -10,8 +10,8 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
-from opsetlift_rules.range import iota
 
 
 def negative_indices_are_beyond(site: Site) -> None:

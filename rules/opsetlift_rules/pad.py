@@ -17,8 +17,8 @@ from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
-from opsetlift_rules.range import iota
 
 
 def paddings_become_pads(site: Site) -> None:

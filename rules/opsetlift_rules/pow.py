@@ -12,9 +12,9 @@ from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
-from opsetlift_rules.range import endless
 
 # Dtypes all of whose values a base's dtype holds.
 _HELD_EXACTLY = {

@@ -16,7 +16,7 @@ from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
 from opsetlift_rules.control_flow import values_travel_through_the_body
 from opsetlift_rules.helpers.axes import END, counted_from_front
-from opsetlift_rules.range import endless
+from opsetlift_rules.helpers.counting import endless
 
 
 def axes_count_from_front(site: Site) -> None:

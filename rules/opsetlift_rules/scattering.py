@@ -20,9 +20,9 @@ from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
 from opsetlift_rules.gathering import tuple_length
 from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor
 from opsetlift_rules.helpers.positions import Number, Positions
-from opsetlift_rules.range import endless
 from opsetlift_rules.shapes import reshape_exactly
 
 _BECAUSE = "the positions that are written depend on the sizes of its dimensions"

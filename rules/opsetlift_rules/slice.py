@@ -13,8 +13,8 @@ from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
-from opsetlift_rules.range import iota
 
 
 def attributes_become_inputs(site: Site) -> None:

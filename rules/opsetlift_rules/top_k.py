@@ -12,8 +12,8 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
-from opsetlift_rules.range import iota
 
 _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
 """What 64 bits are divided by, so that each part is one of a float's integers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.range import iota
+from opsetlift_rules.helpers.counting import iota
 
 Size = int | str
 """A number, or the name of an int64 scalar."""

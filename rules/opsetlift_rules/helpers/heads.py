@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import END
-from opsetlift_rules.range import iota
+from opsetlift_rules.helpers.counting import iota
 
 
 def sizes(site: Site, op: Operators, value: str, first: int, stop: int = END) -> str:

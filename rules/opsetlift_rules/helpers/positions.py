@@ -11,9 +11,9 @@ import numpy
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import gather_within
+from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dimensions import divisor
 from opsetlift_rules.helpers.signs import is_negative
-from opsetlift_rules.range import iota
 
 Number = Array | str
 """Known integers, or the name of a tensor of them."""

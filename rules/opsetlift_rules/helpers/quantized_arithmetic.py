@@ -13,7 +13,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
-from opsetlift_rules.range import iota
+from opsetlift_rules.helpers.counting import iota
 
 _RANKS = "it tells a scale for all elements from one for each index of an axis"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from opsetlift.rulebook.site import Operators
 from opsetlift.support.refusal import Why
-from opsetlift_rules.range import iota
+from opsetlift_rules.helpers.counting import iota
 
 if TYPE_CHECKING:
     from opsetlift_rules.helpers.interpolation import ResampledAxis, Resampler
