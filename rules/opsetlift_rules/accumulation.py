@@ -11,8 +11,8 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, rounded_cast, rounding, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-from opsetlift_rules.axes import END, counted_from_front
-from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.helpers.axes import END, counted_from_front
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 # -0 added to any first element leaves it as it is.
 _START = {"CumSum": -0.0, "CumProd": 1.0}

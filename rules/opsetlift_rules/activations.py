@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.broadcasting import have_one_shape, repeated
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
-from opsetlift_rules.dtype_groups import FLOATING
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},
@@ -98,22 +98,22 @@ def integers_are_added_by_sign(site: Site) -> None:
 
 
 STEPS = [
-    consumed_inputs_step("Relu"),
+    Step("Relu", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Relu", 13, 14, up=unchanged, down=integers_are_the_greater_of_zero),
-    consumed_inputs_step("LeakyRelu"),
-    computed_bfloat16_step("LeakyRelu", 6, 16),
-    consumed_inputs_step("Elu"),
-    computed_bfloat16_step("Elu", 6, 22),
-    consumed_inputs_step("HardSigmoid"),
-    computed_bfloat16_step("HardSigmoid", 6, 22),
+    Step("LeakyRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("LeakyRelu", 6, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Elu", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Elu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("HardSigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("HardSigmoid", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("Selu", 1, 6, up=old_defaults_are_written_down, down=new_defaults_are_written_down),
-    computed_bfloat16_step("Selu", 6, 22),
-    consumed_inputs_step("Sigmoid"),
-    consumed_inputs_step("Tanh"),
-    computed_bfloat16_step("Softplus", 1, 22),
-    computed_bfloat16_step("Softsign", 1, 22),
-    consumed_inputs_step("PRelu"),
+    Step("Selu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Sigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Tanh", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Softplus", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Softsign", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("PRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("PRelu", 6, 7, up=slopes_of_channels_get_dimensions_behind, down=slopes_come_to_one_of_the_old_shapes),
     Step("PRelu", 7, 9, up=unchanged, down=integers_are_added_by_sign),
-    computed_bfloat16_step("PRelu", 9, 16),
+    Step("PRelu", 9, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]

@@ -9,12 +9,10 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.broadcasting import have_one_shape, repeated
-from opsetlift_rules.consumed_inputs import consumed_inputs_go
-from opsetlift_rules.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.legacy_broadcast import broadcast_step
-
-_MIRRORED = {"Add": "Add", "Mul": "Mul"}
+from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
 
 
 @for_lost_types
@@ -88,14 +86,24 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
 _TEXT_13_14 = "14 only says which types it adds"
 
 
-def _steps(operator: str) -> list[Step]:
-    return [
-        Step(operator, 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-        broadcast_step(operator, 6, mirrored=_MIRRORED.get(operator, "")),
-        Step(operator, 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    ]
+STEPS = [
+    Step("Add", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
+    Step("Add", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Add")),
+    Step("Add", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    Step("Sub", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
+    Step("Sub", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
+    Step("Sub", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    Step("Mul", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
+    Step("Mul", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Mul")),
+    Step("Mul", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    Step("Div", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
+    Step("Div", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
+    Step("Div", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+]
 
-
-STEPS = [step for operator in ("Add", "Sub", "Mul", "Div") for step in _steps(operator)]
-
-STAND_INS = [StandIn(operator, values_are_carried()) for operator in ("Add", "Sub", "Mul", "Div")]
+STAND_INS = [
+    StandIn("Add", values_are_carried()),
+    StandIn("Sub", values_are_carried()),
+    StandIn("Mul", values_are_carried()),
+    StandIn("Div", values_are_carried()),
+]

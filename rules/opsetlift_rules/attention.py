@@ -13,8 +13,8 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
-from opsetlift_rules.narrow_floats import goes_in_float
+from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
+from opsetlift_rules.helpers.narrow_floats import goes_in_float
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 
@@ -223,28 +223,21 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
     return compared()
 
 
+_MASK_AND_PADDING_ARE_WRITTEN_OUT = rounding(
+    mask_and_padding_are_written_out,
+    ulps=_ULPS,
+    when="lengths are given, or a mask may not cover all keys",
+    because=_IN_STEPS,
+)
+_WINDOWS_ARE_WRITTEN_OUT = rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS)
+_UNBOUNDED = (
+    "windows are unbounded by default; the rest of 25's text says the same in other words, but its "
+    "inference rejects numbers of heads beside inputs of rank 4"
+)
+
 STEPS = [
-    Step(
-        "Attention",
-        23,
-        24,
-        up=masks_cover_all_keys,
-        down=rounding(
-            mask_and_padding_are_written_out,
-            ulps=_ULPS,
-            when="lengths are given, or a mask may not cover all keys",
-            because=_IN_STEPS,
-        ),
-    ),
-    Step(
-        "Attention",
-        24,
-        25,
-        up=only_packed_heads_are_counted,
-        down=rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS),
-        because="windows are unbounded by default; the rest of 25's text says the same in other words, but its "
-        "inference rejects numbers of heads beside inputs of rank 4",
-    ),
+    Step("Attention", 23, 24, up=masks_cover_all_keys, down=_MASK_AND_PADDING_ARE_WRITTEN_OUT),
+    Step("Attention", 24, 25, up=only_packed_heads_are_counted, down=_WINDOWS_ARE_WRITTEN_OUT, because=_UNBOUNDED),
 ]
 
 BIRTHS = [Birth("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]

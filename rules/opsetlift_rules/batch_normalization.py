@@ -16,7 +16,7 @@ from opsetlift.rulebook.rule import Apply, Rule, StandIn, Step, rounding, unchan
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
-from opsetlift_rules.images import as_image, is_image
+from opsetlift_rules.helpers.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
 
@@ -196,30 +196,23 @@ _SEPARATE_DTYPES = (
     "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
 )
 
+_OUTPUTS_ARE_ASKED_FOR = _in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16")
+_PARAMETERS_GET_ONE_DTYPE = _in_one_dtype(
+    parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"
+)
+
 STEPS = [
     Step("BatchNormalization", 1, 6, up=consumed_inputs_go, down=consumed_inputs_are_required),
     Step("BatchNormalization", 6, 7, up=outputs_say_whether_it_trains, down=is_test_says_whether_it_trains),
     Step("BatchNormalization", 7, 9, up=elements_become_channels, down=vectors_get_a_channel),
-    Step(
-        "BatchNormalization",
-        9,
-        14,
-        up=training_mode_is_set,
-        down=_in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16"),
-    ),
-    Step(
-        "BatchNormalization",
-        14,
-        15,
-        up=unchanged,
-        down=_in_one_dtype(parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"),
-        because=_SEPARATE_DTYPES,
-    ),
+    Step("BatchNormalization", 9, 14, up=training_mode_is_set, down=_OUTPUTS_ARE_ASKED_FOR),
+    Step("BatchNormalization", 14, 15, up=unchanged, down=_PARAMETERS_GET_ONE_DTYPE, because=_SEPARATE_DTYPES),
 ]
 
+_STATISTICS_ARE_COMPUTED = rounding(
+    statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"
+)
+
 STAND_INS = [
-    StandIn(
-        "BatchNormalization",
-        rounding(statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"),
-    ),
+    StandIn("BatchNormalization", _STATISTICS_ARE_COMPUTED),
 ]

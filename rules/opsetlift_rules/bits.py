@@ -161,10 +161,10 @@ def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
 
 _TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"
 
+_SIGNED_INTEGERS = "28 adds the signed integers"
+
 STEPS = [
-    Step(
-        "BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because="28 adds the signed integers"
-    ),
+    Step("BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because=_SIGNED_INTEGERS),
 ]
 
 BIRTHS = [

@@ -10,9 +10,9 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.broadcasting import onto_one_shape
-from opsetlift_rules.dtype_groups import COMPARED_IN, FLOATING
-from opsetlift_rules.legacy_broadcast import broadcast_step
+from opsetlift_rules.helpers.broadcasting import onto_one_shape
+from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
 
 # Each gives different values for different values; uint64 wraps around.
 _INTEGER_CARRIERS = {
@@ -126,11 +126,11 @@ def equality_is_computed_otherwise(site: Site) -> None:
 
 
 STEPS = [
-    broadcast_step("Less", 1, mirrored="Greater"),
+    Step("Less", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Greater")),
     Step("Less", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    broadcast_step("Greater", 1, mirrored="Less"),
+    Step("Greater", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Less")),
     Step("Greater", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    broadcast_step("Equal", 1, mirrored="Equal"),
+    Step("Equal", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Equal")),
     Step("Equal", 7, 11, up=unchanged, down=equality_of_floats_is_neither_less_nor_greater),
     Step("Equal", 13, 19, up=unchanged, down=strings_are_numbered),
     Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),

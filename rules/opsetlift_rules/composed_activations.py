@@ -20,7 +20,12 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import bfloat16_travels_in_float, computed_bfloat16_step, in_float
+from opsetlift_rules.helpers.narrow_floats import (
+    BFLOAT16_IS_ADDED,
+    bfloat16_computes_in_float,
+    bfloat16_travels_in_float,
+    in_float,
+)
 
 _STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own rounds but once"
 
@@ -155,17 +160,15 @@ def normal_distribution_is_written_out(site: Site) -> None:
     site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.scalar(1, dtype, "one")))))
 
 
+_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS = rounding(
+    other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND
+)
+
 STEPS = [
     Step("ThresholdedRelu", 10, 22, up=unchanged, down=bfloat16_travels_in_float),
-    Step(
-        "Celu",
-        12,
-        28,
-        up=unchanged,
-        down=rounding(other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND),
-    ),
-    computed_bfloat16_step("HardSwish", 14, 22),
-    computed_bfloat16_step("Mish", 18, 22),
+    Step("Celu", 12, 28, up=unchanged, down=_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS),
+    Step("HardSwish", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Mish", 18, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
 BIRTHS = [

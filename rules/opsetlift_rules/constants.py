@@ -21,9 +21,9 @@ from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import END
-from opsetlift_rules.counting import LARGEST_TABLE, iota
-from opsetlift_rules.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
 def value_becomes_tensor(site: Site) -> None:
@@ -174,6 +174,9 @@ def shape_is_sliced(site: Site) -> None:
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 
+_SEQUENCES = "14 adds sequences of tensors"
+_WHOLE_SHAPE = "without start and end, 15 gives the whole shape"
+
 STEPS = [
     Step("Constant", 1, 9, up=unchanged, down=other_dtypes_become_initializers, because="9 adds dtypes"),
     Step("Constant", 9, 11, up=unchanged, down=sparse_value_becomes_dense, because="11 adds the sparse form"),
@@ -182,17 +185,8 @@ STEPS = [
     Step("Constant", 13, 19, up=unchanged, down=value_becomes_tensor, because="19 adds float8"),
     Step("ConstantOfShape", 9, 20, up=unchanged, down=constant_is_cast_into_shape, because="20 adds dtypes"),
     Step("EyeLike", 9, 22, up=unchanged, down=bfloat16_is_cast, because="without `dtype`, 22 takes the input's, as 9"),
-    Step(
-        "Identity",
-        13,
-        14,
-        up=unchanged,
-        down=sequence_gains_and_loses_an_element,
-        because="14 adds sequences of tensors",
-    ),
-    Step(
-        "Shape", 13, 15, up=unchanged, down=shape_is_sliced, because="without start and end, 15 gives the whole shape"
-    ),
+    Step("Identity", 13, 14, up=unchanged, down=sequence_gains_and_loses_an_element, because=_SEQUENCES),
+    Step("Shape", 13, 15, up=unchanged, down=shape_is_sliced, because=_WHOLE_SHAPE),
 ]
 
 BIRTHS = [

@@ -12,8 +12,8 @@ from onnx import GraphProto
 from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
-from opsetlift_rules.broadcasting import have_one_shape
-from opsetlift_rules.counting import endless
+from opsetlift_rules.helpers.broadcasting import have_one_shape
+from opsetlift_rules.helpers.counting import endless
 
 Carriers = list[str | None]
 
@@ -149,21 +149,15 @@ def constants_of_branches_are_gathered(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
+_WITHOUT_STATES = "13 takes sequences, and loops without states"
+_MODES = "16 only sets the list of modes anew; it adds bfloat16 and optionals"
+
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
     Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
     Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
-    Step(
-        "Loop", 11, 13, up=unchanged, down=something_is_carried, because="13 takes sequences, and loops without states"
-    ),
-    Step(
-        "Loop",
-        13,
-        16,
-        up=unchanged,
-        down=values_travel_through_the_body,
-        because="16 only sets the list of modes anew; it adds bfloat16 and optionals",
-    ),
+    Step("Loop", 11, 13, up=unchanged, down=something_is_carried, because=_WITHOUT_STATES),
+    Step("Loop", 13, 16, up=unchanged, down=values_travel_through_the_body, because=_MODES),
 ]
 
 STAND_INS = [

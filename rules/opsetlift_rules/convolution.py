@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 
 def odd_pads_stay_on_their_side(site: Site) -> None:
@@ -80,9 +80,9 @@ _SPELT_OUT = "11 states the defaults of strides and dilations, and writes out wh
 
 STEPS = [
     Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),
-    computed_bfloat16_step("Conv", 11, 22),
+    Step("Conv", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("ConvTranspose", 1, 11, up=odd_pads_stay_on_their_side, down=odd_pads_stay_on_their_side),
-    computed_bfloat16_step("ConvTranspose", 11, 22),
+    Step("ConvTranspose", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
 STAND_INS = [

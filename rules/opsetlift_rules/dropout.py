@@ -14,7 +14,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
 
 _TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
 
@@ -127,7 +127,7 @@ def ratio_is_cast(site: Site) -> None:
 _UNSET_RATIO = "13 has both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
 
 STEPS = [
-    consumed_inputs_step("Dropout"),
+    Step("Dropout", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Dropout", 6, 7, up=is_test_goes, down=is_test_is_set),
     Step("Dropout", 7, 10, up=mask_is_cast_to_numbers, down=mask_is_cast_to_booleans),
     Step("Dropout", 10, 12, up=ratio_becomes_an_input, down=ratio_becomes_an_attribute),

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsetlift.rulebook.rule import Birth, rounding
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.counting import iota
-from opsetlift_rules.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.counting import iota
+from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _ULPS = 8
 _BECAUSE = "the products are summed in another order than a kernel of its own may choose"
@@ -150,12 +150,12 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
     return Operand(op.Transpose(operand.name, perm=order), labels)
 
 
-STEPS = [computed_bfloat16_step("Einsum", 12, 28)]
+STEPS = [
+    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+]
+
+_EQUATION_IS_CARRIED_OUT = rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
 
 BIRTHS = [
-    Birth(
-        "Einsum",
-        12,
-        down=rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE),
-    ),
+    Birth("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
 ]

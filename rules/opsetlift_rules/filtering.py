@@ -10,9 +10,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.axes import axis_counts_from_front, gather_within
-from opsetlift_rules.counting import endless
-from opsetlift_rules.positions import Positions
+from opsetlift_rules.helpers.axes import axis_counts_from_front, gather_within
+from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.positions import Positions
 
 
 def chosen_slices_are_gathered(site: Site) -> None:
@@ -79,14 +79,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 
 STEPS = [
-    Step(
-        "Compress",
-        9,
-        11,
-        up=unchanged,
-        down=axis_counts_from_front,
-        because="11 says that the axis may be negative",
-    ),
+    Step("Compress", 9, 11, up=unchanged, down=axis_counts_from_front, because="11 says that the axis may be negative"),
     Step("Compress", 11, 28, up=unchanged, down=values_travel()),
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]

@@ -12,10 +12,10 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.positions import Positions
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.positions import Positions
+from opsetlift_rules.helpers.signs import added_where, is_negative
 from opsetlift_rules.shapes import reshape_exactly
-from opsetlift_rules.signs import added_where, is_negative
 
 
 def indices_count_from_front(site: Site) -> None:
@@ -112,15 +112,10 @@ def batch_is_numbered(site: Site) -> None:
 
 _EXAMPLES = "13 rewrote the examples and adds bfloat16"
 
+_NEGATIVE_INDICES = "11 says that indices may be negative; those that were legal before stay what they were"
+
 STEPS = [
-    Step(
-        "Gather",
-        1,
-        11,
-        up=unchanged,
-        down=indices_count_from_front,
-        because="11 says that indices may be negative; those that were legal before stay what they were",
-    ),
+    Step("Gather", 1, 11, up=unchanged, down=indices_count_from_front, because=_NEGATIVE_INDICES),
     Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
     Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
     Step("GatherND", 11, 12, up=unchanged, down=batch_is_numbered, because="without batch_dims, 12 means what 11 does"),

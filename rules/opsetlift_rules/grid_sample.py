@@ -15,8 +15,8 @@ from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.dimensions import Size, named, numbers_up_to, reshaped
-from opsetlift_rules.sampling import (
+from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, reshaped
+from opsetlift_rules.helpers.sampling import (
     Rows,
     Weigh,
     confined_by_border,
@@ -203,35 +203,26 @@ def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
     return str(op.Sub(op.Div(op.Add(op.Mul(two, index), one), op.Max(whole, one)), one))
 
 
+_IMAGES_KEEP_THEIR_OPERATOR = rounding(
+    images_keep_their_operator,
+    ulps=_ULPS,
+    when="other tensors than images are sampled, and the mode is not nearest",
+    because=_BECAUSE,
+)
+
 STEPS = [
-    Step(
-        "GridSample",
-        16,
-        20,
-        up=modes_are_renamed,
-        down=rounding(
-            images_keep_their_operator,
-            ulps=_ULPS,
-            when="other tensors than images are sampled, and the mode is not nearest",
-            because=_BECAUSE,
-        ),
-    ),
+    Step("GridSample", 16, 20, up=modes_are_renamed, down=_IMAGES_KEEP_THEIR_OPERATOR),
     Step("GridSample", 20, 22, up=unchanged, down=bfloat16_is_sampled_in_float),
 ]
 
+_POINTS_ARE_GATHERED = rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE)
+_POSITIONS_ARE_MAPPED = rounding(
+    positions_are_mapped,
+    ulps=4,
+    because="the products of positions and matrix may be added in another order",
+)
+
 BIRTHS = [
-    Birth(
-        "GridSample",
-        16,
-        down=rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE),
-    ),
-    Birth(
-        "AffineGrid",
-        20,
-        down=rounding(
-            positions_are_mapped,
-            ulps=4,
-            because="the products of positions and matrix may be added in another order",
-        ),
-    ),
+    Birth("GridSample", 16, down=_POINTS_ARE_GATHERED),
+    Birth("AffineGrid", 20, down=_POSITIONS_ARE_MAPPED),
 ]

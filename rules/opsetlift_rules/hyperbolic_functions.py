@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Birth, Rule, rounding
+from opsetlift.rulebook.rule import Birth, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
-
-_OPERATORS = ("Sinh", "Cosh", "Asinh", "Acosh", "Atanh")
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _ULPS = 8
 _BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
@@ -142,7 +140,13 @@ def _rounding(rule: Callable[[Site], None]) -> Rule:
     return rounding(rule, ulps=_ULPS, because=_BECAUSE)
 
 
-STEPS = [computed_bfloat16_step(operator, 9, 22) for operator in _OPERATORS]
+STEPS = [
+    Step("Sinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Cosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Asinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Acosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Atanh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+]
 
 BIRTHS = [
     Birth("Sinh", 9, down=_rounding(tanh_times_cosh)),

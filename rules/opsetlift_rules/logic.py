@@ -6,6 +6,11 @@ Not           never changed
 
 from __future__ import annotations
 
-from opsetlift_rules.legacy_broadcast import broadcast_step
+from opsetlift.rulebook.rule import Step
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
 
-STEPS = [broadcast_step(operator, 1, mirrored=operator) for operator in ("And", "Or", "Xor")]
+STEPS = [
+    Step("And", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="And")),
+    Step("Or", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Or")),
+    Step("Xor", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Xor")),
+]

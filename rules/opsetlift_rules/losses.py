@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.narrow_floats import body_in_float, computed_bfloat16_step, goes_in_float
+from opsetlift_rules.helpers.narrow_floats import (
+    BFLOAT16_IS_ADDED,
+    bfloat16_computes_in_float,
+    body_in_float,
+    goes_in_float,
+)
 
 _ULPS = 64
 _IN_STEPS = "the body rounds after each of its steps, sums and logarithms among them; a kernel may keep more digits"
@@ -27,15 +32,13 @@ def probabilities_and_their_loss(site: Site) -> None:
 
 STEPS = [
     Step("NegativeLogLikelihoodLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT),
-    computed_bfloat16_step("NegativeLogLikelihoodLoss", 13, 22),
+    Step("NegativeLogLikelihoodLoss", 13, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("SoftmaxCrossEntropyLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT + "; bfloat16 is added"),
 ]
 
+_PROBABILITIES_AND_THEIR_LOSS = rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS)
+
 BIRTHS = [
     Birth("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
-    Birth(
-        "SoftmaxCrossEntropyLoss",
-        12,
-        down=rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS),
-    ),
+    Birth("SoftmaxCrossEntropyLoss", 12, down=_PROBABILITIES_AND_THEIR_LOSS),
 ]

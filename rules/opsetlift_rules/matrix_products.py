@@ -11,8 +11,8 @@ from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.broadcasting import have_one_shape
-from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.helpers.broadcasting import have_one_shape
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
 def integer_products_are_summed(site: Site) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from opsetlift.rulebook.rule import Apply, Birth, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
-from opsetlift_rules.axes import END
-from opsetlift_rules.images import as_image, is_image
-from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step, in_float
+from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.images import as_image, is_image
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float, in_float
 
 _ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
 _STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
@@ -185,32 +185,22 @@ def _staged_rounding(rule: Apply, when: str = "") -> Rule:
     return rounding(rule, ulps=8, when=when, because=_STAGE_ROUNDS, fewer_digits=digits)
 
 
-_LAYOUT = "13 formats the text anew and adds bfloat16"
+_TEXT = "13 formats the text anew and adds bfloat16"
+
+_SCALE_BECOMES_THAT_OF_CHANNELS = rounding(
+    scale_of_groups_becomes_that_of_channels,
+    ulps=2,
+    when="the dtype is narrower than float",
+    because="21 rounds the normalised values to the narrow dtype before they are scaled",
+)
+_GROUPS_BECOME_INSTANCES = _staged_rounding(groups_become_instances, when="stash_type is narrower than float")
 
 STEPS = [
     Step("InstanceNormalization", 1, 6, up=consumed_inputs_go, down=other_ranks_become_images),
-    computed_bfloat16_step("InstanceNormalization", 6, 22),
-    Step(
-        "MeanVarianceNormalization",
-        9,
-        13,
-        up=axes_are_written_down,
-        down=bfloat16_is_computed_in_float,
-        because=_LAYOUT,
-    ),
-    Step("LRN", 1, 13, up=unchanged, down=bfloat16_is_computed_in_float, because=_LAYOUT),
-    Step(
-        "GroupNormalization",
-        18,
-        21,
-        up=rounding(
-            scale_of_groups_becomes_that_of_channels,
-            ulps=2,
-            when="the dtype is narrower than float",
-            because="21 rounds the normalised values to the narrow dtype before they are scaled",
-        ),
-        down=_staged_rounding(groups_become_instances, when="stash_type is narrower than float"),
-    ),
+    Step("InstanceNormalization", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("MeanVarianceNormalization", 9, 13, up=axes_are_written_down, down=bfloat16_computes_in_float, because=_TEXT),
+    Step("LRN", 1, 13, up=unchanged, down=bfloat16_computes_in_float, because=_TEXT),
+    Step("GroupNormalization", 18, 21, up=_SCALE_BECOMES_THAT_OF_CHANNELS, down=_GROUPS_BECOME_INSTANCES),
 ]
 
 BIRTHS = [

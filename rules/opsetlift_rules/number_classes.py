@@ -13,8 +13,8 @@ import numpy
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-from opsetlift_rules.dtype_groups import FLOATING
-from opsetlift_rules.narrow_floats import bfloat16_travels_in_float
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
 
 
 def nan_is_neither_below_nor_above(site: Site) -> None:

@@ -9,9 +9,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.counting import iota
-from opsetlift_rules.signs import added_where, is_negative
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.counting import iota
+from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
 def negative_indices_are_beyond(site: Site) -> None:

@@ -17,14 +17,14 @@ from opsetlift.rulebook.rule import StandIn, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.indices_of_maxima import indices_are_computed, indices_of_maxima
-from opsetlift_rules.narrow_floats import (
-    bfloat16_is_computed_in_float,
+from opsetlift_rules.helpers.max_pool_indices import indices_are_computed, indices_of_maxima
+from opsetlift_rules.helpers.narrow_floats import (
+    BFLOAT16_IS_ADDED,
+    bfloat16_computes_in_float,
     bfloat16_travels_in_float,
-    computed_bfloat16_step,
     in_float,
 )
-from opsetlift_rules.windows import added, combined, element_counts, padded, set_pads, windows_of
+from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
 
 # ceil_mode, and which windows it gives.
 
@@ -161,7 +161,7 @@ def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
     return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
 
 
-_WINDOWS_END_BEFORE_THE_PADS = in_turn(windows_end_before_the_pads, bfloat16_is_computed_in_float)
+_WINDOWS_END_BEFORE_THE_PADS = in_turn(windows_end_before_the_pads, bfloat16_computes_in_float)
 _DILATED_AVERAGES = rounding(
     dilated_averages_are_sums_of_slices,
     ulps=4,
@@ -181,63 +181,32 @@ _LATE = (
     "every version"
 )
 
+_SECOND_OUTPUT = "8 adds an output that need not be asked for"
+_MAXIMA_OF_SLICES = in_turn(dilated_maxima_are_maxima_of_slices, ceil_mode_becomes_pads)
+_ROUNDED_DOWN = "10 rounds down and does not dilate by default"
+_SLIPS = "12 has 11's formulas without its slips"
+_WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(windows_end_before_the_pads, bfloat16_travels_in_float)
+_NORMS_OF_SLICES = in_turn(_DILATED_NORMS, ceil_mode_becomes_pads)
+_LP_ROUNDED_DOWN = "18 rounds down and does not dilate by default"
+
 STEPS = [
     Step("AveragePool", 1, 7, up=unchanged, down=counted_pads_become_zeros, because="7 does not count pads by default"),
     Step("AveragePool", 7, 10, up=unchanged, down=ceil_mode_becomes_pads, because="10 rounds down by default"),
     Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
     Step("AveragePool", 11, 19, up=unchanged, down=_DILATED_AVERAGES, because="19 adds dilations"),
-    Step(
-        "AveragePool",
-        19,
-        22,
-        up=unchanged,
-        down=_WINDOWS_END_BEFORE_THE_PADS,
-        because=_LATE,
-    ),
-    Step(
-        "MaxPool", 1, 8, up=unchanged, down=indices_are_computed, because="8 adds an output that need not be asked for"
-    ),
-    Step(
-        "MaxPool",
-        8,
-        10,
-        up=unchanged,
-        down=in_turn(dilated_maxima_are_maxima_of_slices, ceil_mode_becomes_pads),
-        because="10 rounds down and does not dilate by default",
-    ),
+    Step("AveragePool", 19, 22, up=unchanged, down=_WINDOWS_END_BEFORE_THE_PADS, because=_LATE),
+    Step("MaxPool", 1, 8, up=unchanged, down=indices_are_computed, because=_SECOND_OUTPUT),
+    Step("MaxPool", 8, 10, up=unchanged, down=_MAXIMA_OF_SLICES, because=_ROUNDED_DOWN),
     Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
-    Step(
-        "MaxPool", 11, 12, up=unchanged, down=bytes_travel_in_floats, because="12 has 11's formulas without its slips"
-    ),
-    Step(
-        "MaxPool",
-        12,
-        22,
-        up=unchanged,
-        down=in_turn(windows_end_before_the_pads, bfloat16_travels_in_float),
-        because=_LATE,
-    ),
+    Step("MaxPool", 11, 12, up=unchanged, down=bytes_travel_in_floats, because=_SLIPS),
+    Step("MaxPool", 12, 22, up=unchanged, down=_WINDOWS_END_AND_BFLOAT16_TRAVELS, because=_LATE),
     Step("LpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
     Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
-    Step(
-        "LpPool",
-        11,
-        18,
-        up=unchanged,
-        down=in_turn(_DILATED_NORMS, ceil_mode_becomes_pads),
-        because="18 rounds down and does not dilate by default",
-    ),
-    Step(
-        "LpPool",
-        18,
-        22,
-        up=unchanged,
-        down=_WINDOWS_END_BEFORE_THE_PADS,
-        because=_LATE,
-    ),
+    Step("LpPool", 11, 18, up=unchanged, down=_NORMS_OF_SLICES, because=_LP_ROUNDED_DOWN),
+    Step("LpPool", 18, 22, up=unchanged, down=_WINDOWS_END_BEFORE_THE_PADS, because=_LATE),
     Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
-    computed_bfloat16_step("GlobalLpPool", 2, 22),
-    computed_bfloat16_step("GlobalAveragePool", 1, 22),
+    Step("GlobalLpPool", 2, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("GlobalAveragePool", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
     Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
     Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
 ]

@@ -63,34 +63,29 @@ def _dtype_of_result(site: Site) -> str:
     return site.dtype(site.output(0))
 
 
-def _step(operator: str) -> Step:
-    down = rounding(
-        bfloat16_is_drawn_in_float,
-        ulps=1,
-        when="bfloat16 is drawn",
-        because="a float is drawn and rounded to bfloat16",
-    )
-    return Step(operator, 1, 22, up=unchanged, down=down)
-
+_DRAWN_IN_FLOAT = rounding(
+    bfloat16_is_drawn_in_float,
+    ulps=1,
+    when="bfloat16 is drawn",
+    because="a float is drawn and rounded to bfloat16",
+)
 
 STEPS = [
-    _step("RandomNormal"),
-    _step("RandomUniform"),
-    _step("RandomNormalLike"),
-    _step("RandomUniformLike"),
+    Step("RandomNormal", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
+    Step("RandomUniform", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
+    Step("RandomNormalLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
+    Step("RandomUniformLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
     Step("Multinomial", 7, 22, up=unchanged, down=probabilities_are_given_in_float),
     Step("Bernoulli", 15, 22, up=unchanged, down=probabilities_are_given_in_float),
 ]
 
+_RESOLUTION_IS_FINITE = refused(
+    Why.NO_EQUIVALENT,
+    "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
+    "classes other probabilities",
+)
+
 BIRTHS = [
     Birth("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
-    Birth(
-        "Multinomial",
-        7,
-        down=refused(
-            Why.NO_EQUIVALENT,
-            "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
-            "classes other probabilities",
-        ),
-    ),
+    Birth("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
 ]

@@ -13,8 +13,8 @@ import numpy
 from opsetlift.rulebook.rule import Birth, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import END, gather_within
-from opsetlift_rules.counting import LARGEST_TABLE, iota
+from opsetlift_rules.helpers.axes import END, gather_within
+from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.shapes import reshape_exactly
 
 

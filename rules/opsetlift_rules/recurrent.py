@@ -10,7 +10,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import bfloat16_is_computed_in_float, computed_bfloat16_step
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 """The inputs that have the layout of a state: initial_h, and initial_c."""
@@ -66,29 +66,19 @@ def batches_come_second(site: Site) -> None:
 
 
 _TRANSPOSED = "7 transposes R in the formulas; its layout is the same before, so that this is taken for a slip of them"
+_BEFORE_RESET = "without linear_before_reset, 3 computes as 1; it says which defaults alpha and beta have"
 _LISTS = "14 makes lists of the names and formulas; without layout, nothing else differs"
 
 
-def _steps(operator: str, oldest: int) -> list[Step]:
-    return [
-        Step(operator, oldest, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-        Step(operator, 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    ]
-
-
 STEPS = [
-    *_steps("RNN", 1),
-    computed_bfloat16_step("RNN", 14, 22),
-    Step(
-        "GRU",
-        1,
-        3,
-        up=direction_is_spelt_right,
-        down=linear_before_reset_goes,
-        because="without linear_before_reset, 3 computes as 1; it says which defaults alpha and beta have",
-    ),
-    *_steps("GRU", 3),
-    computed_bfloat16_step("GRU", 14, 22),
-    *_steps("LSTM", 1),
-    Step("LSTM", 14, 22, up=unchanged, down=bfloat16_is_computed_in_float, because="22 mends a typo in P's shape"),
+    Step("RNN", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
+    Step("RNN", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
+    Step("RNN", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("GRU", 1, 3, up=direction_is_spelt_right, down=linear_before_reset_goes, because=_BEFORE_RESET),
+    Step("GRU", 3, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
+    Step("GRU", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
+    Step("GRU", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("LSTM", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
+    Step("LSTM", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
+    Step("LSTM", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because="22 mends a typo in P's shape"),
 ]

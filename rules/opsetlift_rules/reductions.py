@@ -14,9 +14,9 @@ from functools import reduce
 
 from opsetlift.rulebook.rule import StandIn, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.dtype_groups import FLOATING
-from opsetlift_rules.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
-from opsetlift_rules.signs import is_negative
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
+from opsetlift_rules.helpers.signs import is_negative
 
 # What the reduction of no elements gives.
 _OF_NOTHING = {
@@ -156,41 +156,41 @@ _LOGARITHMS = rounding(
 )
 
 
-def _axes_may_be_negative(operator: str) -> Step:
-    return Step(operator, 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES)
-
-
-def _steps_of_extreme(operator: str) -> list[Step]:
-    return [
-        _axes_may_be_negative(operator),
-        Step(operator, 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
-        Step(operator, 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-        Step(operator, 13, 18, up=axes_become_input, down=axes_become_attribute),
-        Step(operator, 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
-    ]
-
-
-def _steps(operator: str) -> list[Step]:
-    return [
-        _axes_may_be_negative(operator),
-        Step(operator, 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-        Step(operator, 13, 18, up=axes_become_input, down=axes_become_attribute),
-    ]
-
-
 STEPS = [
-    *_steps_of_extreme("ReduceMin"),
-    *_steps_of_extreme("ReduceMax"),
-    _axes_may_be_negative("ReduceSum"),
+    Step("ReduceMin", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceMin", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceMin", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMin", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
+    Step("ReduceMax", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceMax", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMax", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceMax", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMax", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
+    Step("ReduceSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
     Step("ReduceSum", 11, 13, up=axes_become_input, down=axes_become_attribute),
-    *_steps("ReduceMean"),
-    *_steps("ReduceProd"),
-    *_steps("ReduceL1"),
-    *_steps("ReduceL2"),
-    *_steps("ReduceSumSquare"),
-    *_steps("ReduceLogSum"),
+    Step("ReduceMean", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceMean", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceMean", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceProd", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceProd", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceProd", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceL1", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL1", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceL1", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceL2", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL2", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceL2", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceSumSquare", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSumSquare", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceSumSquare", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceLogSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceLogSum", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceLogSum", 13, 18, up=axes_become_input, down=axes_become_attribute),
     Step("ReduceLogSum", 18, 28, up=_LOGARITHMS, down=unchanged),
-    *_steps("ReduceLogSumExp"),
+    Step("ReduceLogSumExp", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceLogSumExp", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
+    Step("ReduceLogSumExp", 13, 18, up=axes_become_input, down=axes_become_attribute),
     Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 

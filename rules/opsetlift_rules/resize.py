@@ -13,9 +13,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, StandIn, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.interpolation import ULPS, Manner, Resampler, resampling
-from opsetlift_rules.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
+from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
 CROP = "tf_crop_and_resize"
@@ -279,59 +279,39 @@ def resample(site: Site) -> None:
         resampler.run(axes_by_ratio(resampler, axes, site.input(3), regions, policy))
 
 
+_ORIGINS_MEET = resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales")
+_EMPTY_INPUTS_ARE_LEFT_OUT = resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn")
+_ABSENT_INPUTS_BECOME_EMPTY = rounding(
+    absent_inputs_become_empty,
+    ulps=1,
+    when="bfloat16 is averaged",
+    because="computed in float and rounded to bfloat16 at the end",
+)
+_EVERY_AXIS_IS_NAMED = resampling(
+    every_axis_is_named,
+    when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
+)
+_OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are"
+_PIXELS_ARE_HALF_PIXELS = resampling(
+    symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+)
+_ADDED_MODE = "19 adds a mode; what it says of the others differs in markup only"
+
 STEPS = [
-    Step(
-        "Resize",
-        10,
-        11,
-        up=coordinates_are_written_out,
-        down=resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales"),
-    ),
-    Step(
-        "Resize",
-        11,
-        13,
-        up=resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn"),
-        down=rounding(
-            absent_inputs_become_empty,
-            ulps=1,
-            when="bfloat16 is averaged",
-            because="computed in float and rounded to bfloat16 at the end",
-        ),
-    ),
-    Step(
-        "Resize",
-        13,
-        18,
-        up=unchanged,
-        down=resampling(
-            every_axis_is_named,
-            when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
-        ),
-        because="what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are",
-    ),
-    Step(
-        "Resize",
-        18,
-        19,
-        up=unchanged,
-        down=resampling(
-            symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
-        ),
-        because="19 adds a mode; what it says of the others differs in markup only",
-    ),
+    Step("Resize", 10, 11, up=coordinates_are_written_out, down=_ORIGINS_MEET),
+    Step("Resize", 11, 13, up=_EMPTY_INPUTS_ARE_LEFT_OUT, down=_ABSENT_INPUTS_BECOME_EMPTY),
+    Step("Resize", 13, 18, up=unchanged, down=_EVERY_AXIS_IS_NAMED, because=_OFF_BY_DEFAULT),
+    Step("Resize", 18, 19, up=unchanged, down=_PIXELS_ARE_HALF_PIXELS, because=_ADDED_MODE),
 ]
 
+_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT = resampling(
+    copies_and_averages_are_written_out,
+    when="floats are averaged, and not by known scales of 1 and more",
+    divides=False,
+)
+
 BIRTHS = [
-    Birth(
-        "Resize",
-        10,
-        down=resampling(
-            copies_and_averages_are_written_out,
-            when="floats are averaged, and not by known scales of 1 and more",
-            divides=False,
-        ),
-    ),
+    Birth("Resize", 10, down=_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT),
 ]
 
 STAND_INS = [

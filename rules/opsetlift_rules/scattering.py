@@ -18,11 +18,11 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.counting import endless
-from opsetlift_rules.dimensions import divisor
 from opsetlift_rules.gathering import tuple_length
-from opsetlift_rules.positions import Number, Positions
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.dimensions import divisor
+from opsetlift_rules.helpers.positions import Number, Positions
 from opsetlift_rules.shapes import reshape_exactly
 
 _BECAUSE = "the positions that are written depend on the sizes of its dimensions"
@@ -231,17 +231,12 @@ _ORDER = "without a reduction, 16 says what follows from the order of the update
 _MORE = "18 adds two reductions"
 
 
-def _steps(operator: str) -> list[Step]:
-    return [
-        Step(operator, 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
-        Step(operator, 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
-    ]
-
-
 STEPS = [
     Step("Scatter", 9, 11, up=scatter_is_scatter_elements, down=indices_count_from_front),
-    *_steps("ScatterElements"),
-    *_steps("ScatterND"),
+    Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterElements", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
+    Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterND", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
 ]
 
 BIRTHS = [

@@ -13,9 +13,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Birth, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
-from opsetlift_rules.axes import END
-from opsetlift_rules.heads import sizes, with_heads, without_heads
-from opsetlift_rules.narrow_floats import body_in_float, goes_in_float
+from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
+from opsetlift_rules.helpers.narrow_floats import body_in_float, goes_in_float
 
 _DECAY, _BETA = 4, 5
 """Inputs of LinearAttention."""

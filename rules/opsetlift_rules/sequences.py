@@ -16,8 +16,8 @@ from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Birth
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front
-from opsetlift_rules.broadcasting import have_one_shape
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.broadcasting import have_one_shape
 
 _MOST_PARTS = 1024
 """Longer sequences make no sensible graph."""

@@ -17,7 +17,7 @@ import numpy
 from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import (
+from opsetlift_rules.helpers.axes import (
     END,
     NamedAxes,
     axes_become_input,
@@ -25,7 +25,7 @@ from opsetlift_rules.axes import (
     counted_from_front,
     gather_within,
 )
-from opsetlift_rules.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 # Reshape
 
@@ -272,16 +272,12 @@ def other_dtypes_are_reshaped(site: Site) -> None:
 _AXES_1 = "11 adds negative axes and their range; an axis that was legal means the same"
 _PLAIN = "the text was reworded; the meaning is the same"
 
+_WITHOUT_ALLOWZERO = "without allowzero, 14 copies a dimension where the shape has a 0, as before"
+_VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
+
 STEPS = [
     Step("Reshape", 1, 5, up=shape_becomes_input, down=in_turn(shape_becomes_attribute, values_travel())),
-    Step(
-        "Reshape",
-        13,
-        14,
-        up=unchanged,
-        down=zeros_are_no_dimensions_to_copy,
-        because="without allowzero, 14 copies a dimension where the shape has a 0, as before",
-    ),
+    Step("Reshape", 13, 14, up=unchanged, down=zeros_are_no_dimensions_to_copy, because=_WITHOUT_ALLOWZERO),
     Step("Squeeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
     Step("Squeeze", 11, 13, up=axes_become_input, down=squeezed_axes_become_attribute),
     Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
@@ -289,9 +285,7 @@ STEPS = [
     Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
     Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
     Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
-    Step(
-        "Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because="23 says that axes are a 1D tensor"
-    ),
+    Step("Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because=_VECTOR_OF_AXES),
     Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
     Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),

@@ -14,8 +14,8 @@ from functools import partial
 from opsetlift.rulebook.rule import Birth, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.axes import counted_from_front, gather_within
-from opsetlift_rules.dimensions import Size, named, numbers_up_to, product, reshaped, size
+from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 
 _ULPS = 32
 _BECAUSE = "a product with the matrix of the transform, in double and rounded at the end, adds all terms of each bin"

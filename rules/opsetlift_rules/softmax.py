@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
-from opsetlift_rules.axes import axis_counts_from_front, counted_from_front
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
+from opsetlift_rules.helpers.axes import axis_counts_from_front, counted_from_front
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 
 def trailing_dimensions_become_one(site: Site) -> None:
@@ -59,16 +59,12 @@ def axis_becomes_the_last(site: Site) -> None:
 _AXIS = "11 adds negative axes; the sentences on the matrix that the input is taken for stand in another order"
 
 
-def _steps(operator: str) -> list[Step]:
-    return [
-        Step(operator, 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-        Step(operator, 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    ]
-
-
 STEPS = [
-    *_steps("Softmax"),
-    *_steps("LogSoftmax"),
-    *_steps("Hardmax"),
-    computed_bfloat16_step("LpNormalization", 1, 22),
+    Step("Softmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
+    Step("Softmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
+    Step("LogSoftmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
+    Step("LogSoftmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
+    Step("Hardmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
+    Step("Hardmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
+    Step("LpNormalization", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]

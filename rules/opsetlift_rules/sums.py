@@ -6,12 +6,12 @@ Sum, Mean  6: consumed_inputs goes · 8: +broadcasting · 13: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift_rules.consumed_inputs import consumed_inputs_step
-from opsetlift_rules.extremes import EQUAL_SHAPES, inputs_come_to_one_shape
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.max_min import EQUAL_SHAPES, inputs_come_to_one_shape
 
 STEPS = [
-    consumed_inputs_step("Sum"),
+    Step("Sum", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Sum", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
-    consumed_inputs_step("Mean"),
+    Step("Mean", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Mean", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
 ]

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, RuleLike, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
+from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"
 _MEMBER = len(BRANCHES)
@@ -292,54 +292,36 @@ def _add_tree(
             forest.set_child(parent, branch, added)
 
 
-def _steps(operator: str, *, up: RuleLike) -> list[Step]:
-    return [
-        Step(
-            operator,
-            1,
-            3,
-            up=unchanged,
-            down=tensors_become_lists,
-            because="3 adds tensors in the place of lists",
-            domain=_DOMAIN,
-        ),
-        Step(operator, 3, 5, up=up, down=unchanged, because="5 only deprecates it", domain=_DOMAIN),
-    ]
-
-
+_TENSORS = "3 adds tensors in the place of lists"
+_DEPRECATED = "5 only deprecates it"
 _OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
+_CLASSIFIER = rounding(
+    classifier_becomes_tree_ensemble,
+    ulps=1,
+    when="post_transform is SOFTMAX or LOGISTIC",
+    because=_OPERATOR_OF_ITS_OWN,
+)
+_REGRESSOR = rounding(
+    regressor_becomes_tree_ensemble,
+    ulps=1,
+    when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
+    because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
+)
 
 STEPS = [
-    *_steps(
-        "TreeEnsembleClassifier",
-        up=rounding(
-            classifier_becomes_tree_ensemble,
-            ulps=1,
-            when="post_transform is SOFTMAX or LOGISTIC",
-            because=_OPERATOR_OF_ITS_OWN,
-        ),
-    ),
-    *_steps(
-        "TreeEnsembleRegressor",
-        up=rounding(
-            regressor_becomes_tree_ensemble,
-            ulps=1,
-            when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
-            because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
-        ),
-    ),
+    Step("TreeEnsembleClassifier", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleClassifier", 3, 5, up=_CLASSIFIER, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
+    Step("TreeEnsembleRegressor", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleRegressor", 3, 5, up=_REGRESSOR, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
 ]
 
+_LEAVES_BECOME_NODES = rounding(
+    leaves_become_nodes,
+    ulps=1,
+    when="the dtype is float16",
+    because="computed in float and rounded to float16 at the end",
+)
+
 BIRTHS = [
-    Birth(
-        "TreeEnsemble",
-        5,
-        down=rounding(
-            leaves_become_nodes,
-            ulps=1,
-            when="the dtype is float16",
-            because="computed in float and rounded to float16 at the end",
-        ),
-        domain=_DOMAIN,
-    ),
+    Birth("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
 ]

@@ -5,11 +5,9 @@ Sin, Cos, Tan, Asin, Acos, Atan  7: born · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, refused
+from opsetlift.rulebook.rule import Birth, Step, refused, unchanged
 from opsetlift.support.refusal import Why
-from opsetlift_rules.narrow_floats import computed_bfloat16_step
-
-_OPERATORS = ("Sin", "Cos", "Tan", "Asin", "Acos", "Atan")
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
 _NOTHING_PERIODIC = refused(
     Why.NO_EQUIVALENT,
@@ -17,6 +15,20 @@ _NOTHING_PERIODIC = refused(
     "numbers give none: a polynomial would be an approximation",
 )
 
-STEPS = [computed_bfloat16_step(operator, 7, 22) for operator in _OPERATORS]
+STEPS = [
+    Step("Sin", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Cos", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Tan", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Asin", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Acos", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Atan", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+]
 
-BIRTHS = [Birth(operator, 7, down=_NOTHING_PERIODIC) for operator in _OPERATORS]
+BIRTHS = [
+    Birth("Sin", 7, down=_NOTHING_PERIODIC),
+    Birth("Cos", 7, down=_NOTHING_PERIODIC),
+    Birth("Tan", 7, down=_NOTHING_PERIODIC),
+    Birth("Asin", 7, down=_NOTHING_PERIODIC),
+    Birth("Acos", 7, down=_NOTHING_PERIODIC),
+    Birth("Atan", 7, down=_NOTHING_PERIODIC),
+]

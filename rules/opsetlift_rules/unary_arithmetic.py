@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import StandIn, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.consumed_inputs import consumed_inputs_go, consumed_inputs_step
-from opsetlift_rules.dtype_groups import FLOATING
+from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
 def integers_are_multiplied_by_minus_one(site: Site) -> None:
@@ -48,14 +48,14 @@ STEPS = [
     Step("Neg", 1, 6, up=consumed_inputs_go, down=integers_are_multiplied_by_minus_one),
     Step("Abs", 1, 6, up=consumed_inputs_go, down=magnitude_is_the_greater_of_both_signs),
     Step("Abs", 6, 13, up=unchanged, down=unchanged, because="'the absolute is' becomes 'absolute value'"),
-    consumed_inputs_step("Ceil"),
+    Step("Ceil", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Ceil", 6, 13, up=unchanged, down=unchanged, because=_INTEGRAL),
-    consumed_inputs_step("Floor"),
+    Step("Floor", 1, 6, up=consumed_inputs_go, down=unchanged),
     Step("Floor", 6, 13, up=unchanged, down=unchanged, because=_INTEGRAL),
-    consumed_inputs_step("Reciprocal"),
-    consumed_inputs_step("Sqrt"),
-    consumed_inputs_step("Exp"),
-    consumed_inputs_step("Log"),
+    Step("Reciprocal", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Sqrt", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Exp", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Log", 1, 6, up=consumed_inputs_go, down=unchanged),
 ]
 
 STAND_INS = [

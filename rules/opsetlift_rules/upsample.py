@@ -15,8 +15,8 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.interpolation import Manner, Resampler, resampling
-from opsetlift_rules.resampled_axes import axes_by_scales
+from opsetlift_rules.helpers.interpolation import Manner, Resampler, resampling
+from opsetlift_rules.helpers.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
 _MODES = {"bilinear": "linear", "linear": "bilinear"}
@@ -88,27 +88,14 @@ def becomes_resize(site: Site) -> None:
 
 _WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
 
+_IMAGES_KEEP_THEIR_SCALES = resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False)
+_SCALES_BECOME_ATTRIBUTE = resampling(
+    scales_become_attribute, when="floats are averaged by scales that are computed", divides=False
+)
+_DEPRECATED = "10 deprecates the operator; a node that is there nevertheless means what it meant"
+
 STEPS = [
-    Step(
-        "Upsample",
-        1,
-        7,
-        up=scales_for_every_axis,
-        down=resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False),
-    ),
-    Step(
-        "Upsample",
-        7,
-        9,
-        up=scales_become_input,
-        down=resampling(scales_become_attribute, when="floats are averaged by scales that are computed", divides=False),
-    ),
-    Step(
-        "Upsample",
-        9,
-        10,
-        up=becomes_resize,
-        down=unchanged,
-        because="10 deprecates the operator; a node that is there nevertheless means what it meant",
-    ),
+    Step("Upsample", 1, 7, up=scales_for_every_axis, down=_IMAGES_KEEP_THEIR_SCALES),
+    Step("Upsample", 7, 9, up=scales_become_input, down=_SCALES_BECOME_ATTRIBUTE),
+    Step("Upsample", 9, 10, up=becomes_resize, down=unchanged, because=_DEPRECATED),
 ]

@@ -180,7 +180,10 @@ class RuleBook:
 
 
 def rule_modules() -> list[ModuleType]:
-    """The registered modules, and those in registered packages, OpsetLift's own among them. Raises PluginFault."""
+    """The registered modules, and those in registered packages, OpsetLift's own among them. Raises PluginFault.
+
+    Packages inside a registered one are its helpers, and no operator's steps are looked for in them.
+    """
     modules: list[ModuleType] = []
     for entry, module in registered(ENTRY_POINT_GROUP):
         if not isinstance(module, ModuleType):
@@ -189,7 +192,7 @@ def rule_modules() -> list[ModuleType]:
         modules += (
             importlib.import_module(f"{module.__name__}.{found.name}")
             for found in pkgutil.iter_modules(getattr(module, "__path__", ()))
-            if not found.name.startswith("_")
+            if not found.ispkg and not found.name.startswith("_")
         )
     if not any(module.__name__ == OWN_RULES for module in modules):
         raise RuleBookError(f"{OWN_RULES} is not registered under {ENTRY_POINT_GROUP}: install OpsetLift with pip")

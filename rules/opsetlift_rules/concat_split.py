@@ -1,0 +1,185 @@
+"""Tensors joined along an axis, and taken apart again.
+
+Concat  4: axis required, was 1 by default, +all dtypes · 11: axis may be negative · 13: +bfloat16
+Split   2: lengths by attribute only, +all dtypes · 11: axis may be negative · 13: lengths attribute -> input,
+        +bfloat16 · 18: +num_outputs, the last part may be smaller
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.site import Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+
+
+def default_axis_is_written(site: Site) -> None:
+    """Concat-1 takes axis 1 where none is given; from 4 on it has to be."""
+    if not site.has_attribute("axis"):
+        site.set_attribute("axis", 1)
+
+
+def axis_counts_from_front(site: Site) -> None:
+    """Below 11 the axis is not negative."""
+    axis = site.attribute("axis", 0)
+    if axis >= 0:
+        return
+    values = [*filter(None, site.inputs), *filter(None, site.node.output)]
+    known = next((value for value in values if site.shape(value) is not None), values[0])
+    rank = site.rank(known, because="a negative axis has to be counted from the front below opset 11")
+    site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
+
+
+def lengths_input_becomes_attribute(site: Site) -> None:
+    """Split-1 takes the lengths either way; its own text gives them as floats."""
+    if site.input(1):
+        lengths = site.pop_optional_constant_input(1)
+        assert lengths is not None
+        site.set_attribute("split", [int(length) for length in lengths.reshape(-1)])
+
+
+def axis_is_written(site: Site) -> None:
+    """Split-1 names no default; 0 is that of Split-2."""
+    if not site.has_attribute("axis"):
+        site.set_attribute("axis", 0)
+
+
+def other_dtypes_are_sliced(site: Site) -> None:
+    """Below 2 Split takes floats only, and Slice takes all."""
+    lengths = site.attribute("split") or _equal_lengths(site)
+    if site.dtype(0) in FIRST_FLOATS or lengths is None:
+        return
+    axis = site.attribute("axis", 0)
+    ends = list(accumulate(lengths))
+    op = site.op
+    site.replace(
+        *(
+            op.Slice(site.input(0), axes=[axis], starts=[end - length], ends=[end])
+            for end, length in zip(ends, lengths, strict=True)
+        )
+    )
+
+
+def parts_are_sliced(site: Site) -> None:
+    """In a carrier, if there is one; else each part is a slice of its own."""
+    if site.carry_to_kernel():
+        return
+    if site.input(1) and site.constant_value(1) is None:
+        _slices_of_computed_lengths(site)
+        return
+    known = site.constant_value(1) if site.input(1) else None
+    lengths = site.attribute("split") if known is None else known.reshape(-1).tolist()
+    dimension, count = _dimension(site), len(site.node.output)
+    if not lengths and dimension is not None:
+        # Rounded up, as from 18 on the last part may be smaller.
+        full = -(-dimension // count)
+        lengths = [max(0, min(full, dimension - place * full)) for place in range(count)]
+    if not lengths:
+        return
+    ends = list(accumulate(lengths))
+    op, axis = site.op_at(13), site.constant_int64([site.attribute("axis", 0)])
+    bounds = [site.constant_int64([bound], "bound") for bound in [0, *ends]]
+    site.replace(*(op.Slice(site.input(0), start, end, axis) for start, end in pairwise(bounds)))
+
+
+def _dimension(site: Site) -> int | None:
+    """The size of the axis that is split, where it is known."""
+    dims = site.shape(0)
+    axis = site.attribute("axis", 0)
+    dim = dims[axis] if dims is not None and -len(dims) <= axis < len(dims) else None
+    return dim if isinstance(dim, int) else None
+
+
+def _equal_lengths(site: Site) -> list[int] | None:
+    dimension, count = _dimension(site), len(site.node.output)
+    return None if dimension is None else [dimension // count] * count
+
+
+def lengths_become_input(site: Site) -> None:
+    if site.has_attribute("split"):
+        site.append_input(site.constant_int64(site.pop_attribute("split"), "split"))
+
+
+def lengths_become_attribute(site: Site) -> None:
+    """The inverse. Where the lengths are computed at run time, each part is a slice of its own."""
+    if not site.input(1):
+        site.remove_input(1)
+        return
+    lengths = site.constant_value(1)
+    if lengths is not None:
+        site.remove_input(1)
+        site.set_attribute("split", lengths.reshape(-1).tolist())
+        return
+    _slices_of_computed_lengths(site)
+
+
+def _slices_of_computed_lengths(site: Site) -> None:
+    op = site.op_at(13)
+    data, split = site.inputs
+    bounds = [site.constant_int64([bound], "bound") for bound in range(len(site.node.output) + 1)]
+    sums = [op.ReduceSum(op.Slice(split, bounds[0], bound), keepdims=1) for bound in bounds]
+    axis = site.constant_int64([site.attribute("axis", 0)])
+    site.replace(*(op.Slice(data, start, end, axis) for start, end in pairwise(sums)))
+
+
+def count_is_written(site: Site) -> None:
+    """Without lengths, 18 wants the number of parts; of nothing onnxruntime takes no more parts than there are."""
+    if site.input(1):
+        return
+    site.remove_input(1)
+    if _dimension(site) == 0:
+        site.append_input(site.constant_int64([0] * len(site.node.output), "split"))
+    else:
+        site.set_attribute("num_outputs", len(site.node.output))
+
+
+def count_becomes_lengths(site: Site) -> None:
+    """Below 18 equal parts only; where the last one is or may be smaller, the lengths are written."""
+    count = site.pop_attribute("num_outputs")
+    if count is None:
+        return
+    if count != len(site.node.output):
+        site.refuse(Why.INVALID_MODEL, f"num_outputs is {count}, the node has {len(site.node.output)} outputs")
+    dimension = _dimension(site)
+    if dimension is not None:
+        length = -(-dimension // count)
+        last = dimension - length * (count - 1)
+        if last < 0:
+            site.refuse(
+                Why.INVALID_MODEL, f"a dimension of {dimension} has no {count} parts of which only the last is smaller"
+            )
+        if last != length:
+            site.append_input(site.constant_int64([length] * (count - 1) + [last], "split"))
+        return
+    if count == 1:
+        return
+    op = site.op
+    axis = site.attribute("axis", 0)
+    size = op.Gather(op.Shape(site.input(0)), site.constant_int64([axis]), axis=0)
+    # Rounded up: at least one less than a further part.
+    length_ = op.Div(op.Add(size, site.constant_int64([count - 1])), site.constant_int64([count]))
+    last_ = op.Sub(size, op.Mul(length_, site.constant_int64([count - 1])))
+    others = op.Tile(length_, site.constant_int64([count - 1], "repeats"))
+    site.append_input(op.Concat(others, last_, axis=0))
+
+
+_NEGATIVE = "11 adds negative axes and their range; an axis that was legal means the same"
+
+_OTHER_DTYPES_ARE_SLICED = in_turn(axis_is_written, other_dtypes_are_sliced, values_travel())
+
+STEPS = [
+    Step("Concat", 1, 4, up=default_axis_is_written, down=values_travel()),
+    Step("Concat", 4, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
+    Step("Split", 1, 2, up=lengths_input_becomes_attribute, down=_OTHER_DTYPES_ARE_SLICED),
+    Step("Split", 2, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
+    Step("Split", 11, 13, up=lengths_become_input, down=lengths_become_attribute),
+    Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),
+]
+
+STAND_INS = [
+    StandIn("Concat", axis_counts_from_front),
+    StandIn("Split", parts_are_sliced),
+]

@@ -1,0 +1,60 @@
+"""Det.
+
+Det  11: born · 22: +bfloat16
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+
+
+def determinant_is_written_out(site: Site) -> None:
+    """For matrices of one and two rows, in double: what the difference cancels, float has not."""
+    dtype, shape = site.dtype(0), site.shape(0)
+    size = shape[-1] if shape else None
+    if not isinstance(size, int):
+        site.refuse(Why.SHAPE_UNKNOWN, "below opset 11 a determinant is written out, and its size has to be known")
+    if size not in (1, 2):
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"below opset 11 a determinant is written out as sums of products, and with {size} rows they are no longer "
+            "what an elimination gives where an element is infinite",
+        )
+    if dtype == "double":
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            "a determinant that is written out cancels digits, and double has no carrier that would have them",
+        )
+    assert shape is not None
+    op = site.op_at(13)
+    batch = len(shape) - 2
+    last = site.constant_int64([batch, batch + 1])
+    if size == 1:
+        site.replace(op.Squeeze(site.input(0), last))
+        return
+    wide = op.Cast(site.input(0), to="double")
+
+    def entry(row: int, column: int) -> str:
+        of_row = op.Gather(wide, site.constant_int64([row], "row"), axis=batch)
+        return str(op.Gather(of_row, site.constant_int64([column], "column"), axis=batch + 1))
+
+    difference = op.Sub(op.Mul(entry(0, 0), entry(1, 1)), op.Mul(entry(0, 1), entry(1, 0)))
+    site.replace(op.Cast(op.Squeeze(difference, last), to=dtype))
+
+
+STEPS = [
+    Step("Det", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+]
+
+_DETERMINANT_IS_WRITTEN_OUT = rounding(
+    determinant_is_written_out,
+    ulps=1,
+    because="a difference of products in double, where an elimination divides",
+)
+
+BIRTHS = [
+    Birth("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
+]

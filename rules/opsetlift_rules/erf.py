@@ -1,0 +1,90 @@
+"""The error function.
+
+Erf  9: born · 13: +bfloat16, integers go
+"""
+
+from __future__ import annotations
+
+import math
+
+from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+_ROUNDS_TO_1 = 4.0
+"""From here on the error function rounds to 1 in float and narrower dtypes."""
+
+_LAST_INTEGER_BELOW_1 = 5
+"""Of the next one it rounds to 1 in double."""
+
+_TERMS = 60
+"""Of the series up to x = 4; what is left out is less than 1e-12 of the sum."""
+
+
+def integers_are_computed_in_double(site: Site) -> None:
+    """Version 9 takes integers without a word on the fraction; double, truncated, is what it has meant."""
+    if site.dtype(0) not in FLOATING:
+        site.rounds()
+        site.carry("double")
+
+
+def error_function_is_summed_up(site: Site) -> None:
+    """erf x = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign, in double to far beyond float's digits."""
+    dtype = site.dtype(0)
+    if dtype == "double":
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            "below opset 9 no operator computes the error function, and double has no carrier in which a series could "
+            "be summed up to its last digit",
+        )
+    op = site.op_at(8)
+    if dtype not in FLOATING:
+        site.replace(_of_integers(site, dtype))
+        return
+    # Limited in float: not every runtime has Min and Max for doubles.
+    value = site.input(0) if dtype == "float" else op.Cast(site.input(0), to="float")
+    value = op.Min(value, site.scalar(_ROUNDS_TO_1, "float", "limit"))
+    value = op.Max(value, site.scalar(-_ROUNDS_TO_1, "float", "limit"))
+    value = op.Cast(value, to="double")
+    square = op.Mul(value, value)
+    total = site.scalar(_coefficient(_TERMS - 1), "double", "coefficient")
+    for term in reversed(range(_TERMS - 1)):
+        total = op.Add(op.Mul(square, total), site.scalar(_coefficient(term), "double", "coefficient"))
+    factor = op.Mul(op.Mul(value, site.scalar(2 / math.sqrt(math.pi), "double", "factor")), op.Exp(op.Neg(square)))
+    site.replace(op.Cast(op.Mul(factor, total), to=dtype))
+
+
+def _coefficient(term: int) -> float:
+    return float(2**term / math.prod(range(1, 2 * term + 2, 2)))
+
+
+def _of_integers(site: Site, dtype: str) -> str:
+    """1 or -1 where the error function rounds to it in double, else 0."""
+    op = site.op_at(14)
+    value, bound = site.input(0), _LAST_INTEGER_BELOW_1
+    above = op.Cast(op.Greater(value, site.scalar(bound, dtype, "bound")), to=dtype)
+    if dtype.startswith("uint"):
+        return str(above)
+    return str(op.Sub(above, op.Cast(op.Less(value, site.scalar(-bound, dtype, "bound")), to=dtype)))
+
+
+_TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
+
+_INTEGERS_ARE_COMPUTED_IN_DOUBLE = rounding(
+    integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
+)
+
+STEPS = [
+    Step("Erf", 9, 13, up=_INTEGERS_ARE_COMPUTED_IN_DOUBLE, down=unchanged),
+]
+
+_ERROR_FUNCTION_IS_SUMMED_UP = rounding(
+    error_function_is_summed_up,
+    ulps=1,
+    because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
+)
+
+BIRTHS = [
+    Birth("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
+]

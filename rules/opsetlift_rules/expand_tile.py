@@ -1,0 +1,128 @@
+"""Operators that repeat a tensor.
+
+Expand  8: born · 13: +bfloat16
+Tile    6: tiles and axis, one each -> repeats for every axis, +all dtypes · 13: +bfloat16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from opsetlift.rulebook.rule import Birth, StandIn, Step, values_are_carried
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.carriers import holds
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.broadcasting import tile_onto
+
+_RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its dimensions"
+
+
+def dimensions_are_repeated(site: Site) -> None:
+    """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
+    op = site.op_at(13)
+    target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
+    tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
+    site.replace(tiled or _repeated_at_run_time(site, op))
+
+
+def _repeated_at_run_time(site: Site, op: Operators) -> str:
+    value, wanted = site.inputs
+    rank = site.rank(value, because=_RANKS_DECIDE)
+    (length,) = site.static_shape(wanted, because=_RANKS_DECIDE)
+    if rank < length:
+        value = op.Unsqueeze(value, site.constant_int64(range(length - rank)))
+    if length < rank:
+        wanted = op.Concat(site.constant_int64([1] * (rank - length), "ones"), wanted, axis=0)
+    # A dimension of 1 repeats as often as wanted, any other once. Where comes with opset 9, so it is computed.
+    ones = site.constant_int64([1] * max(rank, length), "ones")
+    is_one = op.Cast(op.Equal(op.Shape(value), ones), to="int64")
+    return str(op.Tile(value, op.Add(op.Mul(is_one, op.Sub(wanted, ones)), ones)))
+
+
+def copies_become_repeats(site: Site) -> None:
+    """One axis repeats `tiles` times, all others once."""
+    rank = site.rank(0, because="from opset 6 on Tile wants a number for every dimension")
+    tiles, axis = site.constant_value(1), site.constant_value(2)
+    if tiles is not None and axis is not None and tiles.size == 1 and axis.size == 1:
+        repeats = [1] * rank
+        repeats[counted_from_front(site, [int(axis.reshape(()))], rank, name="axis")[0]] = int(tiles.reshape(()))
+        site.remove_input(2)
+        site.set_input(1, site.constant_int64(repeats, "repeats"))
+        return
+    op = site.op_at(13)
+    count, position = (op.Cast(name, to="int64") for name in site.inputs[1:])
+    dimensions = site.constant(numpy.arange(rank, dtype=numpy.int64), "dimensions")
+    one = site.scalar(1, "int64", "one")
+    is_axis = op.Cast(op.Equal(dimensions, position), to="int64")
+    site.replace(op.Tile(site.input(0), op.Add(op.Mul(is_axis, op.Sub(count, one)), one)))
+
+
+def repeats_become_copies(site: Site) -> None:
+    """One axis after the other. Where a dimension is known, it is gathered again and again, in any dtype."""
+    repeats = site.constant_value(1)
+    if repeats is None:
+        _copy_at_run_time(site)
+        return
+    dims = site.shape(0)
+    value, op = site.input(0), site.op
+    unknown: list[tuple[int, int]] = []
+    for axis, times in enumerate(repeats.reshape(-1).tolist()):
+        dim = dims[axis] if dims is not None and axis < len(dims) else None
+        if times != 1 and isinstance(dim, int):
+            indices = numpy.tile(numpy.arange(dim, dtype=numpy.int64), times)
+            value = op.Gather(value, site.constant(indices, "indices"), axis=axis)
+        elif times != 1:
+            unknown.append((axis, times))
+    if unknown:
+        carrier = _carrier(site)
+        counts = [(axis, site.scalar(times, carrier, "tiles")) for axis, times in unknown]
+        value = _copied(site, op, value, carrier, counts)
+    site.replace(value)
+
+
+def _copy_at_run_time(site: Site) -> None:
+    rank = site.rank(0, because="below opset 6 each dimension needs a Tile of its own")
+    op = site.op_at(13)
+    carrier = _carrier(site)
+    counts = []
+    for axis in range(rank):
+        bounds = [site.constant_int64([bound], "bound") for bound in (axis, axis + 1)]
+        count = op.Squeeze(op.Slice(site.input(1), *bounds), site.constant_int64([0]))
+        counts.append((axis, op.Cast(count, to=carrier)))
+    site.replace(_copied(site, site.op, site.input(0), carrier, counts))
+
+
+def _carrier(site: Site) -> str:
+    """Tile-1 counts in the dtype of the data; only double is sure to hold the counts. It has to hold the data, too."""
+    if not holds("double", site.dtype(0)):
+        site.refuse(
+            Why.DTYPE_NOT_AVAILABLE,
+            f"{site.input(0)!r} is {site.dtype(0)}; below opset 6 Tile takes floats, and none holds all its values",
+        )
+    return "double"
+
+
+def _copied(site: Site, op: Operators, value: str, carrier: str, counts: Sequence[tuple[int, str]]) -> str:
+    dtype = site.dtype(0)
+    if dtype != carrier:
+        value = op.Cast(value, to=carrier)
+    for axis, count in counts:
+        value = op.Tile(value, count, site.scalar(axis, carrier, "axis"))
+    return str(op.Cast(value, to=dtype)) if dtype != carrier else value
+
+
+STEPS = [
+    Step("Tile", 1, 6, up=copies_become_repeats, down=repeats_become_copies),
+]
+
+BIRTHS = [
+    Birth("Expand", 8, down=dimensions_are_repeated),
+]
+
+STAND_INS = [
+    StandIn("Expand", values_are_carried()),
+    StandIn("Tile", values_are_carried()),
+]

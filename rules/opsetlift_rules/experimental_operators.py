@@ -1,0 +1,168 @@
+"""Operators that onnx had as experiments before 10 (one before 9), in which exporters wrote models.
+
+What is meant is what onnx's page on managing experimental operators says to write instead, with the texts of the time.
+
+Affine, ConstantFill, Crop, DynamicSlice, GivenTensorFill, ImageScaler, ParametricSoftplus, Scale, ScaledTanh
+ThresholdedRelu                          10: an operator like others
+MeanVarianceNormalization                9: an operator like others, with other attributes
+ATen, GRUUnit                            what they compute was never written down
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+
+from opsetlift.rulebook.rule import Experiment, refused, rounding
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import END
+
+_STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
+
+
+def multiplied_and_added(site: Site) -> None:
+    op, dtype = site.op_at(13), _computed_in(site)
+    scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
+    beta = site.attribute("beta", 0.0)
+    # -0 + 0 is 0, so that not even a beta of 0 can be left out.
+    _give(site, op, op.Add(scaled, site.scalar(beta, dtype, "beta")), dtype)
+
+
+def multiplied(site: Site) -> None:
+    op, dtype = site.op_at(13), _computed_in(site)
+    _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
+
+
+def channels_are_scaled_and_shifted(site: Site) -> None:
+    op, dtype = site.op_at(13), _computed_in(site)
+    scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
+    if bias := site.attribute("bias", []):
+        column = numpy.array(bias, numpy_dtype(dtype))[None, :, None, None]
+        scaled = op.Add(scaled, site.constant(column, "bias"))
+    _give(site, op, scaled, dtype)
+
+
+def hyperbolic_tangent_is_scaled(site: Site) -> None:
+    _around(site, "Tanh")
+
+
+def softplus_is_scaled(site: Site) -> None:
+    _around(site, "Softplus")
+
+
+def _around(site: Site, operator: str) -> None:
+    op, dtype = site.op_at(13), _computed_in(site)
+    factors = []
+    for name in ("alpha", "beta"):
+        if not site.has_attribute(name):
+            site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and no text says what it is then")
+        factors.append(site.attribute(name))
+    inner = _times(site, op, _wide(site, op, dtype), factors[1], dtype)
+    _give(site, op, _times(site, op, getattr(op, operator)(inner), factors[0], dtype), dtype)
+
+
+def _computed_in(site: Site) -> str:
+    """The attributes are floats, which a narrower dtype need not hold."""
+    dtype = site.dtype(0)
+    return "float" if dtype == "float16" else dtype
+
+
+def _wide(site: Site, op: Operators, dtype: str) -> str:
+    return site.input(0) if site.dtype(0) == dtype else str(op.Cast(site.input(0), to=dtype))
+
+
+def _times(site: Site, op: Operators, value: str, factor: float, dtype: str) -> str:
+    return value if factor == 1 else str(op.Mul(value, site.scalar(factor, dtype, "factor")))
+
+
+def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
+    if site.dtype(0) != dtype:
+        site.replace(op.Cast(value, to=site.dtype(0)))
+    elif value == site.input(0):
+        site.replace(op.Identity(value))
+    else:
+        site.replace(value)
+
+
+def borders_are_sliced_off(site: Site) -> None:
+    left, top, right, bottom = site.attribute("border", [0, 0, 0, 0])
+    size = site.attribute("scale", [])
+    ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
+    bounds = [[top, left], ends, [2, 3]]
+    site.replace(site.op_at(13).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds)))
+
+
+def becomes_slice(site: Site) -> None:
+    site.become("Slice", opset=10)
+
+
+def becomes_thresholded_relu(site: Site) -> None:
+    site.become("ThresholdedRelu", opset=10)
+
+
+def shape_is_filled(site: Site) -> None:
+    dtype = site.dtype_attribute("dtype", "float")
+    value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
+    op, extra = site.op_at(13), site.attribute("extra_shape", [])
+    if not site.input(0):
+        shape = site.constant_int64(site.attribute("shape", []), "shape")
+    else:
+        shape = op.Cast(site.input(0), to="int64") if site.attribute("input_as_shape", 0) else op.Shape(site.input(0))
+        if extra:
+            shape = op.Concat(shape, site.constant_int64(extra, "extra_shape"), axis=0)
+    site.replace(op.ConstantOfShape(shape, value=value))
+
+
+def values_are_a_constant(site: Site) -> None:
+    values = numpy.array(site.attribute("values", []), numpy.float32)
+    shape = _known_shape(site)
+    if values.size != math.prod(shape):
+        site.refuse(Why.INVALID_MODEL, f"{values.size} values do not fill the shape {shape}")
+    site.replace(site.constant(values.reshape(shape), "values"))
+
+
+def _known_shape(site: Site) -> list[int]:
+    if not site.input(0):
+        return [int(size) for size in site.attribute("shape", [])]
+    extra = site.attribute("extra_shape", [])
+    if not site.attribute("input_as_shape", 0):
+        return [*site.static_shape(0, because="the values take it"), *extra]
+    shape = site.constant_value(0)
+    if shape is None:
+        site.refuse(Why.INPUT_NOT_CONSTANT, f"{site.input(0)!r} is the shape of a constant, and computed at run time")
+    return [*map(int, shape.tolist()), *extra]
+
+
+_AXES_ARE_OPEN = refused(
+    Why.NO_EQUIVALENT,
+    "before opset 9 MeanVarianceNormalization was an experiment, and no text says over which axes the mean is "
+    "taken, nor what keeps a variance of 0 from being divided by",
+)
+_NAMES_OF_PYTORCH = refused(
+    Why.NO_EQUIVALENT,
+    "ATen calls a function of PyTorch's library by its name, which onnx never gave a meaning: export the model "
+    "anew, without the fallback to ATen",
+)
+_GATES_ARE_OPEN = refused(
+    Why.NO_EQUIVALENT,
+    "GRUUnit was an experiment of Caffe2, and no text says in which order its gates lie nor how they are combined",
+)
+
+EXPERIMENTS = [
+    Experiment("Affine", lowered=multiplied_and_added),
+    Experiment("ConstantFill", lowered=shape_is_filled),
+    Experiment("Crop", lowered=borders_are_sliced_off),
+    Experiment("DynamicSlice", lowered=becomes_slice),
+    Experiment("GivenTensorFill", lowered=values_are_a_constant),
+    Experiment("ImageScaler", lowered=channels_are_scaled_and_shifted),
+    Experiment("ParametricSoftplus", lowered=rounding(softplus_is_scaled, ulps=4, because=_STEPS_ROUND)),
+    Experiment("Scale", lowered=multiplied),
+    Experiment("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
+    Experiment("ThresholdedRelu", lowered=becomes_thresholded_relu),
+    Experiment("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
+    Experiment("ATen", lowered=_NAMES_OF_PYTORCH),
+    Experiment("GRUUnit", lowered=_GATES_ARE_OPEN),
+]

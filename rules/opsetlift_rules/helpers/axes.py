@@ -1,0 +1,74 @@
+"""Helpers on axes: counted from the front, moved between attribute and input, looked for at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
+
+END = 2**63 - 1
+"""As the end of a slice: all that is left."""
+
+
+def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str = "axes") -> list[int]:
+    """`axes` without negative ones. Refuses those beyond the rank: the model breaks the text of its own opset."""
+    beyond = [axis for axis in axes if not -rank <= axis < rank]
+    if beyond:
+        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} go beyond the rank {rank}")
+    return [axis % rank for axis in axes]
+
+
+def axis_counts_from_front(site: Site) -> None:
+    """Below 11 the axis is not negative."""
+    axis = site.attribute("axis", 0)
+    if axis < 0:
+        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
+
+
+def axes_become_input(site: Site) -> None:
+    if site.has_attribute("axes"):
+        site.append_input(site.constant_int64(site.pop_attribute("axes")))
+
+
+def constant_axes_become_attribute(site: Site) -> bool:
+    """The inverse, where the axes are constant or absent; says whether they are."""
+    if site.input(1):
+        axes = site.constant_value(1)
+        if axes is None:
+            return False
+        site.set_attribute("axes", axes.reshape(-1).tolist())
+    site.remove_input(1)
+    return True
+
+
+def gather_within(site: Site, value: str, indices: str, *, axis: int = 0) -> str:
+    """Gather by indices that are known not to be negative: written for a version that has no others."""
+    return str(site.op_at(13 if site.dtype(value) == "bfloat16" else 10).Gather(value, indices, axis=axis))
+
+
+class NamedAxes:
+    """Which dimensions an int64 vector of axes names, be it from the back, when it is computed at run time.
+
+    `op` writes for opset 13 or later; numbers are of `dtype`.
+    """
+
+    def __init__(self, site: Site, op: Operators, axes: str, rank: int, dtype: str = "int64") -> None:
+        self._site = site
+        self._op = op
+        numbers = numpy.arange(rank, dtype=numpy.int64)
+        column = op.Unsqueeze(axes, site.constant_int64([1]))
+        named = [op.Equal(column, site.constant(one, "dimensions")) for one in (numbers, numbers - rank)]
+        self._matrix = op.Cast(op.Or(*named), to=dtype)
+
+    def are_named(self) -> str:
+        """How often each dimension is named. A sum over the axes, since over none it is 0 (a maximum is not)."""
+        return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
+
+    def spread(self, values: str) -> str:
+        """For each dimension the value that stands where its axis does, or 0."""
+        column = self._op.Unsqueeze(values, self._site.constant_int64([1]))
+        return str(self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant_int64([0]), keepdims=0))

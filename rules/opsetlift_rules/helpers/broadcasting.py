@@ -1,0 +1,127 @@
+"""Helpers for the time before broadcasting: bring several inputs to one shape, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+
+def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
+    """Whether the shapes are known to be equal; a symbol equals itself."""
+    first = shapes[0]
+    if len(shapes) == 1:
+        return True
+    return first is not None and None not in first and all(shape == first for shape in shapes)
+
+
+def common_shape(shapes: Sequence[Dims | None]) -> Dims | None:
+    """The broadcast shape, of numbers and of symbols that stand alone; None where a dimension is not certain."""
+    if any(shape is None for shape in shapes):
+        return None
+    known = [shape for shape in shapes if shape is not None]
+    rank = max(map(len, known))
+    result: Dims = []
+    for position in range(rank):
+        dims = {shape[position - rank] for shape in known if len(shape) >= rank - position} - {1}
+        if len(dims) > 1 or None in dims:
+            return None
+        result.append(dims.pop() if dims else 1)
+    return result
+
+
+def repeats_onto(shape: Dims, target: Dims) -> list[int] | None:
+    """How often each dimension repeats to reach `target`, leading ones added; None where only the run will tell."""
+    padded = [1] * (len(target) - len(shape)) + shape
+    repeats = []
+    for dim, wanted in zip(padded, target, strict=True):
+        if dim == wanted:
+            repeats.append(1)
+        elif dim == 1 and isinstance(wanted, int):
+            repeats.append(wanted)
+        else:
+            return None
+    return repeats
+
+
+def tile_onto(site: Site, op: Operators, value: str, target: Dims) -> str | None:
+    """Bring `value` to the shape `target` with Unsqueeze and Tile; None where only the run will tell how often."""
+    shape = site.shape(value)
+    repeats = repeats_onto(shape, target) if shape is not None else None
+    if shape is None or repeats is None:
+        return None
+    missing = len(target) - len(shape)
+    if missing:
+        value = op.Unsqueeze(value, site.constant_int64(range(missing)))
+    if any(times != 1 for times in repeats):
+        value = op.Tile(value, site.constant_int64(repeats, "repeats"))
+    return value
+
+
+def zeros_like(op: Operators, value: str, dtype: str) -> str:
+    """Zeros of the run-time shape of `value`: x < x holds for no x, NaN and infinities included; integers cancel."""
+    if dtype in FLOATING:
+        return str(op.Cast(op.Less(value, value), to=dtype))
+    return str(op.Sub(value, value))
+
+
+def filled_like(op: Operators, like: str, number: str, dtype: str) -> str:
+    """A tensor of the run-time shape of `like`, full of a float of rank 0, which -0 leaves as it is, whatever it is."""
+    return str(op.Add(op.Neg(zeros_like(op, like, dtype)), number))
+
+
+def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> str:
+    """A tensor of any dtype and known rank, brought by Tile to the shape that it and the others broadcast to.
+
+    Where the shapes do not tell how often a dimension is repeated, the run does: as often as another tensor is long,
+    where the own length is 1.
+    """
+    shapes = [_known_rank(site, name) for name in (value, *others)]
+    target = common_shape(shapes)
+    if target is not None and (tiled := tile_onto(site, op, value, target)) is not None:
+        return tiled
+    rank = max(map(len, shapes))
+    names = [
+        op.Unsqueeze(name, site.constant_int64(range(rank - len(shape)))) if len(shape) < rank else name
+        for name, shape in zip((value, *others), shapes, strict=True)
+    ]
+    one = site.scalar(1, "int64", "one")
+    own, common, *lengths = (op.Shape(name) for name in names)
+    for length in lengths:
+        is_one = op.Cast(op.Equal(common, one), to="int64")
+        common = op.Add(common, op.Mul(is_one, op.Sub(length, one)))
+    is_one = op.Cast(op.Equal(own, one), to="int64")
+    return str(op.Tile(names[0], op.Add(one, op.Mul(is_one, op.Sub(common, one)))))
+
+
+def _known_rank(site: Site, value: str) -> Dims:
+    site.rank(value, because="below opset 7 the dimensions that are repeated have to be numbered")
+    return site.shape(value) or []
+
+
+def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str) -> list[str]:
+    """Bring numeric `values` to their common shape: by Tile where the shapes tell how, else at run time.
+
+    At run time each value loses a broadcast zero: x - 0 is x for every x, -0.0, NaN and infinities included.
+    """
+    shapes = [site.shape(value) for value in values]
+    if have_one_shape(shapes):
+        return list(values)
+    target = common_shape(shapes)
+    if target is not None:
+        tiled = [tile_onto(site, op, value, target) for value in values]
+        if all(value is not None for value in tiled):
+            return [value for value in tiled if value is not None]
+    if site.target < 7:
+        wide = [value for value, shape in zip(values, shapes, strict=True) if shape != []]
+        if dtype in FLOATING and wide and have_one_shape([site.shape(value) for value in wide]):
+            return [value if value in wide else filled_like(op, wide[0], value, dtype) for value in values]
+        return [
+            repeated(site, op, value, [*values[:position], *values[position + 1 :]])
+            for position, value in enumerate(values)
+        ]
+    zeros = zeros_like(op, values[0], dtype)
+    for value in values[1:]:
+        zeros = op.Add(zeros, zeros_like(op, value, dtype))
+    return [op.Sub(value, zeros) for value in values]

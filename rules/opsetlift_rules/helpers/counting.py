@@ -1,0 +1,18 @@
+"""Helpers for what is counted at run time: positions, and the iterations of a Loop."""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.site import Operators, Site
+
+LARGEST_TABLE = 1 << 22
+"""Tables of more elements are computed at run time rather than stored."""
+
+
+def endless(site: Site) -> str:
+    """The condition of a Loop that only its trip count ends. onnxruntime up to 1.8 dies of one that is absent."""
+    return site.scalar(True, "bool", "going")
+
+
+def iota(site: Site, op: Operators, count: str) -> str:
+    """The numbers 0, 1, ... up to `count`, an int64 scalar, exclusive. `op` writes for opset 11 or later."""
+    return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))

@@ -1,0 +1,280 @@
+"""Resampling along axes, as Upsample and Resize do: neighbours gathered, and their weighted average.
+
+Everything is written as operators; what follows from constants and static shapes is folded, so that a resampling by
+known scales takes one Gather for each axis, and two nodes more where it averages. Elements far away never mix, as they
+would in a product with a matrix, where NaN times 0 is NaN.
+
+The texts give no precision for coordinates: it is float, the dtype of scales, as in onnxruntime and in ONNX's tests.
+They speak of a scale that is the quotient of both lengths, and take the one that is given, also by all executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from opsetlift.rulebook.rule import Apply, Rule, rounding
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import DIGITS, numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import gather_within
+from opsetlift_rules.helpers.source_points import source_points
+
+ULPS = 8
+_ULPS_OF_QUOTIENTS = 4 * ULPS
+"""Where weights are divided by their sum."""
+_BECAUSE = "the neighbours' terms may be added in another order"
+_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and so may their weights, floats, by whose sum they are divided"
+
+_INTEGERS = {"int8": "double", "uint8": "double", "int16": "double", "uint16": "double"}
+_INTEGERS |= {"int32": "double", "uint32": "double"}
+_FLOATS = {"float16": "float", "bfloat16": "float", "float": "float", "double": "double"}
+_EXACT_STEPS = 2.0**-10
+"""Weights that are multiples of it average integers without rounding: four axes of 32 bits would not fit a double."""
+
+
+_DIGITS_BEYOND_FLOAT = DIGITS["double"] - DIGITS["float"]
+
+
+def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool = True) -> Rule:
+    """A rule that may write a resampling out; `divides` where it may divide weights by their sum, as Resize does since
+    11."""
+    if not divides:
+        return rounding(rule, ulps=ULPS, when=when, because=_BECAUSE)
+    return rounding(
+        rule,
+        ulps=_ULPS_OF_QUOTIENTS,
+        when=when,
+        because=_BECAUSE_OF_QUOTIENTS,
+        fewer_digits=_DIGITS_BEYOND_FLOAT,
+    )
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How values are resampled."""
+
+    mode: str
+    """nearest, linear or cubic."""
+    transformation: str
+    """Resize's coordinate_transformation_mode."""
+    rounding: str = "round_prefer_floor"
+    """Resize's nearest_mode, or "by direction": the ceiling where it samples down, else the floor."""
+    cubic_coefficient: float = -0.75
+    excludes_outside: bool = False
+    antialiases: bool = False
+    extrapolation_value: float = 0.0
+
+
+@dataclass(frozen=True)
+class ResampledAxis:
+    """One axis on its way. The values are names of scalars: lengths int64, the others float."""
+
+    axis: int
+    size: str
+    length: str
+    scale: str
+    is_cut: bool = True
+    """Whether the length is cut off a fractional target, as where it is calculated out of a scale."""
+    region: tuple[str, str] | None = None
+    """Start and end of the crop."""
+
+
+class Resampler:
+    """Emits the resampling of one site. `op` writes for opset 13."""
+
+    def __init__(self, site: Site, manner: Manner) -> None:
+        self.site = site
+        self.manner = manner
+        self.op = site.op_at(13)
+
+    def number(self, value: float | numpy.float32) -> str:
+        """A float constant."""
+        return self.site.scalar(value, "float", "number")
+
+    def size(self, axis: int) -> str:
+        """The length of an axis of the data, float."""
+        return self.folded(lambda op: op.Cast(self.dimension(axis), to="float"))
+
+    def dimension(self, axis: int) -> str:
+        """The length of an axis of the data, int64."""
+        shape = self.site.shape(0)
+        known = shape[axis] if shape is not None else None
+        if isinstance(known, int):
+            return self.site.scalar(known, "int64", "size")
+        position = self.site.scalar(axis, "int64", "axis")
+        return self.folded(lambda op: op.Gather(op.Shape(self.site.input(0)), position))
+
+    def folded(self, build: Callable[[Operators], str], hint: str = "constant") -> str:
+        """What is emitted, or the constant that it gives."""
+        return self.site.folded(lambda: build(self.op), hint)
+
+    def run(self, axes: Sequence[ResampledAxis]) -> None:
+        """Resample axis by axis and replace the node."""
+        site, dtype = self.site, self.site.dtype(0)
+        value = site.input(0)
+        all_points = [source_points(self, axis) for axis in axes]
+        moving = [pair for pair in zip(axes, all_points, strict=True) if not self._stays(*pair)]
+        if self.manner.mode == "nearest":
+            for axis, points in moving:
+                value = gather_within(site, value, self._nearest(axis, points), axis=axis.axis)
+        elif moving:
+            value = self._averaged(value, dtype, moving)
+        for axis, points in zip(axes, all_points, strict=True):
+            if self.manner.transformation == "tf_crop_and_resize":
+                value = self._extrapolated(value, dtype, axis, points)
+        site.replace(value)
+
+    def _stays(self, axis: ResampledAxis, points: str) -> bool:
+        values = [self.site.constant_value(name) for name in (axis.size, points)]
+        size, found = values
+        return size is not None and found is not None and numpy.array_equal(found, numpy.arange(int(size)))
+
+    def _nearest(self, axis: ResampledAxis, points: str) -> str:
+        half = self.number(0.5)
+        roundings: dict[str, Callable[[Operators], str]] = {
+            "round_prefer_floor": lambda op: op.Ceil(op.Sub(points, half)),
+            "round_prefer_ceil": lambda op: op.Floor(op.Add(points, half)),
+            "floor": lambda op: op.Floor(points),
+            "ceil": lambda op: op.Ceil(points),
+            "by direction": lambda op: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(points), op.Floor(points)),
+        }
+        if self.manner.rounding not in roundings:
+            self.site.refuse(Why.INVALID_MODEL, f"no text has a nearest_mode {self.manner.rounding!r}")
+        return self.folded(
+            lambda op: op.Cast(self._confined(op, roundings[self.manner.rounding](op), axis), to="int64"), "indices"
+        )
+
+    def _confined(self, op: Operators, places: str, axis: ResampledAxis) -> str:
+        return str(op.Clip(places, self.number(0), self.last(op, axis)))
+
+    def last(self, op: Operators, axis: ResampledAxis) -> str:
+        """The position of an axis's last element, float."""
+        return str(op.Sub(axis.size, self.number(1)))
+
+    def _averaged(self, value: str, dtype: str, moving: Sequence[tuple[ResampledAxis, str]]) -> str:
+        if dtype not in _FLOATS and dtype not in _INTEGERS:
+            self.site.refuse(
+                Why.NO_EQUIVALENT,
+                f"{self.manner.mode} interpolation averages, and what the average of {dtype} is, no text says",
+            )
+        op = self.op
+        carrier = _FLOATS.get(dtype) or _INTEGERS[dtype]
+        value = op.Cast(value, to=carrier) if carrier != dtype else value
+        for axis, points in moving:
+            indices, weights = self._taps(axis, points)
+            if dtype in _INTEGERS:
+                self._check_exact(weights)
+            value = self._weighted(value, axis, indices, weights, carrier)
+        if dtype in _INTEGERS:
+            # What cubic interpolation overshoots stays in the dtype's range; fractions are cut off, as a cast does.
+            limits = numpy.iinfo(numpy_dtype(dtype))
+            value = op.Clip(value, *(self.site.scalar(limit, carrier, "limit") for limit in (limits.min, limits.max)))
+        else:
+            self._declare_rounding(dtype)
+        return str(op.Cast(value, to=dtype)) if carrier != dtype else value
+
+    def _declare_rounding(self, dtype: str) -> None:
+        if not (self.manner.antialiases or self.manner.excludes_outside):
+            self.site.rounds(ULPS)
+        else:
+            self.site.rounds(fewer_digits=_DIGITS_BEYOND_FLOAT if dtype == "double" else 0)
+
+    def _check_exact(self, weights: str) -> None:
+        known = self.site.constant_value(weights)
+        if known is None or (known / _EXACT_STEPS != numpy.rint(known / _EXACT_STEPS)).any():
+            self.site.refuse(
+                Why.NO_EQUIVALENT,
+                "averages of integers are cut off to integers, which only weights that are sums of few powers of two "
+                "determine; with any others it depends on the order in which a runtime adds",
+            )
+
+    def _weighted(self, value: str, axis: ResampledAxis, indices: str, weights: str, carrier: str) -> str:
+        """Gathered neighbours have a dimension of their own, behind the axis; it is summed away."""
+        site, op = self.site, self.op
+        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        neighbours = gather_within(site, value, indices, axis=axis.axis)
+
+        def shaped(name: str) -> str:
+            return str(op.Unsqueeze(name, site.constant_int64(range(2, 2 + trailing)))) if trailing else name
+
+        factors = site.folded(
+            lambda: shaped(op.Cast(weights, to=carrier) if carrier != "float" else weights), "weights"
+        )
+        terms = op.Mul(neighbours, factors)
+        if site.constant_value(axis.scale) is None:
+            # An axis whose scale turns out to be 1 stays as it is, with infinities beside finite elements.
+            is_idle = op.And(op.Equal(weights, self.number(0)), self._is_identity(op, axis))
+            terms = op.Where(shaped(is_idle), site.scalar(0, carrier, "zero"), terms)
+        return str(op.ReduceSum(terms, site.constant_int64([axis.axis + 1]), keepdims=0))
+
+    def _is_identity(self, op: Operators, axis: ResampledAxis) -> str:
+        whole = op.Equal(axis.scale, self.number(1))
+        if axis.region is not None:
+            start, end = axis.region
+            whole = op.And(whole, op.And(op.Equal(start, self.number(0)), op.Equal(end, self.number(1))))
+        return str(whole)
+
+    def _taps(self, axis: ResampledAxis, points: str) -> tuple[str, str]:
+        """For each point its neighbours' indices and weights, both [points, neighbours]."""
+        site, number = self.site, self.number
+        reach = 1 if self.manner.mode == "linear" else 2
+        stretch, offsets = None, site.constant(numpy.arange(1 - reach, 1 + reach, dtype=numpy.float32), "offsets")
+        if self.manner.antialiases:
+            stretch = self.folded(lambda op: op.Max(number(1), op.Div(number(1), axis.scale)))
+            offsets = self.folded(lambda op: self._stretched_offsets(op, stretch, reach))
+        axes = site.constant_int64([1])
+        column = self.folded(lambda op: op.Unsqueeze(points, axes))
+        places = self.folded(lambda op: op.Add(op.Floor(column), offsets))
+
+        def weigh(op: Operators) -> str:
+            distances = op.Sub(places, column)
+            if stretch is not None:
+                distances = op.Div(distances, stretch)
+            weights = self._weights(op, op.Abs(distances))
+            if self.manner.excludes_outside:
+                is_outside = op.Not(op.Equal(places, self._confined(op, places, axis)))
+                weights = op.Where(is_outside, number(0), weights)
+            if self.manner.excludes_outside or stretch is not None:
+                total = op.ReduceSum(weights, axes, keepdims=1)
+                # A point whose neighbours are all left out has no value to take: 0, where the quotient is 0 / 0.
+                weights = op.Div(weights, op.Where(op.Equal(total, number(0)), number(1), total))
+            return str(weights)
+
+        indices = self.folded(lambda op: op.Cast(self._confined(op, places, axis), to="int64"), "indices")
+        return indices, self.folded(weigh, "weights")
+
+    def _stretched_offsets(self, op: Operators, stretch: str, reach: int) -> str:
+        count = op.Cast(op.Ceil(op.Mul(stretch, self.number(reach))), to="int64")
+        one = self.site.scalar(1, "int64", "one")
+        return str(op.Cast(op.Range(op.Sub(one, count), op.Add(one, count), one), to="float"))
+
+    def _weights(self, op: Operators, distance: str) -> str:
+        number = self.number
+        if self.manner.mode == "linear":
+            return str(op.Relu(op.Sub(number(1), distance)))
+        # Equation (4) of Keys, "Cubic Convolution Interpolation".
+        a = numpy.float32(self.manner.cubic_coefficient)
+        near = op.Sub(op.Mul(number(a + 2), distance), number(a + 3))
+        near = op.Add(op.Mul(op.Mul(near, distance), distance), number(1))
+        far = op.Sub(op.Mul(number(a), distance), number(5 * a))
+        far = op.Sub(op.Mul(op.Add(op.Mul(far, distance), number(8 * a)), distance), number(4 * a))
+        beyond = op.Where(op.Less(distance, number(2)), far, number(0))
+        return str(op.Where(op.Greater(distance, number(1)), beyond, near))
+
+    def _extrapolated(self, value: str, dtype: str, axis: ResampledAxis, points: str) -> str:
+        """Points outside take the extrapolation value."""
+        site, op = self.site, self.op
+        outside = self.folded(
+            lambda inner: inner.Or(inner.Less(points, self.number(0)), inner.Greater(points, self.last(inner, axis)))
+        )
+        known = site.constant_value(outside)
+        if known is not None and not known.any():
+            return value
+        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        if trailing:
+            outside = self.folded(lambda inner: inner.Unsqueeze(outside, site.constant_int64(range(1, 1 + trailing))))
+        filling = site.constant(numpy.array(self.manner.extrapolation_value).astype(numpy_dtype(dtype)), "filling")
+        return str(op.Where(outside, filling, value))

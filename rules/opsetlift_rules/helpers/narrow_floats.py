@@ -1,0 +1,73 @@
+"""Helpers for narrow floats, which many operators take later than float."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx import NodeProto
+
+from opsetlift.rulebook.function_body import expand
+from opsetlift.rulebook.rule import Rule, exact_cast, rounded_cast, rounding
+from opsetlift.rulebook.site import Operators, Site
+
+_NARROW = ("tensor(float16)", "tensor(bfloat16)")
+
+BFLOAT16_IS_ADDED = "bfloat16 is added"
+"""For steps of functions that add it and change nothing else."""
+
+ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
+
+bfloat16_computes_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
+"""For functions whose results a bfloat16 does not hold."""
+
+bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
+"""For operators whose results are bfloat16 where their inputs are."""
+
+
+def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str], str]]:
+    """A dtype to compute in, the inputs in it, and what brings a result back: float for narrower floats.
+
+    For formulas of several steps, which would round each of them to few digits.
+    """
+    dtype = site.dtype(0)
+    if dtype not in ("float16", "bfloat16"):
+        return dtype, site.inputs, lambda value: value
+    return "float", [op.Cast(name, to="float") for name in site.inputs], lambda value: str(op.Cast(value, to=dtype))
+
+
+def goes_in_float(site: Site) -> bool:
+    """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
+
+    It stays what it is, at the opset that it comes from, and takes its way from there in float. Only for rules that
+    declare rounding: the results are rounded once.
+    """
+    narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
+    if not narrow:
+        return False
+    site.rounds(1)
+    op = site.op_at(site.cell.near)
+    wide = NodeProto()
+    wide.CopyFrom(site.node)
+    wide.name = ""
+    for position in narrow:
+        wide.input[position] = op.Cast(site.input(position), to="float")
+    wide.output[:] = [name and site.fresh_name("wide") for name in site.node.output]
+    site.emit(wide, site.cell.near)
+    wanted = [site.dtype(name) if name else "" for name in site.node.output]
+    site.replace(
+        *(
+            op.Cast(name, to=dtype) if name and site.dtype(name) != dtype else name
+            for name, dtype in zip(wide.output, wanted, strict=True)
+        )
+    )
+    return True
+
+
+def body_in_float(*, ulps: int, because: str) -> Rule:
+    """`function_body`, of which narrow floats are not to round each step: they go in float."""
+
+    def becomes_its_function_body(site: Site) -> None:
+        if not goes_in_float(site):
+            expand(site)
+
+    return rounding(becomes_its_function_body, ulps=ulps, because=because)

@@ -1,0 +1,113 @@
+"""Helpers for the axes of reductions: counted from the front, moved between attribute and input, found at run time."""
+
+from __future__ import annotations
+
+import numpy
+
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+_KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
+"""What reduces one value to itself."""
+
+_STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
+"""What adds to a 0, which makes 0 of -0."""
+
+
+_RESHAPE_TAKES_SHAPES = 5
+"""The opset from which Reshape has its shape from an input."""
+
+
+def axes_become_input(site: Site) -> None:
+    """Absent and empty axes both mean every axis, on either side."""
+    axes = site.pop_attribute("axes")
+    if axes:
+        site.append_input(site.constant_int64(axes))
+
+
+def axes_become_attribute(site: Site) -> None:
+    """The inverse; `noop_with_empty_axes` disappears.
+
+    Without axes it leaves what the operator does to a single value: nothing, or what one more dimension of size 1
+    gives (ReduceL1 the magnitude, ReduceLogSum the logarithm).
+    """
+    is_noop_if_empty = bool(site.pop_attribute("noop_with_empty_axes", 0))
+    axes_name = site.input(1)
+    axes = site.constant_value(axes_name)
+    if axes_name and axes is None:
+        _reduce_axes_of_the_run(site, axes_name, is_noop_if_empty)
+        return
+    site.remove_input(1)
+    if axes is not None and axes.size:
+        site.set_attribute("axes", axes.reshape(-1).tolist())
+    elif is_noop_if_empty and site.node.op_type in _KEEPS_SINGLE_VALUES:
+        site.replace(site.op.Identity(site.input(0)))
+    elif is_noop_if_empty:
+        single = site.op_at(13).Unsqueeze(site.input(0), site.constant_int64([0]))
+        site.replace(site.copy(single, axes=[0], keepdims=0))
+
+
+def axes_count_from_front(site: Site) -> None:
+    """Below 11 axes are not negative."""
+    axes = site.attribute("axes")
+    if not axes or min(axes) >= 0:
+        return
+    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    counted = counted_from_front(site, axes, rank)
+    if len(set(counted)) < len(counted):
+        site.refuse(Why.INVALID_MODEL, f"axes {axes} name a dimension of {site.input(0)!r} twice")
+    site.set_attribute("axes", counted)
+
+
+def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
+    """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
+    rank = site.rank(0, because="the axes are computed at run time")
+    if site.target < _RESHAPE_TAKES_SHAPES:
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; "
+            "below opset 5 no operator takes a shape that is computed",
+        )
+    op = site.op_at(14)
+    is_reduced = _named_dimensions(site, op, axes, rank)
+    is_empty = op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")) if _may_be_empty(site, axes) else ""
+    if is_empty and not is_noop_if_empty:
+        is_reduced = op.Or(is_reduced, is_empty)
+    sizes, one = op.Shape(site.input(0)), site.scalar(1, "int64", "one")
+    pairs = [op.Where(is_reduced, one, sizes), op.Where(is_reduced, sizes, one)]
+    second = site.constant_int64([1])
+    shape = op.Concat(*(op.Unsqueeze(sizes, second) for sizes in pairs), axis=1)
+    shape = op.Reshape(shape, site.constant_int64([-1], "flat"))
+    keepdims = site.pop_attribute("keepdims", 1)
+    if 0 in (site.known_shape(0) or []):
+        # Below 14 Reshape cannot make every empty shape, and of no elements all are alike.
+        doubled = site.op_at(20).ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
+    else:
+        doubled = op.Reshape(site.input(0), shape, allowzero=1)
+    doubled_axes = [2 * position + 1 for position in range(rank)]
+    reduced = site.copy(doubled, axes=doubled_axes, keepdims=0)
+    if is_empty and is_noop_if_empty and site.node.op_type in _STARTS_AT_0 and site.dtype(0) in FLOATING:
+        # A sum over no axes is no sum, and -0 stays what it is, as the greatest of single values does.
+        same = site.op.ReduceMax(doubled, axes=doubled_axes, keepdims=0)
+        reduced = op.Where(is_empty, same, reduced)
+    if not keepdims:
+        kept = op.Compress(sizes, op.Not(is_reduced), axis=0)
+        reduced = op.Reshape(reduced, kept, allowzero=1)
+    site.replace(reduced)
+
+
+def _named_dimensions(site: Site, op: Operators, axes: str, rank: int) -> str:
+    """For each dimension whether the axes name it. A sum over the axes: over none it is 0 (a maximum is not)."""
+    column = op.Unsqueeze(axes, site.constant_int64([1]))
+    numbers = [site.constant_int64(range(first, first + rank), "dimensions") for first in (0, -rank)]
+    named = op.Or(*(op.Equal(column, one) for one in numbers))
+    counts = op.ReduceSum(op.Cast(named, to="int64"), site.constant_int64([0]), keepdims=0)
+    return str(op.Cast(counts, to="bool"))
+
+
+def _may_be_empty(site: Site, axes: str) -> bool:
+    shape = site.shape(axes)
+    return not shape or not isinstance(shape[0], int) or shape[0] == 0

@@ -1,0 +1,21 @@
+"""Signs of integers, compared in a dtype that every runtime compares."""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.site import Operators, Site
+
+
+def is_negative(site: Site, op: Operators, value: str) -> str:
+    """Whether each integer is below 0. A float keeps the sign of each; Less takes integers from 9 on, and
+    onnxruntime 64-bit ones from 1.0 on."""
+    return str(op.Less(op.Cast(value, to="float"), site.scalar(0, "float", "zero")))
+
+
+def is_positive(site: Site, op: Operators, value: str) -> str:
+    """Whether each integer is above 0."""
+    return str(op.Greater(op.Cast(value, to="float"), site.scalar(0, "float", "zero")))
+
+
+def added_where(op: Operators, condition: str, value: str, addend: str, dtype: str) -> str:
+    """`value`, and `addend` more where the condition holds. Where takes 64-bit integers from onnxruntime 1.0 on."""
+    return str(op.Add(value, op.Mul(op.Cast(condition, to=dtype), addend)))

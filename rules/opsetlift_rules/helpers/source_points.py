@@ -1,0 +1,89 @@
+"""Where the elements of a resampled axis come from, by each of the coordinate transformations of Resize."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opsetlift.rulebook.site import Operators
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.counting import iota
+
+if TYPE_CHECKING:
+    from opsetlift_rules.helpers.interpolation import ResampledAxis, Resampler
+
+
+def source_points(resampler: Resampler, axis: ResampledAxis) -> str:
+    """x_original for each x_resized of an axis, float."""
+    points = _SourcePoints(resampler, axis)
+    name = resampler.manner.transformation
+    if name not in _FORMULAS:
+        resampler.site.refuse(Why.INVALID_MODEL, f"no text has a coordinate_transformation_mode {name!r}")
+    return resampler.folded(lambda op: _FORMULAS[name](points, op))
+
+
+class _SourcePoints:
+    """The formulas for one axis, as the text of Resize writes them."""
+
+    def __init__(self, resampler: Resampler, axis: ResampledAxis) -> None:
+        self._number = resampler.number
+        self._half = resampler.number(0.5)
+        self._index = resampler.folded(lambda op: op.Cast(iota(resampler.site, op, axis.length), to="float"))
+        self._resampler = resampler
+        self._axis = axis
+
+    def half_pixel(self, op: Operators) -> str:
+        return str(op.Sub(op.Div(op.Add(self._index, self._half), self._axis.scale), self._half))
+
+    def asymmetric(self, op: Operators) -> str:
+        return str(op.Div(self._index, self._axis.scale))
+
+    def tf_half_pixel_for_nn(self, op: Operators) -> str:
+        return str(op.Div(op.Add(self._index, self._half), self._axis.scale))
+
+    def pytorch_half_pixel(self, op: Operators) -> str:
+        return str(op.Where(self._is_single(op), self._index, self.half_pixel(op)))
+
+    def half_pixel_symmetric(self, op: Operators) -> str:
+        number, axis = self._number, self._axis
+        adjustment = op.Div(op.Cast(axis.length, to="float"), self._target(op))
+        offset = op.Mul(op.Div(axis.size, number(2)), op.Sub(number(1), adjustment))
+        return str(op.Sub(op.Add(offset, op.Div(op.Add(self._index, self._half), axis.scale)), self._half))
+
+    def align_corners(self, op: Operators) -> str:
+        # The target is fractional here, too, which onnx's issue 2462 calls intended.
+        number = self._number
+        gaps = op.Where(self._is_single(op), number(1), op.Sub(self._target(op), number(1)))
+        return str(op.Div(op.Mul(self._index, self._resampler.last(op, self._axis)), gaps))
+
+    def tf_crop_and_resize(self, op: Operators) -> str:
+        assert self._axis.region is not None
+        start, end = self._axis.region
+        number = self._number
+        single, last = self._is_single(op), self._resampler.last(op, self._axis)
+        gaps = op.Where(single, number(1), op.Sub(op.Cast(self._axis.length, to="float"), number(1)))
+        middle = op.Mul(op.Mul(self._half, op.Add(start, end)), last)
+        first = op.Where(single, middle, op.Mul(start, last))
+        return str(op.Add(first, op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)))
+
+    def _is_single(self, op: Operators) -> str:
+        return str(op.Equal(self._axis.length, self._resampler.site.scalar(1, "int64", "one")))
+
+    def _target(self, op: Operators) -> str:
+        """The length before it is cut to a whole number."""
+        axis = self._axis
+        return str(op.Mul(axis.scale, axis.size) if axis.is_cut else op.Cast(axis.length, to="float"))
+
+
+_FORMULAS = {
+    formula.__name__: formula
+    for formula in (
+        _SourcePoints.half_pixel,
+        _SourcePoints.asymmetric,
+        _SourcePoints.tf_half_pixel_for_nn,
+        _SourcePoints.pytorch_half_pixel,
+        _SourcePoints.half_pixel_symmetric,
+        _SourcePoints.align_corners,
+        _SourcePoints.tf_crop_and_resize,
+    )
+}
+"""By the name of the coordinate_transformation_mode."""

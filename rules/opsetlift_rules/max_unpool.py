@@ -1,0 +1,47 @@
+"""MaxUnpool  9: born · 11: the text states the default of strides · 22: +bfloat16"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
+
+
+def values_are_scattered(site: Site) -> None:
+    """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
+    node test."""
+    op = site.op_at(13)
+    rank = site.rank(0, because="zeros of the pooled tensor's rank take the values")
+    minus_one = site.constant_int64([-1], "shape")
+    shape = site.folded(lambda: _unpooled_shape(site, op, rank), "shape")
+    dtype = site.dtype(0)
+    zeros = op.Expand(site.zero(dtype), op.ReduceProd(shape, axes=[0]))
+    values = op.Reshape(site.input(0), minus_one)
+    indices = site.folded(lambda: str(op.Reshape(site.input(1), minus_one)), "indices")
+    unpooled = op.Reshape(op.ScatterElements(zeros, indices, values), shape)
+    if site.input(2):
+        begin = site.constant_int64([0] * rank, "begin")
+        pads = site.folded(lambda: str(op.Concat(begin, op.Sub(site.input(2), shape), axis=0)), "pads")
+        unpooled = op.Pad(unpooled, pads)
+    site.replace(unpooled)
+
+
+def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
+    """(size - 1) * stride + kernel - pads, behind batch and channels."""
+    kernel = site.attribute("kernel_shape")
+    strides = site.attribute("strides") or [1] * (rank - 2)
+    pads = site.attribute("pads") or [0] * 2 * (rank - 2)
+    rest = [
+        taps - stride - before - behind
+        for taps, stride, before, behind in zip(kernel, strides, pads[: rank - 2], pads[rank - 2 :], strict=True)
+    ]
+    scaled = op.Mul(op.Shape(site.input(0)), site.constant_int64([1, 1, *strides], "strides"))
+    return str(op.Add(scaled, site.constant_int64([0, 0, *rest], "rest")))
+
+
+STEPS = [
+    Step("MaxUnpool", 9, 11, up=unchanged, down=unchanged, because="11 states the default of strides"),
+    Step("MaxUnpool", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
+]
+
+BIRTHS = [Birth("MaxUnpool", 9, down=values_are_scattered)]

@@ -1,0 +1,114 @@
+"""Mod.
+
+Mod  10: born · 13: +bfloat16 · 28: fmod=0 for floats too
+"""
+
+from __future__ import annotations
+
+import math
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
+
+_QUOTIENT_BITS = {"float": 278, "float16": 41}
+"""How many bits the largest number of the dtype has left of the smallest one's."""
+
+_DIGITS = 28
+"""Bits of a quotient that are found at a time: with the 24 of a float's significand they fit the 53 of a double's."""
+
+_BEYOND = 200
+"""The exponent of a power of two that is greater than every finite float."""
+
+
+def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
+    """Below 28 floats have only the remainder of a truncated quotient: the divisor is added where the signs differ."""
+    dtype = site.dtype(0)
+    if dtype not in FLOATING or site.attribute("fmod", 0):
+        return
+    op = site.op
+    divisor, zero = site.input(1), site.scalar(0, dtype, "zero")
+    remainder = site.copy(*site.inputs, fmod=1)
+    is_zero, is_negative = op.Equal(remainder, zero), op.Less(divisor, zero)
+    differs = op.And(op.Not(is_zero), op.Xor(op.Less(remainder, zero), is_negative))
+    signed = op.Where(differs, op.Add(remainder, divisor), remainder)
+    signed_zero = op.Where(is_negative, site.scalar(-0.0, dtype, "negative_zero"), zero)
+    site.replace(op.Where(is_zero, signed_zero, signed))
+
+
+def remainder_is_what_the_quotient_leaves(site: Site) -> None:
+    """Of integers a - a / b * b, of floats the same in steps that are exact."""
+    dtype = site.dtype(0)
+    if dtype == "double":
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            "the remainder of doubles is exact whatever the size of their quotient, and no dtype of opset "
+            f"{site.opset} is wide enough to divide them in exact steps",
+        )
+    if dtype in FLOATING:
+        _divide_in_steps(site, dtype)
+    else:
+        _divide_integers(site, dtype)
+
+
+def _divide_in_steps(site: Site, dtype: str) -> None:
+    """A long division of the magnitudes in double, from the greatest possible quotient down, _DIGITS bits at a time.
+
+    The digits times the divisor fit double's significand, and so does what they leave. A quotient that is rounded up
+    leaves less than nothing, and the divisor once more sets it right.
+    """
+    op = site.op_at(8)
+    dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
+    zero = site.scalar(0.0, "double", "zero")
+    rest = op.Abs(dividend)
+    # An infinite divisor leaves every finite dividend alone, and so does one beyond them all.
+    # Not every runtime has Min for doubles where it has Max.
+    beyond = site.scalar(-math.ldexp(1, _BEYOND), "double", "beyond")
+    bounded = op.Neg(op.Max(op.Neg(op.Abs(divisor)), beyond))
+    for exponent in reversed(range(0, _QUOTIENT_BITS[dtype], _DIGITS)):
+        step = op.Mul(bounded, site.scalar(math.ldexp(1, exponent), "double", "scale"))
+        rest = op.Sub(rest, op.Mul(op.Floor(op.Div(rest, step)), step))
+        rest = op.Add(rest, op.Mul(op.Cast(op.Less(rest, zero), to="double"), step))
+    # The reciprocal of -0 is less than 0, which -0 is not.
+    is_negative = op.Cast(op.Less(op.Reciprocal(dividend), zero), to="double")
+    sign = op.Sub(site.scalar(1.0, "double", "one"), op.Add(is_negative, is_negative))
+    site.replace(op.Cast(op.Mul(rest, sign), to=dtype))
+
+
+def _divide_integers(site: Site, dtype: str) -> None:
+    """Div truncates: a - a / b * b has the sign of a, and without fmod is brought to that of b.
+
+    Of a division by zero, which the text leaves to the platform, the remainder is 0.
+    """
+    op = site.op_at(13)
+    carrier = COMPUTED_IN.get(dtype, dtype)
+    dividend, divisor = (
+        op.Cast(name, to=carrier) if carrier != dtype else name for name in (site.input(0), site.input(1))
+    )
+    remainder = op.Sub(dividend, op.Mul(op.Div(dividend, divisor), divisor))
+    if not site.attribute("fmod", 0) and not dtype.startswith("uint"):
+        remainder = _with_sign_of(site, op, remainder, divisor, carrier)
+    value = site.constant_value(1)
+    if value is None or not value.all():
+        remainder = op.Mul(remainder, op.Cast(op.Cast(divisor, to="bool"), to=carrier))
+    site.replace(op.Cast(remainder, to=dtype) if carrier != dtype else remainder)
+
+
+def _with_sign_of(site: Site, op: Operators, remainder: str, divisor: str, dtype: str) -> str:
+    zero = site.scalar(0, dtype, "zero")
+    differs = op.And(op.Cast(remainder, to="bool"), op.Xor(op.Less(remainder, zero), op.Less(divisor, zero)))
+    return str(op.Add(remainder, op.Mul(op.Cast(differs, to=dtype), divisor)))
+
+
+_TEXT_13 = (
+    "13 says what fmod means for floats, infinities and NaN included; what 10 says by naming numpy.fmod() is the same"
+)
+_TEXT_28 = "28 gives fmod=0 a meaning for floats, which 13 forbids, and says the rest in other words"
+
+STEPS = [
+    Step("Mod", 10, 13, up=unchanged, down=unchanged, because=_TEXT_13),
+    Step("Mod", 13, 28, up=unchanged, down=remainder_takes_the_sign_of_the_divisor, because=_TEXT_28),
+]
+
+BIRTHS = [Birth("Mod", 10, down=remainder_is_what_the_quotient_leaves)]

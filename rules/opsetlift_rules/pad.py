@@ -1,0 +1,327 @@
+"""Padding.
+
+Pad            2: paddings renamed pads, which may be negative · 11: pads and value attributes -> inputs, +integers ·
+               13: +bool +string +complex +bfloat16 · 18: +axes · 19: +wrap mode · 21: +float8 +int4
+CenterCropPad  18: born
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy
+
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Array, Dims, Operators, Site
+from opsetlift.specification.carriers import exact_carrier
+from opsetlift.specification.dtypes import tensor_type
+from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+
+
+def paddings_become_pads(site: Site) -> None:
+    site.rename_attribute("paddings", "pads")
+
+
+def pads_become_paddings(site: Site) -> None:
+    """Pad-1 adds elements only; what negative pads remove is sliced off before."""
+    slice_off_negative_pads(site)
+    site.rename_attribute("pads", "paddings")
+
+
+def slice_off_negative_pads(site: Site) -> None:
+    """Of those that are an attribute, or from 11 on a constant input."""
+    pads = _known_pads(site)
+    if min(pads, default=0) < 0:
+        rank = len(pads) // 2
+        axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
+        starts = [max(-pads[axis], 0) for axis in axes]
+        ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
+        site.set_input(0, site.op_at(9).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
+        added = [max(pad, 0) for pad in pads]
+        if site.input(1):
+            site.set_input(1, site.constant_int64(added, "pads"))
+        else:
+            site.set_attribute("pads", added)
+
+
+def _known_pads(site: Site) -> list[int]:
+    known = site.constant_value(1) if site.input(1) and not site.input(3) else None
+    return site.attribute("pads", []) if known is None else [int(pad) for pad in known.reshape(-1)]
+
+
+def attributes_become_inputs(site: Site) -> None:
+    """The value counts in constant mode only, and 0 is the default."""
+    site.append_input(site.constant_int64(site.pop_attribute("pads"), "pads"))
+    value = numpy.float32(site.pop_attribute("value", 0.0))
+    if site.attribute("mode", "constant") == "constant" and (value != 0 or numpy.signbit(value)):
+        site.append_input(site.scalar(value, site.dtype(0), "value"))
+
+
+def inputs_become_attributes(site: Site) -> None:
+    """The inverse, for floats and for what fits into them; other values are gathered."""
+    pads = site.constant_value(1)
+    value = _value_as_attribute(site)
+    dtype = site.dtype(0)
+    carrier = (
+        dtype if dtype in FIRST_FLOATS else exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+    )
+    if pads is None or value is None or carrier is None:
+        site.replace(padded_by_gathering(site))
+        return
+    attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
+    if value != 0 or numpy.signbit(value):
+        attributes["value"] = value
+    if carrier == dtype:
+        site.remove_input(2)
+        site.remove_input(1)
+        for name, given in attributes.items():
+            site.set_attribute(name, given)
+        return
+    op = site.op
+    padded = op.Pad(op.Cast(site.input(0), to=carrier), mode=site.attribute("mode"), **attributes)
+    site.replace(op.Cast(padded, to=dtype))
+
+
+def _value_as_attribute(site: Site) -> float | None:
+    """The value that a float attribute holds; None where it is computed at run time, or a float does not hold it."""
+    if site.attribute("mode", "constant") != "constant" or not site.input(2):
+        return 0.0
+    value = site.constant_value(2)
+    if value is None or value.dtype.kind not in "biuf" or value.size != 1:
+        return None
+    number = value.reshape(()).item()
+    narrow = float(numpy.float32(number))
+    return narrow if narrow == number or numpy.isnan(narrow) else None
+
+
+def other_dtypes_travel_or_are_gathered(site: Site) -> None:
+    """Below 13 Pad takes neither booleans, which travel as integers, nor strings and complex numbers."""
+    if site.dtype(0) in ("string", "complex64", "complex128"):
+        site.replace(padded_by_gathering(site))
+    else:
+        site.carry_if_lost()
+
+
+def axes_go(site: Site) -> None:
+    """Below 18 the pads are those of all axes."""
+    if not site.input(3):
+        site.remove_input(3)
+        return
+    rank = site.rank(0, because="below opset 18 Pad wants the pads of every axis")
+    axes, pads = site.constant_value(3), site.constant_value(1)
+    if axes is not None and pads is not None:
+        counts = pads.reshape(-1).tolist()
+        full = [0] * (2 * rank)
+        positions = counted_from_front(site, axes.reshape(-1).tolist(), rank)
+        for position, count in zip([*positions, *(axis + rank for axis in positions)], counts, strict=True):
+            full[position] = count
+        site.set_input(1, site.constant_int64(full, "pads"))
+    else:
+        site.set_input(1, _pads_of_all_axes(site, site.op_at(18), rank))
+    site.remove_input(3)
+
+
+def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
+    axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
+    (count,) = site.static_shape(3, because="the axes to pad are computed at run time")
+    named = NamedAxes(site, op, axes, rank)
+    bounds = [site.constant_int64([bound], "bound") for bound in (0, count, 2 * count)]
+    halves = [op.Slice(site.input(1), first, last) for first, last in pairwise(bounds)]
+    return str(op.Concat(*map(named.spread, halves), axis=0))
+
+
+def wrapped_elements_are_gathered(site: Site) -> None:
+    """Below 19 Pad has no wrap mode."""
+    if site.attribute("mode", "constant") == "wrap":
+        site.replace(padded_by_gathering(site))
+
+
+# By Gather: an index for every element of the result, axis by axis, in any dtype.
+
+
+def padded_by_gathering(site: Site) -> str:
+    """What Pad computes, in any mode. In constant mode the value stands in a row behind the data."""
+    op = site.op_at(13)
+    value = site.input(0)
+    mode = site.attribute("mode", "constant")
+    dims = site.shape(0)
+    for axis, begin, end in _pads_by_axis(site, op):
+        if begin == end == 0:
+            continue
+        size = dims[axis] if dims is not None else None
+        if isinstance(begin, int) and isinstance(end, int) and isinstance(size, int):
+            chosen = _indices(mode, begin, end, size)
+            needs_row = mode == "constant" and max(begin, end) > 0
+            indices = site.constant(chosen, "indices")
+            size = len(chosen)
+        else:
+            needs_row = mode == "constant"
+            indices = _indices_at_run_time(site, op, mode, value, axis, (begin, end))
+            size = None
+        if needs_row:
+            value = op.Concat(value, _row(site, op, value, dims, axis), axis=axis)
+        value = gather_within(site, value, indices, axis=axis)
+        if dims is not None:
+            dims[axis] = size
+    return value
+
+
+def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int | str]]:
+    """Axis, begin, end: numbers where they are constant, else the names of double vectors of one element."""
+    pads = site.constant_value(1)
+    axes = site.constant_value(3) if site.input(3) else None
+    if pads is not None and (axes is not None or not site.input(3)):
+        counts = pads.reshape(-1).tolist()
+        half = len(counts) // 2
+        positions = list(range(half)) if axes is None else axes.reshape(-1).tolist()
+        if min(positions, default=0) < 0:
+            positions = counted_from_front(site, positions, site.rank(0))
+        return [(axis, counts[index], counts[half + index]) for index, axis in enumerate(positions)]
+    rank = site.rank(0, because="the pads are computed at run time, axis by axis")
+    full = op.Cast(_pads_of_all_axes(site, op, rank) if site.input(3) else site.input(1), to="double")
+
+    def one(position: int) -> str:
+        return str(op.Gather(full, site.constant_int64([position], "position")))
+
+    return [(axis, one(axis), one(axis + rank)) for axis in range(rank)]
+
+
+def _indices(mode: str, begin: int, end: int, size: int) -> Array:
+    """Where each element comes from; in constant mode `size` is the row behind the data. Removed elements go first."""
+    kept = numpy.arange(size, dtype=numpy.int64)[max(-begin, 0) : size - max(-end, 0)]
+    begin, end = max(begin, 0), max(end, 0)
+    if mode == "constant":
+        return numpy.pad(kept, (begin, end), constant_values=size)
+    numbers = numpy.arange(-begin, len(kept) + end)
+    last = len(kept) - 1
+    if mode == "edge":
+        numbers = numbers.clip(0, last)
+    elif mode == "wrap":
+        numbers %= len(kept)
+    else:
+        numbers = last - abs(last - numbers % max(2 * last, 1))
+    return kept[numbers]
+
+
+def _indices_at_run_time(
+    site: Site, op: Operators, mode: str, value: str, axis: int, pads: tuple[int | str, int | str]
+) -> str:
+    """The same, computed in double, which holds every size and number and has the functions from the first opset on."""
+    begin, end = (
+        site.constant(numpy.array([pad], numpy.float64), "pad") if isinstance(pad, int) else pad for pad in pads
+    )
+    one = site.constant(numpy.ones(1), "one")
+    size = op.Cast(op.Gather(op.Shape(value), site.constant_int64([axis], "axis")), to="double")
+    cut = op.Relu(op.Neg(begin))
+    added = op.Relu(begin)
+    kept = op.Sub(op.Sub(size, cut), op.Relu(op.Neg(end)))
+    total = op.Squeeze(op.Add(op.Add(added, kept), op.Relu(end)), site.constant_int64([0]))
+    numbers = op.Sub(op.Cast(iota(site, op, op.Cast(total, to="int64")), to="double"), added)
+    if mode == "constant":
+        zero = site.constant(numpy.zeros(1), "zero")
+        is_kept = op.Cast(op.And(op.Not(op.Less(numbers, zero)), op.Less(numbers, kept)), to="double")
+        numbers = op.Add(op.Mul(is_kept, op.Sub(op.Add(numbers, cut), size)), size)
+        return str(op.Cast(numbers, to="int64"))
+    last = op.Sub(kept, one)
+    if mode == "edge":
+        numbers = op.Sub(last, op.Relu(op.Sub(last, op.Relu(numbers))))
+    elif mode == "wrap":
+        numbers = op.Sub(numbers, op.Mul(kept, op.Floor(op.Div(numbers, kept))))
+    else:
+        # Back and forth: as long as twice the last index, but at least 1.
+        period = op.Add(op.Relu(op.Sub(op.Add(last, last), one)), one)
+        phase = op.Sub(numbers, op.Mul(period, op.Floor(op.Div(numbers, period))))
+        numbers = op.Sub(last, op.Abs(op.Sub(last, phase)))
+    return str(op.Cast(op.Add(numbers, cut), to="int64"))
+
+
+def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) -> str:
+    """The value to pad with, in the data's shape with a 1 for `axis`."""
+    scalar = site.input(2) or site.zero(site.dtype(0))
+    if dims is not None and all(isinstance(dim, int) for dim in dims):
+        shape = [1 if position == axis else int(dim or 0) for position, dim in enumerate(dims)]
+        return str(op.Expand(scalar, site.constant_int64(shape, "shape")))
+    rank = site.rank(0, because="a row of the value to pad with takes the shape of the data")
+    here = numpy.arange(rank) == axis
+    others = op.Mul(op.Shape(value), site.constant((~here).astype(numpy.int64), "others"))
+    return str(op.Expand(scalar, op.Add(others, site.constant(here.astype(numpy.int64), "one"))))
+
+
+# CenterCropPad
+
+
+def centre_is_sliced_and_padded(site: Site) -> None:
+    """What is too long is sliced, the smaller half off the front; what is too short is padded in the same way."""
+    axes = site.attribute("axes")
+    wanted, dims = site.constant_value(1), site.known_shape(0)
+    if wanted is None or dims is None:
+        _slice_and_pad_at_run_time(site, axes)
+        return
+    axes = counted_from_front(site, range(len(dims)) if axes is None else axes, len(dims))
+    op = site.op_at(18)
+    value = site.input(0)
+    excess = [dims[axis] - int(size) for axis, size in zip(axes, wanted.reshape(-1), strict=True)]
+    if max(excess, default=0) > 0:
+        cut = [
+            (axis, more // 2, more // 2 + dims[axis] - more)
+            for axis, more in zip(axes, excess, strict=True)
+            if more > 0
+        ]
+        columns = zip(("axes", "starts", "ends"), zip(*cut, strict=True), strict=True)
+        where, starts, ends = (site.constant_int64(column, name) for name, column in columns)
+        value = op.Slice(value, starts, ends, where)
+    if min(excess, default=0) < 0:
+        begins = [max(-more, 0) // 2 for more in excess]
+        ends_ = [max(-more, 0) - begin for more, begin in zip(excess, begins, strict=True)]
+        value = op.Pad(value, site.constant_int64([*begins, *ends_], "pads"), "", site.constant_int64(axes))
+    site.replace(value)
+
+
+def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
+    if axes is not None and min(axes, default=0) < 0:
+        axes = counted_from_front(site, axes, site.rank(0, because="negative axes are counted from the front"))
+    op = site.op_at(18)
+    sizes = op.Shape(site.input(0))
+    names = "" if axes is None else site.constant_int64(axes)
+    if names:
+        sizes = op.Gather(sizes, names)
+    wanted = site.input(1) if site.dtype(1) == "int64" else op.Cast(site.input(1), to="int64")
+    zero, two = site.scalar(0, "int64", "zero"), site.scalar(2, "int64", "two")
+    excess = op.Sub(sizes, wanted)
+    starts = op.Div(op.Max(excess, zero), two)
+    sliced = op.Slice(site.input(0), starts, op.Add(starts, wanted), names)
+    lack = op.Max(op.Neg(excess), zero)
+    begins = op.Div(lack, two)
+    site.replace(op.Pad(sliced, op.Concat(begins, op.Sub(lack, begins), axis=0), "", names))
+
+
+_EXAMPLES = "13 gives the defaults of the dtypes that it adds"
+_ALL_AXES = "without axes, 18 pads all of them, as 13"
+
+STEPS = [
+    Step("Pad", 1, 2, up=paddings_become_pads, down=pads_become_paddings),
+    Step("Pad", 2, 11, up=attributes_become_inputs, down=inputs_become_attributes),
+    Step("Pad", 11, 13, up=unchanged, down=other_dtypes_travel_or_are_gathered, because=_EXAMPLES),
+    Step("Pad", 13, 18, up=unchanged, down=axes_go, because=_ALL_AXES),
+    Step("Pad", 18, 19, up=unchanged, down=wrapped_elements_are_gathered, because="19 adds a mode"),
+    Step("Pad", 19, 21, up=unchanged, down=values_travel()),
+]
+
+
+def values_are_carried_or_pads_sliced_off(site: Site) -> None:
+    if min(_known_pads(site), default=0) < 0:
+        slice_off_negative_pads(site)
+    else:
+        site.carry_to_kernel()
+
+
+BIRTHS = [
+    Birth("CenterCropPad", 18, down=centre_is_sliced_and_padded),
+]
+
+STAND_INS = [
+    StandIn("Pad", values_are_carried_or_pads_sliced_off),
+]

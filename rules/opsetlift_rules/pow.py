@@ -1,0 +1,138 @@
+"""Pow.
+
+Pow  7: +numpy's broadcasting · 12: +int32 +int64 bases, exponents of any number dtype · 13: +bfloat16 bases ·
+     15: +bfloat16 exponents
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
+from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+
+# Dtypes all of whose values a base's dtype holds.
+_HELD_EXACTLY = {
+    "float16": ("int8", "uint8"),
+    "float": ("int8", "uint8", "int16", "uint16", "float16"),
+    "double": ("int8", "uint8", "int16", "uint16", "int32", "uint32", "float16", "float"),
+}
+
+
+def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
+    """Below 12 both have one float dtype: the base's where it holds the exponent, else double."""
+    base, exponent = site.dtype(0), site.dtype(1)
+    if base == exponent and base in FLOATING:
+        return
+    value = site.constant_value(1)
+    if base not in FLOATING:
+        _raise_integers(site, base, value)
+    elif value is not None and _is_held(value, base):
+        site.set_input(1, site.constant(value.astype(numpy_dtype(base)), "exponent"))
+    elif exponent in _HELD_EXACTLY.get(base, ()):
+        site.set_input(1, site.op_at(13).Cast(site.input(1), to=base))
+    elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
+        _compute_in_double(site)
+    else:
+        site.refuse(
+            Why.DTYPE_NOT_AVAILABLE,
+            f"Pow takes one floating-point dtype for both inputs at opset {site.opset}; none holds every {exponent}",
+        )
+
+
+def _is_held(value: Array, dtype: str) -> bool:
+    with numpy.errstate(over="ignore"):
+        held = value.astype(numpy_dtype(dtype))
+    return bool(numpy.array_equal(held.astype(value.dtype), value, equal_nan=value.dtype.kind == "f"))
+
+
+def _compute_in_double(site: Site) -> None:
+    site.rounds()
+    op = site.op_at(13)
+    power = site.op.Pow(op.Cast(site.input(0), to="double"), op.Cast(site.input(1), to="double"))
+    site.replace(op.Cast(power, to=site.dtype(0)))
+
+
+def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
+    """By products, which wrap around: a chain of them, or a Loop where the exponent is not one known number."""
+    if site.dtype(1) in FLOATING:
+        # What an integer to the power of a float is, the text leaves open; double, truncated.
+        _compute_in_double(site)
+    elif exponent is None or exponent.size != 1 or exponent.item() < 0:
+        site.replace(_loop(site, base))
+    else:
+        power = _chain(site, int(exponent.item()))
+        missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
+        op = site.op_at(13)
+        site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
+
+
+def _loop(site: Site, base: str) -> str:
+    """One iteration per bit of the exponent: a set bit multiplies the power by the square, which is squared each time.
+
+    A negative exponent gives the reciprocal, truncated: it is 0 but for 1 and -1.
+    """
+    op = site.op_at(11)
+    dtype = site.dtype(1) if site.dtype(1) == "uint64" else "int64"
+    exponent = site.input(1) if site.dtype(1) == dtype else op.Cast(site.input(1), to=dtype)
+    value, one, two = site.input(0), site.scalar(1, base, "one"), site.scalar(2, dtype, "two")
+    start = op.Add(op.Sub(value, value), op.Cast(op.Sub(exponent, exponent), to=base))
+    states = [op.Add(start, one), op.Add(start, value), exponent]
+
+    def body(inner: Operators, _: str, going: str, power: str, square: str, rest: str) -> list[str]:
+        half = inner.Div(rest, two)
+        bit = inner.Cast(inner.Sub(rest, inner.Mul(half, two)), to=base)
+        factor = inner.Add(inner.Mul(bit, inner.Sub(square, one)), one)
+        return [inner.Identity(going), inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
+
+    for state in states:
+        site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
+    takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
+    trips = site.scalar(64, "int64", "bits")
+    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
+    if dtype == "uint64" or site.dtype(1).startswith("uint"):
+        return str(power)
+    half = op.Div(exponent, two)
+    odd = op.Cast(op.Cast(op.Sub(exponent, op.Mul(half, two)), to="bool"), to=base)
+    alternating = op.Sub(one, op.Add(odd, odd))
+    is_one, is_minus_one = (op.Cast(op.Equal(value, site.scalar(number, base, "unit")), to=base) for number in (1, -1))
+    reciprocal = op.Add(is_one, op.Mul(is_minus_one, alternating))
+    is_negative = op.Cast(op.Less(exponent, site.scalar(0, dtype, "zero")), to=base)
+    kept = op.Mul(power, op.Sub(one, is_negative))
+    return str(op.Add(kept, op.Mul(reciprocal, is_negative)))
+
+
+def _chain(site: Site, exponent: int) -> str:
+    op = site.op
+    square, result = site.input(0), ""
+    if exponent == 0:
+        return str(op.Add(op.Sub(square, square), site.scalar(1, site.dtype(0), "one")))
+    while True:
+        if exponent & 1:
+            result = op.Mul(result, square) if result else square
+        exponent >>= 1
+        if not exponent:
+            return result
+        square = op.Mul(square, square)
+
+
+_MIXED = "12 lets the exponent be of another dtype"
+
+_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE = rounding(
+    exponent_takes_the_dtype_of_the_base,
+    ulps=1,
+    when="the dtype of the base does not hold the exponent",
+    because="computed in double and rounded once more, or truncated, to the dtype of the base",
+)
+
+STEPS = [
+    Step("Pow", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
+    Step("Pow", 7, 12, up=unchanged, down=_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE, because=_MIXED),
+    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
+    Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
+]

@@ -1,0 +1,199 @@
+"""Quantization and its inverse.
+
+QuantizeLinear    10: born · 13: +axis, a scale for each index · 19: +float16 +bfloat16, +float8, saturate ·
+                  21: +blocks, output_dtype, +16 and 4 bits · 23: scales of another dtype than x, precision, +float4 ·
+                  24: +float8e8m0 scales · 25: +int2 uint2 · 28: +float6
+DequantizeLinear  10: born · 13: +axis · 19: +float16 +bfloat16 +float8 · 21: +blocks, +16 and 4 bits ·
+                  23: output_dtype, +float4 · 24, 25, 28: as QuantizeLinear
+"""
+
+from __future__ import annotations
+
+from opsetlift.rulebook.rule import Birth, StandIn, Step, in_turn, unchanged
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.carriers import cast_takes
+from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
+
+_WIDE = ("int16", "uint16", "int4", "uint4")
+
+
+def _result(site: Site) -> str:
+    """The dtype that a QuantizeLinear gives."""
+    number = site.attribute("output_dtype", 0)
+    if number:
+        return site.dtype_attribute("output_dtype")
+    return site.dtype(2) if site.input(2) else "uint8"
+
+
+def _precision(site: Site) -> str:
+    """That of the division: the scale's, unless the node says otherwise; practised long before 23 said so."""
+    number = site.attribute("precision", 0)
+    return site.dtype_attribute("precision") if number else site.dtype(1)
+
+
+def precision_is_cast(site: Site) -> None:
+    """From 23 to 21, where x and its scale have one dtype, in which they are divided."""
+    precision = _precision(site)
+    if precision == "float":
+        for position in (0, 1):
+            if site.dtype(position) != "float":
+                site.set_input(position, cast(site, site.op, site.input(position), "float"))
+    elif {site.dtype(0), site.dtype(1)} != {precision}:
+        quantized(site, _result(site), precision)
+        return
+    site.remove_attribute("precision")
+
+
+def blocks_and_wide_results_are_computed(site: Site) -> None:
+    """From 21 to 19, which takes its dtype from the zero point."""
+    to = _result(site)
+    if site.attribute("block_size", 0) or to in _WIDE:
+        quantized(site, to, _precision(site))
+        return
+    site.remove_attribute("block_size")
+    site.remove_attribute("output_dtype")
+    if not site.input(2) and to != "uint8":
+        scale = site.known_shape(1)
+        op = site.op
+        shape = op.Shape(site.input(1)) if scale is None else site.constant_int64(scale, "shape")
+        site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=to), "zero_point"))
+
+
+def narrow_floats_are_divided_first(site: Site) -> None:
+    """From 19 to 13, whose scales are float. A quotient that is rounded to its narrower dtype is divided by 1."""
+    to, precision = _result(site), _precision(site)
+    if precision == "float" or to.startswith("float8"):
+        site.remove_attribute("saturate")
+        return
+    if precision == "int32" or site.rank(1, because="it tells scales for all elements from those of an axis"):
+        quantized(site, to, precision)
+        return
+    op = site.op
+    x, scale = (cast(site, op, site.input(position), "float") for position in (0, 1))
+    quotient = op.Cast(op.Cast(op.Div(x, scale), to=precision), to="float")
+    site.replace(op.QuantizeLinear(quotient, site.scalar(1, "float", "one"), *site.inputs[2:]))
+
+
+def vectors_of_one_become_numbers(site: Site) -> None:
+    """From 10 to 13, where a vector is for an axis. Exporters write single numbers as vectors, too."""
+    for position in (1, 2):
+        name = site.input(position)
+        if name and site.shape(name) is not None and site.rank(name) == 1:
+            site.set_input(position, _number(site, name))
+
+
+def _number(site: Site, name: str) -> str:
+    op = site.op_at(13)
+    return site.folded(lambda: op.Squeeze(name, site.constant_int64([0])))
+
+
+def axes_are_computed(site: Site) -> None:
+    """From 13 to 10, which has one scale for all elements."""
+    if site.rank(1, because="below opset 13 a scale is one number") == 0:
+        site.remove_attribute("axis")
+        return
+    if site.known_shape(1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
+        site.remove_attribute("axis")
+        vectors_of_one_become_numbers(site)
+    elif site.node.op_type == "QuantizeLinear":
+        quantization_is_computed(site)
+    else:
+        dequantization_is_computed(site)
+
+
+def quantization_is_computed(site: Site) -> None:
+    """Divided, rounded to even, shifted and clipped."""
+    quantized(site, _result(site), _precision(site))
+
+
+def _dequantized(site: Site) -> str:
+    """The dtype that a DequantizeLinear gives."""
+    number = site.attribute("output_dtype", 0)
+    return site.dtype_attribute("output_dtype") if number else site.dtype(1)
+
+
+def constants_of_new_dtypes_are_dequantized(site: Site) -> None:
+    """Weights, say, in a dtype that the far side does not have: their values travel in one that it has."""
+    lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
+    if lost and all(site.constant_value(position) is not None for position in lost):
+        dequantized(site, _dequantized(site))
+
+
+def output_dtype_is_cast(site: Site) -> None:
+    """From 23 to 21, which gives the dtype of the scale. The product is computed in float and rounded once."""
+    to = _dequantized(site)
+    site.remove_attribute("output_dtype")
+    if to == site.dtype(1):
+        return
+    scale = cast(site, site.op, site.input(1), "float")
+    if to == "float":
+        site.set_input(1, scale)
+        return
+    product = site.copy(site.input(0), scale, *site.inputs[2:])
+    site.replace(site.op.Cast(product, to=to))
+
+
+def blocks_and_wide_inputs_are_computed(site: Site) -> None:
+    """From 21 to 19."""
+    if site.attribute("block_size", 0) or site.dtype(0) in _WIDE:
+        dequantization_is_computed(site)
+    else:
+        site.remove_attribute("block_size")
+
+
+def narrow_scales_are_cast(site: Site) -> None:
+    """From 19 to 13, whose scales are float; the product is rounded to the scale's dtype once."""
+    dtype = site.dtype(1)
+    if dtype != "float":
+        op = site.op
+        product = site.copy(site.input(0), cast(site, op, site.input(1), "float"), *site.inputs[2:])
+        site.replace(op.Cast(product, to=dtype))
+
+
+def dequantization_is_computed(site: Site) -> None:
+    """Shifted and multiplied."""
+    dequantized(site, _dequantized(site))
+
+
+_narrow_scales = in_turn(constants_of_new_dtypes_are_dequantized, narrow_scales_are_cast)
+_output_dtype = in_turn(constants_of_new_dtypes_are_dequantized, output_dtype_is_cast)
+
+_AXIS = "13 adds scales for each index of an axis, and an axis that does not matter to a single one"
+_FLOATS = "19 adds floats of other widths; it divides in the scale's dtype, which was float"
+_BLOCKS = "21 tells the granularities by the scale's rank, of which the two that were there mean the same"
+_PRECISION = "23 says that the scale's dtype is the precision, which is how all practised it where both dtypes were one"
+_OUTPUT = "23 adds output_dtype, by default the scale's, as before"
+_INFINITIES = (
+    "24 adds float8e8m0 scales; that infinities saturate to the largest value of the FNUZ types too, as Cast-24 says, "
+    "onnxruntime and ONNX's reference always did"
+)
+_BITS = "the text adds the ranges of the new dtypes"
+
+
+_SATURATE = "28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates"
+
+STEPS = [
+    Step("QuantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
+    Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
+    Step("QuantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_results_are_computed, because=_BLOCKS),
+    Step("QuantizeLinear", 21, 23, up=unchanged, down=precision_is_cast, because=_PRECISION),
+    Step("QuantizeLinear", 23, 24, up=unchanged, down=unchanged, because=_INFINITIES),
+    Step("QuantizeLinear", 24, 25, up=unchanged, down=unchanged, because=_BITS),
+    Step("QuantizeLinear", 25, 28, up=unchanged, down=unchanged, because=_SATURATE),
+    Step("DequantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
+    Step("DequantizeLinear", 13, 19, up=unchanged, down=_narrow_scales, because=_FLOATS),
+    Step("DequantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_inputs_are_computed, because=_BLOCKS),
+    Step("DequantizeLinear", 21, 23, up=unchanged, down=_output_dtype, because=_OUTPUT),
+    Step("DequantizeLinear", 23, 24, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
+    Step("DequantizeLinear", 24, 25, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
+    Step("DequantizeLinear", 25, 28, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
+]
+
+BIRTHS = [
+    Birth("QuantizeLinear", 10, down=quantization_is_computed),
+    Birth("DequantizeLinear", 10, down=dequantization_is_computed),
+]
+
+STAND_INS = [
+    StandIn("QuantizeLinear", quantization_is_computed),
+]

@@ -1,0 +1,157 @@
+"""Matrix products and convolutions of quantized numbers.
+
+MatMulInteger, ConvInteger   10: born
+QLinearMatMul                10: born · 21: +float16 +bfloat16 scales, +float8
+QLinearConv                  10: born
+DynamicQuantizeLinear        11: born
+
+Products of 9-bit numbers are summed exactly in float as long as there are few of them, and in double otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, saturated
+
+_EXACT_IN_FLOAT = 2**24 // 255**2
+_EXACT_IN_32_BITS = 2**31 // 255**2
+_RANKS = "it tells one parameter for all from one for each row, column or channel"
+
+
+def _terms(site: Site, value: int, axes: slice) -> float:
+    """How many products each sum has; infinite where the shape is not known."""
+    shape = site.known_shape(value)
+    return math.inf if shape is None else math.prod(shape[axes])
+
+
+def _centred(site: Site, op: Operators, value: str, zero_point: str, dtype: str, shaped: tuple[int, ...]) -> str:
+    """A value without its zero point, in `dtype`; the dimensions `shaped` are added to a vector of zero points."""
+    wide = cast(site, op, value, dtype)
+    known = site.constant_value(zero_point)
+    if not zero_point or (known is not None and not known.astype(numpy.float64).any()):
+        return wide
+    return str(op.Sub(wide, _spread(site, op, cast(site, op, zero_point, dtype), shaped)))
+
+
+def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> str:
+    """A vector with dimensions added, so that it goes along rows or channels. Other ranks are as they should be."""
+    if not added or site.rank(value, because=_RANKS) != 1:
+        return value
+    return site.folded(lambda: op.Unsqueeze(value, site.constant_int64(added)))
+
+
+def integers_are_multiplied_in_floats(site: Site) -> None:
+    op = arithmetic(site)
+    terms = _terms(site, 0, slice(-1, None))
+    accumulated = _matrix_product(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
+    site.replace(_as_int32(op, accumulated, terms))
+
+
+def _as_int32(op: Operators, value: str, terms: float) -> str:
+    """Sums that 32 bits do not hold lose their higher bits."""
+    return str(op.Cast(value if terms <= _EXACT_IN_32_BITS else op.Cast(value, to="int64"), to="int32"))
+
+
+def _matrix_product(site: Site, op: Operators, left: tuple[int, int], right: tuple[int, int], dtype: str) -> str:
+    """The product of two inputs, given by position with the positions of their zero points."""
+    rows = (1,) if site.rank(left[0], because=_RANKS) == 2 else ()
+    a = _centred(site, op, site.input(left[0]), site.input(left[1]), dtype, rows)
+    b = _centred(site, op, site.input(right[0]), site.input(right[1]), dtype, ())
+    return str(op.MatMul(a, b))
+
+
+def scales_are_cast_and_float8_is_multiplied(site: Site) -> None:
+    """From 21 to 10, whose scales are float."""
+    if any(site.dtype(position).startswith("float8") for position in (0, 3, 7)):
+        matrices_are_multiplied_and_quantized(site)
+        return
+    for position in (1, 4, 6):
+        if site.dtype(position) != "float":
+            site.set_input(position, cast(site, site.op, site.input(position), "float"))
+
+
+def matrices_are_multiplied_and_quantized(site: Site) -> None:
+    """The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests."""
+    op = arithmetic(site)
+    is_few = _terms(site, 0, slice(-1, None)) <= _EXACT_IN_FLOAT and not site.dtype(0).startswith("float8")
+    is_few &= not site.dtype(3).startswith("float8")
+    accumulated = _matrix_product(site, op, (0, 2), (3, 5), "float" if is_few else "double")
+    accumulated = accumulated if is_few else op.Cast(accumulated, to="float")
+    ranks = [site.rank(position, because=_RANKS) for position in (0, 3)]
+    rows = (1,) if ranks[0] == 2 else ()
+    of_result = (1,) if max(ranks) == 2 and min(ranks) > 0 and ranks != [1, 2] and ranks != [2, 1] else ()
+    a_scale, b_scale, y_scale = (cast(site, op, site.input(position), "float") for position in (1, 4, 6))
+
+    def factor() -> str:
+        return str(op.Div(op.Mul(_spread(site, op, a_scale, rows), b_scale), _spread(site, op, y_scale, of_result)))
+
+    zero_point = _spread(site, op, cast(site, op, site.input(7), "float"), of_result)
+    product = op.Mul(accumulated, site.folded(factor))
+    site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
+
+
+def integers_are_convolved_in_floats(site: Site) -> None:
+    op = arithmetic(site)
+    terms = _terms(site, 1, slice(1, None))
+    accumulated = _convolution(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
+    site.replace(_as_int32(op, accumulated, terms))
+
+
+def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tuple[int, int], dtype: str) -> str:
+    """Padding comes after the subtraction: it stands for the real number 0, which is the zero point."""
+    channels = tuple(range(1, site.rank(weights[0], because="the weights of each channel have zero points")))
+    x = _centred(site, op, site.input(data[0]), site.input(data[1]), dtype, ())
+    w = _centred(site, op, site.input(weights[0]), site.input(weights[1]), dtype, channels)
+    attributes: dict[str, Any] = {attribute.name: site.attribute(attribute.name) for attribute in site.node.attribute}
+    return str(op.Conv(x, w, **attributes))
+
+
+def convolution_is_quantized(site: Site) -> None:
+    """As matrix products; the bias is added to the sums before they are rounded to float."""
+    op = arithmetic(site)
+    dtype = "float" if _terms(site, 3, slice(1, None)) <= _EXACT_IN_FLOAT else "double"
+    accumulated = _convolution(site, op, (0, 2), (3, 5), dtype)
+    channels = tuple(range(1, site.rank(3) - 1))
+    if site.input(8):
+        bias = _spread(site, op, cast(site, op, site.input(8), "double"), channels)
+        accumulated = op.Add(op.Cast(accumulated, to="double") if dtype != "double" else accumulated, bias)
+        dtype = "double"
+    accumulated = op.Cast(accumulated, to="float") if dtype != "float" else accumulated
+    factor = site.folded(lambda: op.Div(op.Mul(site.input(1), site.input(4)), site.input(6)))
+    product = op.Mul(accumulated, _spread(site, op, factor, channels))
+    zero_point = cast(site, op, site.input(7), "float")
+    site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
+
+
+def range_is_quantized(site: Site) -> None:
+    """The range of the values with 0, in 255 steps. Where all are 0 so is the step, and everything that it divides."""
+    op = arithmetic(site)
+    zero = site.scalar(0, "float", "zero")
+    x = site.input(0)
+    low, high = op.Min(zero, op.ReduceMin(x, keepdims=0)), op.Max(zero, op.ReduceMax(x, keepdims=0))
+    scale = op.Div(op.Sub(high, low), site.scalar(255, "float", "steps"))
+    place = op.Div(op.Sub(zero, low), scale)
+    zero_point = saturated(site, op, place, "float", "", "uint8")
+    quantized = saturated(site, op, op.Div(x, scale), "float", op.Cast(zero_point, to="float"), "uint8")
+    site.replace(quantized, scale, zero_point)
+
+
+_MORE_DTYPES = "21 adds dtypes; the text is the same"
+
+STEPS = [
+    Step("QLinearMatMul", 10, 21, up=unchanged, down=scales_are_cast_and_float8_is_multiplied, because=_MORE_DTYPES),
+]
+
+BIRTHS = [
+    Birth("MatMulInteger", 10, down=integers_are_multiplied_in_floats),
+    Birth("ConvInteger", 10, down=integers_are_convolved_in_floats),
+    Birth("QLinearMatMul", 10, down=matrices_are_multiplied_and_quantized),
+    Birth("QLinearConv", 10, down=convolution_is_quantized),
+    Birth("DynamicQuantizeLinear", 11, down=range_is_quantized),
+]

@@ -1,0 +1,110 @@
+"""Numbers counted at run time.
+
+Range  11: born · 27: +float16 +bfloat16, stash_type
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.signs import is_negative, is_positive
+
+_FLOATS = ("float", "double", "float16", "bfloat16")
+
+
+def narrow_floats_count_in_stash_type(site: Site) -> None:
+    """What `stash_type` says: the arguments are cast to it, and the result back."""
+    stash_type = site.dtype_attribute("stash_type", "float")
+    site.remove_attribute("stash_type")
+    dtype = site.dtype(0)
+    if dtype not in ("float16", "bfloat16"):
+        return
+    if stash_type not in ("float", "double"):
+        site.refuse(Why.NO_EQUIVALENT, f"below opset 27 Range does not count in {stash_type}")
+    site.carry(stash_type)
+
+
+def numbers_are_counted(site: Site) -> None:
+    """A constant where all three are constant; else start + i * delta for each i up to their number."""
+    known = site.constant_value(site.output(0))
+    if known is not None:
+        site.replace(site.constant(known, "range"))
+        return
+    start, _, delta = site.inputs
+    dtype = site.dtype(0)
+    op = site.op_at(13)
+    count = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
+    numbers = _up_to(site, op, count)
+    if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
+        site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
+        return
+    if dtype in ("int16", "int32"):
+        # Wide enough for every product.
+        start, delta = (op.Cast(value, to="int64") for value in (start, delta))
+        site.replace(op.Cast(op.Add(start, op.Mul(numbers, delta)), to=dtype))
+    else:
+        numbers = numbers if dtype == "int64" else op.Cast(numbers, to=dtype)
+        site.replace(op.Add(start, op.Mul(numbers, delta)))
+
+
+def _up_to(site: Site, op: Operators, count: str) -> str:
+    """0, 1, ... up to an int64 scalar: the places of as many ones, or below 9 the iterations of a Loop."""
+    if site.target >= 9:
+        length = op.Unsqueeze(count, site.constant_int64([0]))
+        ones = op.ConstantOfShape(length, value=numpy.array([True]))
+        return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))
+
+    def body(inner: Operators, number: str, going: str, carried: str) -> list[str]:
+        return [inner.Identity(going), inner.Identity(carried), inner.Identity(number)]
+
+    # Below 11 a Loop carries at least one value, whatever it is.
+    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
+    _, numbers = site.op.Loop(count, endless(site), site.scalar(0, "int64", "zero"), body=graph, outputs=2)
+    return str(numbers)
+
+
+def _floats_between(site: Site, op: Operators, dtype: str) -> str:
+    """max(ceil((limit - start) / delta), 0) in double: the quotient as exact as it can be.
+
+    Rounded up by the sign of what truncation cuts off, as few runtimes have Ceil for doubles.
+    """
+    start, limit, delta = (op.Cast(value, to="double") if dtype != "double" else value for value in site.inputs)
+    quotient = op.Div(op.Sub(limit, start), delta)
+    truncated = op.Cast(quotient, to="int64")
+    cut_off = op.Sign(op.Sub(quotient, op.Cast(truncated, to="double")))
+    return _count(site, op, op.Add(truncated, op.Cast(is_positive(site, op, cut_off), to="int64")))
+
+
+def _integers_between(site: Site, op: Operators, dtype: str) -> str:
+    """The quotient rounded up: the truncated one, and one more where a remainder of delta's sign is left."""
+    start, limit, delta = (op.Cast(value, to="int64") if dtype != "int64" else value for value in site.inputs)
+    if site.constant_value(site.input(0)) == 0 and site.constant_value(site.input(2)) == 1:
+        return _count(site, op, limit)
+    difference = op.Sub(limit, start)
+    quotient = op.Div(difference, delta)
+    remainder = op.Sub(difference, op.Mul(quotient, delta))
+    is_left = op.Or(
+        op.And(is_positive(site, op, remainder), is_positive(site, op, delta)),
+        op.And(is_negative(site, op, remainder), is_negative(site, op, delta)),
+    )
+    return _count(site, op, op.Add(quotient, op.Cast(is_left, to="int64")))
+
+
+def _count(site: Site, op: Operators, number: str) -> str:
+    """A count that is not negative. Relu and Max of old opsets, and of old runtimes, take no integers."""
+    return str(op.Mul(number, op.Cast(is_positive(site, op, number), to="int64")))
+
+
+_STASH_TYPE = "stash_type only counts for the dtypes that 27 adds"
+
+STEPS = [
+    Step("Range", 11, 27, up=unchanged, down=narrow_floats_count_in_stash_type, because=_STASH_TYPE),
+]
+
+BIRTHS = [
+    Birth("Range", 11, down=numbers_are_counted),
+]

@@ -1,0 +1,265 @@
+"""Scans.
+
+Scan  8: born · 9: no batch axis, no sequence_lens, axes and directions of its own for each input and output ·
+      11: axes may be negative · 16, 19, 21, 23, 24, 25: more types
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onnx import TypeProto
+
+from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import tensor_type_proto
+from opsetlift.support.refusal import Why
+from opsetlift_rules.control_flow import values_travel_through_the_body
+from opsetlift_rules.helpers.axes import END, counted_from_front
+from opsetlift_rules.helpers.counting import endless
+
+
+def axes_count_from_front(site: Site) -> None:
+    """Below 11 axes are not negative; those of outputs number the dimensions of the outputs."""
+    because = "a negative axis has to be counted from the front below opset 11"
+    streams = len(site.inputs) - site.attribute("num_scan_inputs")
+    for attribute, names in (
+        ("scan_input_axes", site.inputs[streams:]),
+        ("scan_output_axes", list(site.node.output)[streams:]),
+    ):
+        axes = site.attribute(attribute, [])
+        if min(axes, default=0) < 0:
+            ranks = [site.rank(name, because=because) for name in names]
+            counted = [
+                counted_from_front(site, [axis], rank, name=attribute)[0]
+                for axis, rank in zip(axes, ranks, strict=True)
+            ]
+            site.set_attribute(attribute, counted)
+
+
+# One sequence, along axis 0
+
+
+def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
+    """The Scan that starts its streams at axis 0, with the body as it is."""
+    results = op.Scan(
+        *states,
+        *streams,
+        body=site.attribute("body"),
+        num_scan_inputs=len(streams),
+        scan_input_directions=backward if any(backward) else None,
+        outputs=len(site.node.output),
+    )
+    return _listed(results)
+
+
+def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
+    """The number of the iteration says which elements it is about."""
+    length = _size(site, op, streams[0], 0)
+    last = op.Sub(length, site.scalar(1, "int64", "one")) if any(backward) else ""
+
+    def iteration(inner: Operators, number: str, going: str, *carried: str) -> list[str]:
+        places = [inner.Sub(last, number) if reverse else number for reverse in backward]
+        elements = [_element(inner, stream, place) for stream, place in zip(streams, places, strict=True)]
+        return [inner.Identity(going), *inner.inline("body", *carried, *elements, keep_names=True)]
+
+    types = site.subgraph_input_types("body")[: len(states)]
+    loop = site.subgraph(iteration, opset=13, takes=[("int64", []), ("bool", []), *types])
+    return _listed(op.Loop(length, endless(site), *states, body=loop, outputs=len(site.node.output)))
+
+
+Run = Callable[[Site, Operators, Sequence[str], Sequence[str], list[int]], list[str]]
+
+
+def _listed(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _size(site: Site, op: Operators, value: str, axis: int) -> str:
+    return _element(op, op.Shape(value), site.scalar(axis, "int64", "axis"))
+
+
+def _element(op: Operators, value: str, place: str) -> str:
+    """Written for an opset at which no place is negative."""
+    return str(op.at(10).Gather(value, place, axis=0))
+
+
+# Scan-8: a batch of sequences, each with a length of its own
+
+
+def batch_is_scanned_around(site: Site) -> None:
+    """Scan-8 treats each entry of the batch by itself: an outer scan goes over them, an inner one over time."""
+    lengths, states, streams = _batch(site)
+    values = [*states, *streams]
+
+    def entry(op: Operators, *taken: str) -> list[str]:
+        length = taken[0] if lengths else ""
+        own = taken[1:] if lengths else taken
+        return _entry(site, op, by_scan, own[: len(states)], own[len(states) :], length)
+
+    scanned = [lengths, *values] if lengths else values
+    body = site.subgraph(entry, opset=13, takes=[_type_of_entry(site, name) for name in scanned])
+    results = site.op.Scan(*scanned, body=body, num_scan_inputs=len(scanned), outputs=len(site.node.output))
+    site.replace(*_with_time(site, _listed(results), states, streams))
+
+
+def scans_become_loops(site: Site) -> None:
+    """Below 8 one loop goes over the batch, one in it over time."""
+    lengths, states, streams = _batch(site)
+
+    def entry(op: Operators, number: str, going: str) -> list[str]:
+        taken = [_element(op, name, number) for name in (*states, *streams)]
+        length = _element(op, lengths, number) if lengths else ""
+        results = _entry(site, op, by_loop, taken[: len(states)], taken[len(states) :], length)
+        return [op.Identity(going), *results]
+
+    body = site.subgraph(entry, opset=13, takes=[("int64", []), ("bool", [])])
+    op = site.op_at(13)
+    results = op.Loop(_size(site, op, streams[0], 0), endless(site), body=body, outputs=len(site.node.output))
+    site.replace(*_with_time(site, _listed(results), states, streams))
+
+
+def _with_time(site: Site, results: list[str], states: Sequence[str], streams: Sequence[str]) -> list[str]:
+    """Of a batch of none, the scan outputs are still as long as the sequences; what no entry gave, nobody measured."""
+    batch_and_time = (site.shape(streams[0]) or [None])[:2]
+    if isinstance(batch_and_time[-1], int) or (isinstance(batch_and_time[0], int) and batch_and_time[0]):
+        return results
+    op = site.op_at(13)
+    zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, END))
+    for position in range(len(states), len(results)):
+        result, output = results[position], site.output(position)
+        site.declare(result, site.dtype(output), site.shape(output))
+        sizes = op.Slice(op.Shape(streams[0]), zero, two), op.Slice(op.Shape(result), two, last)
+        results[position] = op.Reshape(result, op.Concat(*sizes, axis=0))
+    return results
+
+
+def _batch(site: Site) -> tuple[str, list[str], list[str]]:
+    """The lengths ("" where all sequences are equally long), the states and the sequences."""
+    values = site.inputs[1:]
+    count = len(values) - site.attribute("num_scan_inputs")
+    if site.input(0):
+        _check_padding(site, list(site.node.output)[count:])
+    return site.input(0), values[:count], values[count:]
+
+
+def _check_padding(site: Site, outputs: Sequence[str]) -> None:
+    """Of a sequence of no elements only what is declared tells how large the elements of its outputs would be."""
+    lengths = site.constant_value(0)
+    if lengths is not None and (lengths > 0).all():
+        return
+    for name in outputs:
+        shape = site.shape(name)
+        if shape is None or not all(isinstance(dim, int) for dim in shape[2:]):
+            site.refuse(
+                Why.SHAPE_UNKNOWN,
+                f"a sequence may have no element at all, and then nothing tells how large those of {name!r} would be",
+            )
+
+
+def _type_of_entry(site: Site, name: str) -> TypeProto:
+    """The type of what is left of a value without the batch axis."""
+    shape = site.shape(name)
+    return tensor_type_proto(site.dtype(name), None if shape is None else shape[1:])
+
+
+def _entry(
+    site: Site, op: Operators, run: Run, states: Sequence[str], streams: Sequence[str], length: str
+) -> list[str]:
+    """What one entry of the batch gives; a shorter sequence is read, forward or backward, up to its own end."""
+    own = [_first(site, op, stream, length) for stream in streams] if length else streams
+    results = run(site, op, states, own, site.attribute("directions") or [0] * len(streams))
+    for position, (result, output) in enumerate(zip(results, site.node.output, strict=True)):
+        shape = site.shape(output)
+        inner = None if shape is None else shape[1:]
+        if inner and length and position >= len(states):
+            inner[0] = None
+        site.declare(result, site.dtype(output), inner)
+        if length and position >= len(states):
+            results[position] = _padded(site, op, result, site.dtype(output), length, streams[0])
+    return results
+
+
+def _first(site: Site, op: Operators, stream: str, length: str) -> str:
+    zero = site.constant_int64([0], "zero")
+    return str(op.Slice(stream, zero, op.Unsqueeze(length, zero), zero))
+
+
+def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, longest: str) -> str:
+    """With zeros up to the length of the longest sequence, which is what runtimes put there."""
+    missing = op.Unsqueeze(op.Sub(_size(site, op, longest, 0), length), site.constant_int64([0], "zero"))
+    element = op.Slice(op.Shape(result), site.constant_int64([1], "one"), site.constant_int64([END], "last"))
+    filler = op.Expand(site.zero(dtype), op.Concat(missing, element, axis=0))
+    return str(op.Concat(result, filler, axis=0))
+
+
+# From 9 down: axes and directions are taken care of outside
+
+
+def one_sequence_is_a_batch(site: Site) -> None:
+    """Scan-8 runs along axis 1, forward or backward, and gives what it computes in that order; below 8, loops do."""
+    states, streams = _sequence(site)
+    backward = site.attribute("scan_input_directions") or [0] * len(streams)
+    if site.target < 8:
+        results = by_loop(site, site.op_at(13), states, streams, backward)
+    else:
+        op = site.op
+        batches = [op.Unsqueeze(name, axes=[0]) for name in (*states, *streams)]
+        scanned = op.Scan(
+            "",
+            *batches,
+            body=site.attribute("body"),
+            num_scan_inputs=len(streams),
+            directions=backward if any(backward) else None,
+            outputs=len(site.node.output),
+        )
+        for result, output in zip(_listed(scanned), site.node.output, strict=True):
+            site.declare(result, site.dtype(output), None)
+        results = [op.Squeeze(result, axes=[0]) for result in _listed(scanned)]
+    _give_in_order(site, results, len(states))
+
+
+def _sequence(site: Site) -> tuple[list[str], list[str]]:
+    """The states, and the sequences with their axis in front."""
+    count = len(site.inputs) - site.attribute("num_scan_inputs")
+    streams = site.inputs[count:]
+    for position, axis in enumerate(site.attribute("scan_input_axes", [])):
+        if axis:
+            rank = site.rank(streams[position], because="its scanned axis has to go to the front")
+            perm = [axis, *(other for other in range(rank) if other != axis)]
+            streams[position] = site.op.Transpose(streams[position], perm=perm)
+    return site.inputs[:count], streams
+
+
+def _give_in_order(site: Site, results: list[str], states: int) -> None:
+    """Scan outputs that were asked for backward are turned around, and their axis goes where it was asked for."""
+    outputs = len(results) - states
+    directions = site.attribute("scan_output_directions") or [0] * outputs
+    axes = site.attribute("scan_output_axes") or [0] * outputs
+    for position, (backward, axis) in enumerate(zip(directions, axes, strict=True), states):
+        output = site.output(position)
+        shape = site.shape(output)
+        in_front = None if shape is None else [shape[axis], *shape[:axis], *shape[axis + 1 :]]
+        site.declare(results[position], site.dtype(output), in_front)
+        if backward:
+            results[position] = _turned_around(site, results[position])
+        if axis:
+            rank = site.rank(output, because="its scanned axis has to go from the front to its place")
+            perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
+            results[position] = site.op.Transpose(results[position], perm=perm)
+    site.replace(*results)
+
+
+def _turned_around(site: Site, value: str) -> str:
+    op = site.op_at(13)
+    bounds = [[-1], [-(2**63)], [0], [-1]]
+    return str(op.Slice(value, *(site.constant_int64(bound, "bounds") for bound in bounds)))
+
+
+STEPS = [
+    Step("Scan", 8, 9, up=batch_is_scanned_around, down=one_sequence_is_a_batch),
+    Step("Scan", 9, 11, up=unchanged, down=axes_count_from_front, because="11 adds negative axes"),
+    Step("Scan", 11, 16, up=unchanged, down=values_travel_through_the_body),
+]
+
+BIRTHS = [Birth("Scan", 8, down=scans_become_loops)]

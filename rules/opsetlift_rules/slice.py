@@ -1,0 +1,165 @@
+"""Slices.
+
+Slice  10: starts, ends, axes attributes -> inputs, +steps · 11: axes may be negative · 13: +bfloat16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
+from opsetlift_rules.helpers.signs import added_where, is_negative
+
+
+def attributes_become_inputs(site: Site) -> None:
+    axes = site.pop_attribute("axes")
+    for name in ("starts", "ends"):
+        site.append_input(site.constant_int64(site.pop_attribute(name), name))
+    if axes is not None:
+        site.append_input(site.constant_int64(axes))
+
+
+def axes_count_from_front(site: Site) -> None:
+    """Below 11 axes are not negative."""
+    if not site.input(3) or site.target < 10:
+        # Below 10 the next rule takes the axes as they are.
+        return
+    axes = site.constant_value(3)
+    because = "negative axes have to be counted from the front below opset 11"
+    if axes is None:
+        rank = site.scalar(site.rank(0, because=because), site.dtype(3), "rank")
+        op = site.op
+        counts_back = is_negative(site, op, site.input(3))
+        site.set_input(3, added_where(op, counts_back, site.input(3), rank, site.dtype(3)))
+    elif axes.size and axes.min() < 0:
+        counted = counted_from_front(site, axes.reshape(-1).tolist(), site.rank(0, because=because))
+        site.set_input(3, site.constant(numpy.array(counted, axes.dtype), "axes"))
+
+
+def inputs_become_attributes(site: Site) -> None:
+    """The inverse. Steps other than 1, and bounds computed at run time, are gathered: each index is computed."""
+    values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
+    starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
+    is_known = all(not site.input(position + 1) or value is not None for position, value in enumerate(values))
+    if not is_known or starts is None or ends is None:
+        _gather_at_run_time(site, axes)
+        return
+    axes = list(range(len(starts))) if axes is None else axes
+    if axes and min(axes) < 0:
+        rank = site.rank(0, because="negative axes have to be counted from the front below opset 10")
+        axes = counted_from_front(site, axes, rank)
+    if steps is None or all(step == 1 for step in steps):
+        for position in (4, 3, 2, 1):
+            site.remove_input(position)
+        for name, numbers in (("starts", starts), ("ends", ends), ("axes", axes)):
+            site.set_attribute(name, numbers)
+        return
+    _gather_with_steps(site, axes, list(zip(starts, ends, steps, strict=True)))
+
+
+def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[int, int, int]]) -> None:
+    """Constant indices where the dimension is known."""
+    if 0 in (step for _, _, step in slices):
+        site.refuse(Why.INVALID_MODEL, "a step of a slice is 0")
+    dims = site.shape(0)
+    sizes = [dims[axis] if dims is not None and axis < len(dims) else None for axis in axes]
+    if not all(isinstance(size, int) or step == 1 for size, (_, _, step) in zip(sizes, slices, strict=True)):
+        _gather_at_run_time(site, axes)
+        return
+    op = site.op
+    value = site.input(0)
+    plain = [(axis, start, end) for axis, (start, end, step) in zip(axes, slices, strict=True) if step == 1]
+    if plain:
+        numbers = {
+            name: list(column)
+            for name, column in zip(("axes", "starts", "ends"), zip(*plain, strict=True), strict=True)
+        }
+        value = op.Slice(value, **numbers)
+    for axis, size, (start, end, step) in zip(axes, sizes, slices, strict=True):
+        if step != 1 and isinstance(size, int):
+            indices = numpy.arange(size, dtype=numpy.int64)[_clamped(start, end, step, size)]
+            value = op.Gather(value, site.constant(indices, "indices"), axis=axis)
+    site.replace(value)
+
+
+def _clamped(start: int, end: int, step: int, size: int) -> slice:
+    """As the text of 13 has it; Python's slices do the same but for an end of -1, which counts from the back."""
+    start += size if start < 0 else 0
+    end += size if end < 0 else 0
+    if step > 0:
+        return slice(min(max(start, 0), size), min(max(end, 0), size), step)
+    if size == 0:
+        return slice(0, 0)
+    start, end = min(max(start, 0), size - 1), min(max(end, -1), size - 1)
+    return slice(start, None if end < 0 else end, step)
+
+
+def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
+    """Start, number and step for each dimension, clamped as the text has it, then an index for each element that stays.
+
+    In double, which holds the size of every dimension. What is larger is clamped: to a size, to -1 or to one element.
+    """
+    because = "the slice is computed at run time, dimension by dimension"
+    rank = site.rank(0, because=because)
+    op = site.op_at(13)
+    sizes = op.Cast(op.Shape(site.input(0)), to="double")
+    starts, ends, steps, named = _by_dimension(site, op, rank, sizes, because)
+    zero = site.constant(numpy.zeros(rank), "zero")
+    is_backward = op.Cast(op.Less(steps, zero), to="double")
+    last = op.Sub(sizes, is_backward)
+    bounds = []
+    for bound, least in ((starts, zero), (ends, op.Neg(is_backward))):
+        from_front = op.Add(bound, op.Mul(sizes, op.Cast(op.Less(bound, zero), to="double")))
+        # Not below the least, not above the last. Min and Max of old opsets take one shape only, and few runtimes
+        # have them for doubles; a bound too large to be a difference without rounding is above the last all the same.
+        raised = op.Add(least, op.Relu(op.Sub(from_front, least)))
+        bounds.append(op.Sub(last, op.Relu(op.Sub(last, raised))))
+    first, stop = bounds
+    counts = op.Relu(op.Ceil(op.Div(op.Sub(stop, first), steps)))
+    value = site.input(0)
+    for axis in named if axes is None else counted_from_front(site, axes, rank):
+        number = site.scalar(axis, "int64", "axis")
+        count = op.Cast(op.Gather(counts, number), to="int64")
+        numbers = op.Mul(op.Cast(iota(site, op, count), to="double"), op.Gather(steps, number))
+        indices = op.Cast(op.Add(numbers, op.Gather(first, number)), to="int64")
+        value = gather_within(site, value, indices, axis=axis)
+    site.replace(value)
+
+
+def _by_dimension(
+    site: Site, op: Operators, rank: int, sizes: str, because: str
+) -> tuple[str, str, str, Sequence[int]]:
+    """Starts, ends and steps for every dimension, and the dimensions that may be named."""
+    starts, ends = (op.Cast(site.input(position), to="double") for position in (1, 2))
+    steps = op.Cast(site.input(4), to="double") if site.input(4) else None
+    ones = site.constant(numpy.ones(rank), "ones")
+    if not site.input(3):
+        (length,) = site.static_shape(1, because=because)
+        rest = rank - length
+        if rest:
+            tail = site.constant_int64([length], "bound")
+            starts = op.Concat(starts, site.constant(numpy.zeros(rest), "zero"), axis=0)
+            ends = op.Concat(ends, op.Slice(sizes, tail, site.constant_int64([rank], "bound")), axis=0)
+            steps = None if steps is None else op.Concat(steps, site.constant(numpy.ones(rest), "ones"), axis=0)
+        return starts, ends, steps or ones, range(length)
+    axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
+    named = NamedAxes(site, op, axes, rank, "double")
+    unnamed = op.Sub(ones, named.are_named())
+    all_steps = ones if steps is None else op.Add(named.spread(steps), unnamed)
+    return named.spread(starts), op.Add(named.spread(ends), op.Mul(unnamed, sizes)), all_steps, range(rank)
+
+
+_RANGE = "11 adds negative axes; an axis that was legal means the same"
+_CLAMPS = "13 spells out how bounds are clamped, which numpy, cited before, does alike"
+
+STEPS = [
+    Step("Slice", 1, 10, up=attributes_become_inputs, down=inputs_become_attributes),
+    Step("Slice", 10, 11, up=unchanged, down=axes_count_from_front, because=_RANGE),
+    Step("Slice", 11, 13, up=unchanged, down=unchanged, because=_CLAMPS),
+]

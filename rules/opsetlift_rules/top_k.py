@@ -1,0 +1,126 @@
+"""The greatest or least elements along an axis.
+
+TopK  10: k attribute -> input · 11: +largest, +sorted, axis may be any negative, +integers · 24: +bfloat16
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import iota
+from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
+
+_UNITS = {"double": [2**32], "float": [2**44, 2**22]}
+"""What 64 bits are divided by, so that each part is one of a float's integers."""
+_FIRST = -(2**63)
+
+
+def k_becomes_input(site: Site) -> None:
+    site.append_input(site.constant_int64([site.pop_attribute("k")], "k"))
+
+
+def k_becomes_attribute(site: Site) -> None:
+    """The inverse. Where it is computed at run time, the whole axis is sorted, and its first elements gathered."""
+    k = site.constant_value(1)
+    if k is not None:
+        if k.reshape(()) < 1:
+            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it has to be positive")
+        site.remove_input(1)
+        site.set_attribute("k", int(k.reshape(())))
+        return
+    axis, dims = site.attribute("axis", -1), site.shape(0)
+    size = dims[axis] if dims is not None and -len(dims) <= axis < len(dims) else None
+    if dims is None or not isinstance(size, int):
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            "below opset 10 TopK has k as an attribute; here it is computed by the run, as is the size of the axis, "
+            "so that not even all of it can be sorted",
+        )
+    op = site.op_at(13)
+    count = op.Reshape(site.input(1), site.constant_int64([], "shape"))
+    first = iota(site, op, count)
+    sorted_ = site.copy(site.input(0), k=size, outputs=2)
+    site.replace(*(gather_within(site, value, first, axis=axis % len(dims)) for value in sorted_))
+
+
+def least_elements_and_integers_are_sorted_as_the_greatest_floats(site: Site) -> None:
+    """Below 11 there are only the greatest floats, which are always sorted."""
+    is_largest = site.pop_attribute("largest", 1)
+    site.remove_attribute("sorted")
+    axis, dtype = site.attribute("axis", -1), site.dtype(0)
+    if axis < -1:
+        rank = site.rank(0, because="an axis other than the last has to be counted from the front below opset 11")
+        axis = counted_from_front(site, [axis], rank, name="axis")[0]
+        site.set_attribute("axis", axis)
+    if is_largest and dtype in FIRST_FLOATS:
+        return
+    data, k = site.inputs
+    op = site.op_at(13)
+    if is_largest:
+        values, indices = _greatest(site, op, data, k, axis)
+    else:
+        values, indices = _least(site, op, data, k, axis)
+    site.replace(values, indices)
+
+
+def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
+    """All elements in descending order, of a tensor that has been turned round, read from the back.
+
+    Of equal ones the first then comes first, and NaN, the greatest, last.
+    """
+    position = site.constant_int64([axis], "axis")
+    back = site.constant_int64([-1], "minus_one")
+    turned = op.Slice(data, back, site.constant_int64([_FIRST], "end"), position, back)
+    size = op.Gather(op.Shape(data), position)
+    sorted_ = _greatest(site, op, turned, size, axis)
+    known = site.constant_value(k)
+    end = op.Sub(back, k) if known is None else site.constant_int64([-1 - int(known.reshape(()))], "end")
+    values, indices = (op.Slice(value, back, end, position, back) for value in sorted_)
+    return values, op.Sub(op.Sub(size, site.constant_int64([1], "one")), indices)
+
+
+def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
+    dtype = site.dtype(0)
+    top = site.op_at(10).TopK
+    if dtype in FIRST_FLOATS:
+        values, indices = top(data, k, axis=axis, outputs=2)
+        return values, indices
+    if dtype in COMPARED_IN and site.computes("TopK", T=COMPARED_IN[dtype]):
+        values, indices = top(op.Cast(data, to=COMPARED_IN[dtype]), k, axis=axis, outputs=2)
+        return op.Cast(values, to=dtype), indices
+    # No float holds 64 bits: sorted by the lowest part, then by the ones above it, equal ones stay in their order.
+    carrier = "double" if site.computes("TopK", T="double") else "float"
+    wide = dtype if dtype == "uint64" else "int64"
+    rest = data if dtype == wide else op.Cast(data, to=wide)
+    parts = []
+    for number in _UNITS[carrier]:
+        unit = site.constant(numpy.array(number, numpy_dtype(wide)), "unit")
+        parts.append(op.Div(rest, unit))
+        rest = op.Sub(rest, op.Mul(parts[-1], unit))
+    size = op.Gather(op.Shape(data), site.constant_int64([axis], "axis"))
+    _, indices = top(op.Cast(rest, to=carrier), size, axis=axis, outputs=2)
+    for part in reversed(parts):
+        in_order = op.GatherElements(op.Cast(part, to=carrier), indices, axis=axis)
+        _, places = top(in_order, k if part is parts[0] else size, axis=axis, outputs=2)
+        indices = op.GatherElements(indices, places, axis=axis)
+    return op.GatherElements(data, indices, axis=axis), indices
+
+
+_DEFAULTS = "the defaults of 11 are what 10 does"
+
+_SORTED_AS_THE_GREATEST = least_elements_and_integers_are_sorted_as_the_greatest_floats
+
+STEPS = [
+    Step("TopK", 1, 10, up=k_becomes_input, down=k_becomes_attribute),
+    Step("TopK", 10, 11, up=unchanged, down=_SORTED_AS_THE_GREATEST, because=_DEFAULTS),
+    Step("TopK", 11, 24, up=unchanged, down=values_travel()),
+]
+
+STAND_INS = [
+    StandIn("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
+]

@@ -1,0 +1,119 @@
+"""Elements selected by a condition.
+
+Where  9: born · 16: +bfloat16
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+
+import numpy
+
+from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers.axes import gather_within
+from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
+from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
+from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.shapes import reshape_exactly
+
+_WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
+
+
+def integers_are_computed_other_values_gathered(site: Site) -> None:
+    """Arithmetic is exact on booleans and integers. Floats have NaN and infinities, which no product takes away."""
+    dtype = site.dtype(1)
+    if dtype == "bool":
+        op = site.op
+        condition, first, second = site.inputs
+        site.replace(op.Or(op.And(condition, first), op.And(op.Not(condition), second)))
+    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= 6:
+        _compute(site, dtype)
+    else:
+        _gather(site)
+
+
+def _compute(site: Site, dtype: str) -> None:
+    condition, first, second = site.inputs
+    op = site.op
+    wide = dtype if dtype in _WIDE else "int32"
+    if wide != dtype:
+        first, second = op.Cast(first, to=wide), op.Cast(second, to=wide)
+    kept = op.Mul(op.Cast(condition, to=wide), first)
+    result = op.Add(kept, op.Mul(op.Cast(op.Not(condition), to=wide), second))
+    site.replace(op.Cast(result, to=dtype) if wide != dtype else result)
+
+
+def _gather(site: Site) -> None:
+    """Each element is taken by its number out of both tensors in a row."""
+    op = site.op_at(14)
+    shapes = [site.shape(value) for value in site.inputs]
+    target = common_shape(shapes)
+    tiled = None if target is None else [tile_onto(site, op, value, target) for value in site.inputs]
+    if target is None or tiled is None or None in tiled:
+        shape = _shape_at_run_time(site, op)
+        condition, first, second = (op.Expand(value, shape) for value in site.inputs)
+    else:
+        condition, first, second = tiled
+    # Integers multiply from opset 6 on; a double holds every number of an element, too.
+    number = "int64" if site.target >= 6 else "double"
+    sizes = [dim for dim in target or () if isinstance(dim, int)]
+    count = math.prod(sizes)
+    if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:
+        size = site.scalar(count, number, "size")
+        numbers = site.constant(numpy.arange(count, 2 * count).reshape(sizes).astype(_NUMPY[number]), "numbers")
+    else:
+        elements = op.Size(condition)
+        shaped = reshape_exactly(op, iota(site, op, elements), op.Shape(condition))
+        numbers, size = op.Add(shaped, elements), elements
+        if number != "int64":
+            numbers, size = op.Cast(numbers, to=number), op.Cast(size, to=number)
+    indices = op.Sub(numbers, op.Mul(op.Cast(condition, to=number), size))
+    if number != "int64":
+        indices = op.Cast(indices, to="int64")
+    rows = [first, second]
+    if target is None or len(target) != 1:
+        rows = [op.Reshape(value, site.constant_int64([-1], "row")) for value in rows]
+    site.replace(gather_within(site, op.Concat(*rows, axis=0), indices))
+
+
+_NUMPY = {"int64": numpy.int64, "double": numpy.float64}
+
+
+def _shape_at_run_time(site: Site, op: Operators) -> str:
+    """The common shape of the inputs. Where their ranks are known, from their shapes; else by broadcasting False."""
+    shapes = [site.shape(value) for value in site.inputs]
+    if None in shapes and site.dtype(1) in FLOATING:
+        condition, first, second = site.inputs
+        return str(op.Shape(op.Or(op.Or(condition, op.Less(first, first)), op.Less(second, second))))
+    because = "below opset 9 the inputs have to be brought to one shape"
+    ranks = [site.rank(value, because=because) for value in site.inputs]
+    rank = max(ranks)
+    ones = site.constant_int64([1] * rank, "ones")
+    padded = []
+    for value, own in zip(site.inputs, ranks, strict=True):
+        shape = op.Shape(value)
+        if own < rank:
+            shape = op.Concat(site.constant_int64([1] * (rank - own), "ones"), shape, axis=0)
+        padded.append(shape)
+
+    def wider(one: str, other: str) -> str:
+        # The other's dimension where this one's is 1.
+        is_one = op.Cast(op.Equal(one, ones), to="int64")
+        return str(op.Add(op.Mul(is_one, op.Sub(other, ones)), one))
+
+    return str(reduce(wider, padded))
+
+
+STEPS = [
+    Step("Where", 9, 16, up=unchanged, down=values_travel(like=1)),
+]
+
+BIRTHS = [
+    Birth("Where", 9, down=integers_are_computed_other_values_gathered),
+]
+
+STAND_INS = [
+    StandIn("Where", integers_are_computed_other_values_gathered),
+]
