@@ -130,7 +130,7 @@ def judge(
         model = (ours if converter == "opsetlift" else peer)(case, target)
     except ConversionRefused as refused:
         first = refused.refusals[0]
-        return result("refused", f"{first.why.name} {first.operator} [{first.cell}] {first.sentence[:150]}")
+        return result("refused", f"{first.why.name} {first.operator} [{first.transition}] {first.sentence[:150]}")
     except Exception as error:
         outcome = "refused" if converter == "peer" else "crashed"
         return result(outcome, f"{type(error).__name__}: {str(error)[:200]}")
@@ -202,13 +202,13 @@ def table(results: list[Result]) -> str:
         counts = Counter(one.outcome for one in chosen)
         possible = [one for one in chosen if one.interface_exists and one.target >= 7]
         share = 100 * sum(one.outcome == "correct" for one in possible) / max(len(possible), 1)
-        cells = " ".join(f"{counts[outcome]:>9}" for outcome in OUTCOMES)
-        lines.append(f"{direction:>6} {len(chosen):>7} {cells} {share:>8.1f}%")
+        transitions = " ".join(f"{counts[outcome]:>9}" for outcome in OUTCOMES)
+        lines.append(f"{direction:>6} {len(chosen):>7} {transitions} {share:>8.1f}%")
     return "\n".join(lines)
 
 
 def _parts_of_refusal(detail: str) -> tuple[str, str, str]:
-    """Why, the cell that stopped the conversion, and the sentence, from a result's detail."""
+    """Why, the transition that stopped the conversion, and the sentence, from a result's detail."""
     head, _, sentence = detail.partition("] ")
     return head.split(" ", 1)[0], head.split("[", 1)[1], sentence
 
@@ -218,8 +218,8 @@ def page(ours: list[Result], peers: list[Result]) -> str:
     reasons: dict[tuple[str, str], list[Result]] = {}
     for one in ours:
         if one.outcome == "refused" and one.interface_exists:
-            why, cell, _ = _parts_of_refusal(one.detail)
-            reasons.setdefault((one.direction, f"{why} {cell}"), []).append(one)
+            why, transition, _ = _parts_of_refusal(one.detail)
+            reasons.setdefault((one.direction, f"{why} {transition}"), []).append(one)
     lines = [
         "# ONNX's own tests at other opsets",
         "",
@@ -236,16 +236,16 @@ def page(ours: list[Result], peers: list[Result]) -> str:
         "",
         "## What refusals cost",
         "",
-        "Conversions refused although the types of inputs and outputs exist at the target, by the cell that stopped",
-        "them; the number behind the slash counts targets from 7 on only.",
+        "Conversions refused although the types of inputs and outputs exist at the target, by the transition that",
+        "stopped them; the number behind the slash counts targets from 7 on only.",
         "",
-        "| conversions | direction | cell | example |",
+        "| conversions | direction | transition | example |",
         "|---|---|---|---|",
     ]
-    for (direction, cell), refused in sorted(reasons.items(), key=lambda item: -len(item[1])):
+    for (direction, transition), refused in sorted(reasons.items(), key=lambda item: -len(item[1])):
         late = sum(one.target >= 7 for one in refused)
         sentence = _parts_of_refusal(refused[0].detail)[2].replace("|", "\\|")
-        lines.append(f"| {len(refused)} / {late} | {direction} | {cell} | {sentence} |")
+        lines.append(f"| {len(refused)} / {late} | {direction} | {transition} | {sentence} |")
     return "\n".join(lines)
 
 

@@ -87,7 +87,7 @@ def round_trip(case: Case, target: int) -> Trip | None:
         back = ours(replace(case, model=there), case.opset)
     except ConversionRefused as refused:
         first = refused.refusals[0]
-        return trip("refused back", f"{first.operator} [{first.cell}] {first.sentence[:150]}")
+        return trip("refused back", f"{first.operator} [{first.transition}] {first.sentence[:150]}")
     except Exception as error:
         return trip("crashed", f"{type(error).__name__}: {error}"[:200])
     if (complaint := checker_complaint(back)) and not checker_complaint(case.model):
@@ -145,8 +145,8 @@ def table(found: list[Trip]) -> str:
     lines = [f"{'':>12} {'trips':>7} " + " ".join(f"{outcome:>12}" for outcome in OUTCOMES)]
     for direction in ("up and down", "down and up"):
         counts = Counter(one.outcome for one in found if one.direction == direction)
-        cells = " ".join(f"{counts[outcome]:>12}" for outcome in OUTCOMES)
-        lines.append(f"{direction:>12} {counts.total():>7} {cells}")
+        transitions = " ".join(f"{counts[outcome]:>12}" for outcome in OUTCOMES)
+        lines.append(f"{direction:>12} {counts.total():>7} {transitions}")
     return "\n".join(lines)
 
 

@@ -38,7 +38,7 @@ def downgrade(model: onnx.ModelProto | Path, opset: int, target: Path) -> bool:
     save_model(conversion.model, target, source_dir=model.parent if isinstance(model, Path) else None, overwrite=True)
     print(f"wrote {target}: opset {opset}, IR version {conversion.model.ir_version}")
     for rewrite in conversion.report.rewrites:
-        print(f"{rewrite.count:4} x {rewrite.cell}: {rewrite.rule} ({rewrite.exactness})")
+        print(f"{rewrite.count:4} x {rewrite.transition}: {rewrite.rule} ({rewrite.exactness})")
     assert conversion.certificate is not None
     print(conversion.certificate.summary())
     return True

@@ -27,7 +27,7 @@ def migrate(source: Path, opset: int, target: Path) -> None:
     except opsetlift.ConversionRefused as refused:
         sys.exit(f"no way up to opset {opset}:\n{refused}")
     for rewrite in conversion.report.rewrites:
-        print(f"{rewrite.count:4} x {rewrite.cell}: {rewrite.rule} ({rewrite.exactness})")
+        print(f"{rewrite.count:4} x {rewrite.transition}: {rewrite.rule} ({rewrite.exactness})")
     assert conversion.certificate is not None
     print(conversion.certificate.summary())
     certificate = target.with_suffix(".proof.json")

@@ -246,7 +246,7 @@ def main() -> None:
         except Exception as error:
             counts["FAULT"] += 1
             shown = error.faults[0] if isinstance(error, InternalError) else None
-            key = f"{shown.what}, {shown.cell}: {shown.error!r}" if shown else repr(error)[:200]
+            key = f"{shown.what}, {shown.transition}: {shown.error!r}" if shown else repr(error)[:200]
             faults.setdefault(key, f"{words} -> {to}")
         if time.monotonic() > end:
             break

@@ -21,7 +21,7 @@ from opsetlift.proof.certificate import model_sha256
 from opsetlift.proof.second_judge import SecondOpinion
 from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
 from opsetlift.rulebook.rule import Rule
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 from tests.small_models import externalise, minimum_model, model_of, weighted_model
 
 
@@ -51,10 +51,10 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
         site.pop_attribute("axes")
 
     book = RuleBook(rule_modules())
-    cell = Cell("", "ReduceMin", 13, 18, True)
-    entry = book.entry(cell)
+    transition = Transition("", "ReduceMin", 13, 18, True)
+    entry = book.entry(transition)
     assert entry is not None
-    book._entries[cell] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
+    book._entries[transition] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
     monkeypatch.setattr(sys.modules["opsetlift.pipeline.convert"], "default_rule_book", lambda: book)
 
 
@@ -90,7 +90,7 @@ class TestConvert:
         assert said["report"]["source_opsets"] == {"ai.onnx": 13}
         assert said["report"]["target_opsets"] == {"ai.onnx": 18}
         assert said["report"]["rewrites"] == [
-            {"cell": "ReduceMin 13→18", "rule": "axes become input", "count": 1, "ulps": 0}
+            {"transition": "ReduceMin 13→18", "rule": "axes become input", "count": 1, "ulps": 0}
         ]
         assert said["certificate"]["structure"] == []
 
@@ -386,14 +386,14 @@ class TestCoverage:
     def test_every_cell_is_counted_once(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["coverage", "--json"]) == 0
         said = json.loads(capsys.readouterr().out)
-        assert len(said["cells"]) == sum(sum(counts.values()) for counts in said["counts"].values())
-        assert len(said["cells"]) == len(list(default_rule_book().states()))
+        assert len(said["transitions"]) == sum(sum(counts.values()) for counts in said["counts"].values())
+        assert len(said["transitions"]) == len(list(default_rule_book().states()))
 
     def test_shows_the_rules_of_each_step(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["coverage"]) == 0
         output = capsys.readouterr().out
         assert "ReduceMin" in output
-        assert "born at 7" in output
+        assert "introduced in 7" in output
 
 
 class TestProcess:

@@ -13,13 +13,13 @@ from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.rulebook.explain import explain
 from opsetlift.rulebook.rule import Rule, UndeclaredRounding, in_turn, rounding
 from opsetlift.rulebook.site import Site
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import ConversionRefused, Why
 from tests.conversion import model as model_of
 
 RULES = sorted(default_rule_book().rules(), key=lambda pair: pair[0])
 FLOOR = '<ir_version: 8, opset_import: ["": 12]> agraph (float[N] x) => (float[N] y) { y = Floor (x) }'
-FLOOR_DOWN = Cell("", "Floor", 6, 13, True)
+FLOOR_DOWN = Transition("", "Floor", 6, 13, True)
 
 
 def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
@@ -42,7 +42,7 @@ def _reached(function: Callable[..., Any]) -> Iterator[CodeType]:
         elif isinstance(one, FunctionType) and one.__module__.startswith(
             ("opsetlift_rules.", "opsetlift.rulebook.rule", "tests.")
         ):
-            pending.extend(cell.cell_contents for cell in one.__closure__ or ())
+            pending.extend(transition.cell_contents for transition in one.__closure__ or ())
             for code in _codes(one.__code__):
                 yield code
                 pending.extend(one.__globals__[name] for name in code.co_names if name in one.__globals__)
@@ -156,24 +156,24 @@ class TestTheRuleBook:
     book = default_rule_book()
 
     def test_knows_the_largest_bound_of_each_rule(self) -> None:
-        assert self.book.largest_ulps(Cell("", "Celu", 0, 12, False), "positive part and scaled elu") == 4
-        assert self.book.largest_ulps(Cell("", "Relu", 6, 13, True), "unchanged") == 0
+        assert self.book.largest_ulps(Transition("", "Celu", 0, 12, False), "positive part and scaled elu") == 4
+        assert self.book.largest_ulps(Transition("", "Relu", 6, 13, True), "unchanged") == 0
 
     def test_knows_no_rule_of_another_name_or_cell(self) -> None:
-        assert self.book.largest_ulps(Cell("", "Celu", 0, 12, False), "made up") is None
-        assert self.book.largest_ulps(Cell("", "NoSuchOperator", 1, 2, True), "unchanged") is None
-        assert self.book.largest_ulps(Cell("", "Relu", 2, 99, True), "unchanged") is None
+        assert self.book.largest_ulps(Transition("", "Celu", 0, 12, False), "made up") is None
+        assert self.book.largest_ulps(Transition("", "NoSuchOperator", 1, 2, True), "unchanged") is None
+        assert self.book.largest_ulps(Transition("", "Relu", 2, 99, True), "unchanged") is None
 
     def test_bounds_of_stages_hang_on_the_dtypes_at_the_site(self) -> None:
-        cell, rule = Cell("", "LayerNormalization", 0, 17, False), "layer is standardised and scaled"
-        assert self.book.largest_ulps(cell, rule, ["float", "int64"]) == 8
-        assert self.book.largest_ulps(cell, rule, ["float", "double"]) == 8 << 29
-        assert self.book.largest_ulps(cell, rule) == 8 << 45
+        transition, rule = Transition("", "LayerNormalization", 0, 17, False), "layer is standardised and scaled"
+        assert self.book.largest_ulps(transition, rule, ["float", "int64"]) == 8
+        assert self.book.largest_ulps(transition, rule, ["float", "double"]) == 8 << 29
+        assert self.book.largest_ulps(transition, rule) == 8 << 45
 
     def test_knows_what_stands_in_for_a_runtime(self) -> None:
-        cell = Cell("", "BatchNormalization", 13, 13, False)
-        assert self.book.largest_ulps(cell, "statistics are computed") == 8
-        assert self.book.largest_ulps(cell, "what is constant needs no kernel") == 0
+        transition = Transition("", "BatchNormalization", 13, 13, False)
+        assert self.book.largest_ulps(transition, "statistics are computed") == 8
+        assert self.book.largest_ulps(transition, "what is constant needs no kernel") == 0
 
 
 def test_explain_knows_before_a_conversion_does() -> None:

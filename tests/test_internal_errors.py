@@ -25,7 +25,7 @@ from opsetlift.normalizer import Pass, PassFailed
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.rule import Rule, Step, refused, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 from opsetlift.support.internal_error import Fault
 from tests.conversion import model as model_of
 
@@ -72,7 +72,12 @@ def failed(text: str, rule_book: RuleBook, to: int = 18, **options: Any) -> Inte
 def test_an_error_in_a_rule_is_our_fault(error: Exception) -> None:
     found = failed(TEXT, book(raises(error)))
     (fault,) = found.faults
-    assert (fault.operator, fault.node, fault.path, fault.cell) == ("ReduceMin", "smallest", "graph", "ReduceMin 13→18")
+    assert (fault.operator, fault.node, fault.path, fault.transition) == (
+        "ReduceMin",
+        "smallest",
+        "graph",
+        "ReduceMin 13→18",
+    )
     assert fault.package == "OpsetLift"
     assert found.__cause__ is fault.error is error
     for word in ("'axes are forgotten' of opsetlift_rules.made_up", "'smallest' in graph", type(error).__name__):
@@ -213,10 +218,10 @@ class TestTheCommandLine:
 
 def test_the_cell_of_a_rule_tells_its_module() -> None:
     rule_book = book(raises(KeyError("axes")))
-    cell = Cell("", "ReduceMin", 13, 18, True)
-    rule = rule_book.rule(cell)
+    transition = Transition("", "ReduceMin", 13, 18, True)
+    rule = rule_book.rule(transition)
     assert rule is not None
-    assert rule_book.module_of(cell, rule) == "opsetlift_rules.made_up"
+    assert rule_book.module_of(transition, rule) == "opsetlift_rules.made_up"
 
 
 class TestTheRestOfTheHouse:

@@ -100,7 +100,7 @@ def test_functions_are_inlined_after_their_bodies_were_converted() -> None:
     assert conversion.certificate is not None
     assert conversion.certificate.is_proven
     assert conversion.report.inlined_functions == ("function:local:f",)
-    assert any(rewrite.cell.startswith("ReduceMin 18") for rewrite in conversion.report.rewrites)
+    assert any(rewrite.transition.startswith("ReduceMin 18") for rewrite in conversion.report.rewrites)
     assert [node.op_type for node in conversion.model.graph.node] == ["ReduceMin", "Max"]
 
 

@@ -14,7 +14,7 @@ import pytest
 from opsetlift import ConversionRefused, Why, convert, reach
 from opsetlift.evaluator import Evaluator
 from opsetlift.rulebook.book import RuleBook, RuleBookError
-from opsetlift.rulebook.rule import StandIn
+from opsetlift.rulebook.rule import Fallback
 from opsetlift.targets import TargetFileError, find_target
 from opsetlift.targets.forms import has_kernel
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
@@ -347,7 +347,7 @@ class TestFiles:
     def test_what_exists_has_one_stand_in(self) -> None:
         class Module:
             __name__ = "mine"
-            STAND_INS = (StandIn("Sin", lambda site: None), StandIn("Sin", lambda site: None))
+            FALLBACKS = (Fallback("Sin", lambda site: None), Fallback("Sin", lambda site: None))
 
-        with pytest.raises(RuleBookError, match="Sin has two stand-ins"):
+        with pytest.raises(RuleBookError, match="Sin has two fallbacks"):
             RuleBook([Module])  # type: ignore[list-item]

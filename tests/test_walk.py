@@ -352,7 +352,7 @@ def test_an_operator_that_the_opset_does_not_have_is_refused_by_name():
         9,
         Why.UNKNOWN_OPERATOR,
         "Mish",
-        "born at 18",
+        "introduced in 18",
     )
     assert refusal.operator == "Mish"
 

@@ -82,7 +82,9 @@ def versions_back(number: int) -> Callable[[Case], Case | None]:
         operator = history(_main_node(case).domain, _main_node(case).op_type)
         if operator is None or case.model.functions:
             return None
-        older = [since for since in (operator.birth, *(new for _, new in operator.steps())) if since <= case.opset]
+        older = [
+            since for since in (operator.introduction, *(new for _, new in operator.steps())) if since <= case.opset
+        ]
         if len(older) <= number:
             return None
         model = copied(case.model)

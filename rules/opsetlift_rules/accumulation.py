@@ -1,14 +1,14 @@
 """Sums and products that run along an axis.
 
-CumSum   11: born · 14: +float16 +bfloat16
-CumProd  26: born
+CumSum   11: introduced · 14: +float16 +bfloat16
+CumProd  26: introduced
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, rounded_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounded_cast, rounding, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import END, counted_from_front
@@ -124,11 +124,11 @@ _BY_SCAN = rounding(
 
 STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_NARROW)]
 
-BIRTHS = [
-    Birth("CumSum", 11, down=_BY_SCAN),
-    Birth("CumProd", 26, down=_BY_SCAN),
+INTRODUCTIONS = [
+    Introduction("CumSum", 11, down=_BY_SCAN),
+    Introduction("CumProd", 26, down=_BY_SCAN),
 ]
 
-STAND_INS = [
-    StandIn("CumSum", axis_is_cast),
+FALLBACKS = [
+    Fallback("CumSum", axis_is_cast),
 ]

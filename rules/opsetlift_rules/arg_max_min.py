@@ -5,7 +5,7 @@ ArgMax, ArgMin  11: axis may be negative, no empty input · 12: +select_last_ind
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.axes import axis_counts_from_front
 
@@ -57,7 +57,7 @@ STEPS = [
     Step("ArgMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
 ]
 
-STAND_INS = [
-    StandIn("ArgMax", values_are_carried()),
-    StandIn("ArgMin", values_are_carried()),
+FALLBACKS = [
+    Fallback("ArgMax", values_are_carried()),
+    Fallback("ArgMin", values_are_carried()),
 ]

@@ -6,7 +6,7 @@ Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7:
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
@@ -101,9 +101,9 @@ STEPS = [
     Step("Div", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
 ]
 
-STAND_INS = [
-    StandIn("Add", values_are_carried()),
-    StandIn("Sub", values_are_carried()),
-    StandIn("Mul", values_are_carried()),
-    StandIn("Div", values_are_carried()),
+FALLBACKS = [
+    Fallback("Add", values_are_carried()),
+    Fallback("Sub", values_are_carried()),
+    Fallback("Mul", values_are_carried()),
+    Fallback("Div", values_are_carried()),
 ]

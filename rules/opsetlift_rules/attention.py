@@ -1,6 +1,6 @@
 """Attention
 
-23  born
+23  introduced
 24  +nonpad_kv_seqlen, masks shorter than the keys
 25  +left_window_size, +right_window_size
 """
@@ -11,7 +11,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, rounding
+from opsetlift.rulebook.rule import Introduction, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import goes_in_float
@@ -180,7 +180,7 @@ def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
 def _filled_mask(site: Site, op: Operators, key: str) -> str:
     """Since 24 a mask is filled up to the number of keys by what excludes them."""
     mask = site.input(_MASK)
-    if site.cell.newer < 24 or _mask_covers_all_keys(site):
+    if site.transition.newer < 24 or _mask_covers_all_keys(site):
         return mask
     missing = op.Sub(sizes(site, op, key, 2, 3), sizes(site, op, mask, -1))
     pads = op.Concat(site.constant_int64([0], "begin"), missing, axis=0)
@@ -240,4 +240,4 @@ STEPS = [
     Step("Attention", 24, 25, up=only_packed_heads_are_counted, down=_WINDOWS_ARE_WRITTEN_OUT, because=_UNBOUNDED),
 ]
 
-BIRTHS = [Birth("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]
+INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]

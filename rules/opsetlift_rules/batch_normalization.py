@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Apply, Rule, StandIn, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
@@ -213,6 +213,6 @@ _STATISTICS_ARE_COMPUTED = rounding(
     statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"
 )
 
-STAND_INS = [
-    StandIn("BatchNormalization", _STATISTICS_ARE_COMPUTED),
+FALLBACKS = [
+    Fallback("BatchNormalization", _STATISTICS_ARE_COMPUTED),
 ]

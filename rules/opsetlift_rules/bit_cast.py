@@ -1,13 +1,13 @@
 """Bits read as another dtype.
 
-BitCast  26: born
+BitCast  26: introduced
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth
+from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype
@@ -79,6 +79,6 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
     return value if to == "double" else str(op.Cast(value, to=to))
 
 
-BIRTHS = [
-    Birth("BitCast", 26, down=bits_are_read),
+INTRODUCTIONS = [
+    Introduction("BitCast", 26, down=bits_are_read),
 ]

@@ -1,7 +1,7 @@
 """Operators on the bits of integers.
 
-BitShift                                      11: born, for unsigned integers · 28: +the signed integers
-BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot 18: born
+BitShift                                      11: introduced, for unsigned integers · 28: +the signed integers
+BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot 18: introduced
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 
@@ -167,10 +167,10 @@ STEPS = [
     Step("BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because=_SIGNED_INTEGERS),
 ]
 
-BIRTHS = [
-    Birth("BitShift", 11, down=shift_is_a_product_or_quotient),
-    Birth("BitwiseAnd", 18, down=bits_are_taken_apart),
-    Birth("BitwiseOr", 18, down=bits_are_taken_apart),
-    Birth("BitwiseXor", 18, down=bits_are_taken_apart),
-    Birth("BitwiseNot", 18, down=complement_is_a_difference),
+INTRODUCTIONS = [
+    Introduction("BitShift", 11, down=shift_is_a_product_or_quotient),
+    Introduction("BitwiseAnd", 18, down=bits_are_taken_apart),
+    Introduction("BitwiseOr", 18, down=bits_are_taken_apart),
+    Introduction("BitwiseXor", 18, down=bits_are_taken_apart),
+    Introduction("BitwiseNot", 18, down=complement_is_a_difference),
 ]

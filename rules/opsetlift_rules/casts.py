@@ -2,12 +2,12 @@
 
 Cast      6: `to` as text -> number · 9: +string · 13: +bfloat16 · 19: +float8, saturate · 21: +int4 uint4 ·
           23: +float4 · 24: +float8e8m0, round_mode · 25: +int2 uint2 · 28: +float6
-CastLike  15: born · 19 to 25: as Cast
+CastLike  15: introduced · 19 to 25: as Cast
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import element_type
 
@@ -59,6 +59,6 @@ STEPS = [
     Step("CastLike", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
 ]
 
-BIRTHS = [
-    Birth("CastLike", 15, down=target_type_becomes_attribute),
+INTRODUCTIONS = [
+    Introduction("CastLike", 15, down=target_type_becomes_attribute),
 ]

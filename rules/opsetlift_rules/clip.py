@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 
@@ -125,6 +125,6 @@ STEPS = [
     Step("Clip", 12, 13, up=unchanged, down=unchanged, because=_MIN_ABOVE_MAX),
 ]
 
-STAND_INS = [
-    StandIn("Clip", values_are_carried()),
+FALLBACKS = [
+    Fallback("Clip", values_are_carried()),
 ]

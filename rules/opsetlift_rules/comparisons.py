@@ -2,12 +2,12 @@
 
 Less, Greater                7: +numpy's broadcasting · 9: +the eight integer dtypes · 13: +bfloat16
 Equal                        7: +numpy's broadcasting · 11: +floats +the other integers · 13: +bfloat16 · 19: +string
-LessOrEqual, GreaterOrEqual  12: born · 16: +bfloat16
+LessOrEqual, GreaterOrEqual  12: introduced · 16: +bfloat16
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import onto_one_shape
@@ -137,15 +137,15 @@ STEPS = [
     Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
 ]
 
-BIRTHS = [
-    Birth("LessOrEqual", 12, down=order_and_equality_are_joined),
-    Birth("GreaterOrEqual", 12, down=order_and_equality_are_joined),
+INTRODUCTIONS = [
+    Introduction("LessOrEqual", 12, down=order_and_equality_are_joined),
+    Introduction("GreaterOrEqual", 12, down=order_and_equality_are_joined),
 ]
 
-STAND_INS = [
-    StandIn("Less", order_is_that_of_a_difference),
-    StandIn("Greater", order_is_that_of_a_difference),
-    StandIn("Equal", equality_is_computed_otherwise),
-    StandIn("LessOrEqual", order_and_equality_are_joined),
-    StandIn("GreaterOrEqual", order_and_equality_are_joined),
+FALLBACKS = [
+    Fallback("Less", order_is_that_of_a_difference),
+    Fallback("Greater", order_is_that_of_a_difference),
+    Fallback("Equal", equality_is_computed_otherwise),
+    Fallback("LessOrEqual", order_and_equality_are_joined),
+    Fallback("GreaterOrEqual", order_and_equality_are_joined),
 ]

@@ -1,13 +1,13 @@
 """Activations that came later, each a composition of older operators.
 
-Shrink           9: born
-ThresholdedRelu  10: born · 22: +bfloat16
-Celu             12: born, for float · 28: +float16 +bfloat16 +double
-HardSwish        14: born · 22: +bfloat16
-Mish             18: born · 22: +bfloat16
-Gelu             20: born
-Swish            24: born
-SwiGLU           28: born
+Shrink           9: introduced
+ThresholdedRelu  10: introduced · 22: +bfloat16
+Celu             12: introduced, for float · 28: +float16 +bfloat16 +double
+HardSwish        14: introduced · 22: +bfloat16
+Mish             18: introduced · 22: +bfloat16
+Gelu             20: introduced
+Swish            24: introduced
+SwiGLU           28: introduced
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -171,13 +171,13 @@ STEPS = [
     Step("Mish", 18, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
-BIRTHS = [
-    Birth("Shrink", 9, down=values_shrink_towards_zero),
-    Birth("ThresholdedRelu", 10, down=values_beyond_the_threshold_stay),
-    Birth("Celu", 12, down=rounding(positive_part_and_scaled_elu, ulps=4, because=_STEPS_ROUND)),
-    Birth("HardSwish", 14, down=rounding(product_with_hard_sigmoid, ulps=2, because=_STEPS_ROUND)),
-    Birth("Mish", 18, down=rounding(product_with_tanh_of_softplus, ulps=4, because=_STEPS_ROUND)),
-    Birth("Gelu", 20, down=rounding(normal_distribution_is_written_out, ulps=4, because=_STEPS_ROUND)),
-    Birth("Swish", 24, down=rounding(product_with_sigmoid, ulps=4, because=_STEPS_ROUND)),
-    Birth("SwiGLU", 28, down=rounding(gate_and_value_are_multiplied, ulps=4, because=_STEPS_ROUND)),
+INTRODUCTIONS = [
+    Introduction("Shrink", 9, down=values_shrink_towards_zero),
+    Introduction("ThresholdedRelu", 10, down=values_beyond_the_threshold_stay),
+    Introduction("Celu", 12, down=rounding(positive_part_and_scaled_elu, ulps=4, because=_STEPS_ROUND)),
+    Introduction("HardSwish", 14, down=rounding(product_with_hard_sigmoid, ulps=2, because=_STEPS_ROUND)),
+    Introduction("Mish", 18, down=rounding(product_with_tanh_of_softplus, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Gelu", 20, down=rounding(normal_distribution_is_written_out, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Swish", 24, down=rounding(product_with_sigmoid, ulps=4, because=_STEPS_ROUND)),
+    Introduction("SwiGLU", 28, down=rounding(gate_and_value_are_multiplied, ulps=4, because=_STEPS_ROUND)),
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -179,7 +179,7 @@ STEPS = [
     Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),
 ]
 
-STAND_INS = [
-    StandIn("Concat", axis_counts_from_front),
-    StandIn("Split", parts_are_sliced),
+FALLBACKS = [
+    Fallback("Concat", axis_counts_from_front),
+    Fallback("Split", parts_are_sliced),
 ]

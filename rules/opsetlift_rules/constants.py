@@ -2,8 +2,8 @@
 
 Constant         9: +all dtypes · 11: +sparse_value · 12: +value_int, value_floats, ... · 13: +bfloat16 ·
                  19, 21, 23, 24, 25: more dtypes
-ConstantOfShape  9: born · 20: +bfloat16 +float8
-EyeLike          9: born · 22: +bfloat16
+ConstantOfShape  9: introduced · 20: +bfloat16 +float8
+EyeLike          9: introduced · 22: +bfloat16
 Identity         13: +bfloat16 · 14: +sequences · 16: +optionals
 Shape            13: +bfloat16 · 15: +start +end
 """
@@ -16,7 +16,7 @@ import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
@@ -189,11 +189,11 @@ STEPS = [
     Step("Shape", 13, 15, up=unchanged, down=shape_is_sliced, because=_WHOLE_SHAPE),
 ]
 
-BIRTHS = [
-    Birth("ConstantOfShape", 9, down=constant_is_expanded),
-    Birth("EyeLike", 9, down=diagonal_is_compared),
+INTRODUCTIONS = [
+    Introduction("ConstantOfShape", 9, down=constant_is_expanded),
+    Introduction("EyeLike", 9, down=diagonal_is_compared),
 ]
 
-STAND_INS = [
-    StandIn("Constant", value_becomes_tensor),
+FALLBACKS = [
+    Fallback("Constant", value_becomes_tensor),
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy
 from onnx import GraphProto
 
-from opsetlift.rulebook.rule import StandIn, Step, for_lost_types, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
 from opsetlift_rules.helpers.broadcasting import have_one_shape
@@ -160,6 +160,6 @@ STEPS = [
     Step("Loop", 13, 16, up=unchanged, down=values_travel_through_the_body, because=_MODES),
 ]
 
-STAND_INS = [
-    StandIn("If", constants_of_branches_are_gathered),
+FALLBACKS = [
+    Fallback("If", constants_of_branches_are_gathered),
 ]

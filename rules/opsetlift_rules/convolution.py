@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
@@ -29,7 +29,7 @@ def odd_pads_stay_on_their_side(site: Site) -> None:
     totals = _total_pads(site, wanted)
     if totals is not None and all(total <= 0 or total % 2 == 0 for total in totals):
         return
-    upward = site.cell.upward
+    upward = site.transition.upward
     less_at_begin = (site.attribute("auto_pad", "NOTSET") == "SAME_UPPER") != upward
     site.remove_attribute("pads")
     if totals is None or min(totals) < 0:
@@ -85,6 +85,6 @@ STEPS = [
     Step("ConvTranspose", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
-STAND_INS = [
-    StandIn("ConvTranspose", row_becomes_an_image),
+FALLBACKS = [
+    Fallback("ConvTranspose", row_becomes_an_image),
 ]

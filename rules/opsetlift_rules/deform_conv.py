@@ -1,7 +1,7 @@
 """Convolutions whose columns are gathered, or summed, by position.
 
-DeformConv  19: born · 22: +bfloat16
-Col2Im      18: born
+DeformConv  19: introduced · 22: +bfloat16
+Col2Im      18: introduced
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -211,7 +211,7 @@ _BLOCKS_ARE_SUMMED = rounding(
     because="elements of overlapping blocks may be added in another order",
 )
 
-BIRTHS = [
-    Birth("DeformConv", 19, down=_DISPLACED_POINTS_ARE_GATHERED),
-    Birth("Col2Im", 18, down=_BLOCKS_ARE_SUMMED),
+INTRODUCTIONS = [
+    Introduction("DeformConv", 19, down=_DISPLACED_POINTS_ARE_GATHERED),
+    Introduction("Col2Im", 18, down=_BLOCKS_ARE_SUMMED),
 ]

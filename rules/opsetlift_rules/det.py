@@ -1,11 +1,11 @@
 """Det.
 
-Det  11: born · 22: +bfloat16
+Det  11: introduced · 22: +bfloat16
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
@@ -55,6 +55,6 @@ _DETERMINANT_IS_WRITTEN_OUT = rounding(
     because="a difference of products in double, where an elimination divides",
 )
 
-BIRTHS = [
-    Birth("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
+INTRODUCTIONS = [
+    Introduction("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
 ]

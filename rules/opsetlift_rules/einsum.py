@@ -1,6 +1,6 @@
 """Einsum.
 
-Einsum  12: born · 28: +bfloat16
+Einsum  12: introduced · 28: +bfloat16
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.counting import iota
@@ -156,6 +156,6 @@ STEPS = [
 
 _EQUATION_IS_CARRIED_OUT = rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
 
-BIRTHS = [
-    Birth("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
+INTRODUCTIONS = [
+    Introduction("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
 ]

@@ -1,13 +1,13 @@
 """The error function.
 
-Erf  9: born · 13: +bfloat16, integers go
+Erf  9: introduced · 13: +bfloat16, integers go
 """
 
 from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -85,6 +85,6 @@ _ERROR_FUNCTION_IS_SUMMED_UP = rounding(
     because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
 )
 
-BIRTHS = [
-    Birth("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
+INTRODUCTIONS = [
+    Introduction("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
 ]

@@ -1,6 +1,6 @@
 """Operators that repeat a tensor.
 
-Expand  8: born · 13: +bfloat16
+Expand  8: introduced · 13: +bfloat16
 Tile    6: tiles and axis, one each -> repeats for every axis, +all dtypes · 13: +bfloat16
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import holds
 from opsetlift.support.refusal import Why
@@ -118,11 +118,11 @@ STEPS = [
     Step("Tile", 1, 6, up=copies_become_repeats, down=repeats_become_copies),
 ]
 
-BIRTHS = [
-    Birth("Expand", 8, down=dimensions_are_repeated),
+INTRODUCTIONS = [
+    Introduction("Expand", 8, down=dimensions_are_repeated),
 ]
 
-STAND_INS = [
-    StandIn("Expand", values_are_carried()),
-    StandIn("Tile", values_are_carried()),
+FALLBACKS = [
+    Fallback("Expand", values_are_carried()),
+    Fallback("Tile", values_are_carried()),
 ]

@@ -1,4 +1,4 @@
-"""Operators that onnx had as experiments before 10 (one before 9), in which exporters wrote models.
+"""Operators that onnx had as experimental operators before 10 (one before 9), in which exporters wrote models.
 
 What is meant is what onnx's page on managing experimental operators says to write instead, with the texts of the time.
 
@@ -14,7 +14,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Experiment, refused, rounding
+from opsetlift.rulebook.rule import ExperimentalOperator, refused, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -138,7 +138,7 @@ def _known_shape(site: Site) -> list[int]:
 
 _AXES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "before opset 9 MeanVarianceNormalization was an experiment, and no text says over which axes the mean is "
+    "before opset 9 MeanVarianceNormalization was experimental, and no text says over which axes the mean is "
     "taken, nor what keeps a variance of 0 from being divided by",
 )
 _NAMES_OF_PYTORCH = refused(
@@ -148,21 +148,21 @@ _NAMES_OF_PYTORCH = refused(
 )
 _GATES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "GRUUnit was an experiment of Caffe2, and no text says in which order its gates lie nor how they are combined",
+    "GRUUnit was experimental in Caffe2, and no text says in which order its gates lie nor how they are combined",
 )
 
-EXPERIMENTS = [
-    Experiment("Affine", lowered=multiplied_and_added),
-    Experiment("ConstantFill", lowered=shape_is_filled),
-    Experiment("Crop", lowered=borders_are_sliced_off),
-    Experiment("DynamicSlice", lowered=becomes_slice),
-    Experiment("GivenTensorFill", lowered=values_are_a_constant),
-    Experiment("ImageScaler", lowered=channels_are_scaled_and_shifted),
-    Experiment("ParametricSoftplus", lowered=rounding(softplus_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    Experiment("Scale", lowered=multiplied),
-    Experiment("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    Experiment("ThresholdedRelu", lowered=becomes_thresholded_relu),
-    Experiment("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
-    Experiment("ATen", lowered=_NAMES_OF_PYTORCH),
-    Experiment("GRUUnit", lowered=_GATES_ARE_OPEN),
+EXPERIMENTAL_OPERATORS = [
+    ExperimentalOperator("Affine", lowered=multiplied_and_added),
+    ExperimentalOperator("ConstantFill", lowered=shape_is_filled),
+    ExperimentalOperator("Crop", lowered=borders_are_sliced_off),
+    ExperimentalOperator("DynamicSlice", lowered=becomes_slice),
+    ExperimentalOperator("GivenTensorFill", lowered=values_are_a_constant),
+    ExperimentalOperator("ImageScaler", lowered=channels_are_scaled_and_shifted),
+    ExperimentalOperator("ParametricSoftplus", lowered=rounding(softplus_is_scaled, ulps=4, because=_STEPS_ROUND)),
+    ExperimentalOperator("Scale", lowered=multiplied),
+    ExperimentalOperator("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
+    ExperimentalOperator("ThresholdedRelu", lowered=becomes_thresholded_relu),
+    ExperimentalOperator("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
+    ExperimentalOperator("ATen", lowered=_NAMES_OF_PYTORCH),
+    ExperimentalOperator("GRUUnit", lowered=_GATES_ARE_OPEN),
 ]

@@ -1,14 +1,14 @@
 """Elements kept by a condition; how many there are, only the run tells.
 
-Compress  9: born · 11: axis may be negative · 28: +bfloat16
-NonZero   9: born · 13: +bfloat16
+Compress  9: introduced · 11: axis may be negative · 28: +bfloat16
+NonZero   9: introduced · 13: +bfloat16
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import axis_counts_from_front, gather_within
 from opsetlift_rules.helpers.counting import endless
@@ -84,11 +84,11 @@ STEPS = [
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]
 
-BIRTHS = [
-    Birth("Compress", 9, down=chosen_slices_are_gathered),
-    Birth("NonZero", 9, down=places_are_taken_apart),
+INTRODUCTIONS = [
+    Introduction("Compress", 9, down=chosen_slices_are_gathered),
+    Introduction("NonZero", 9, down=places_are_taken_apart),
 ]
 
-STAND_INS = [
-    StandIn("NonZero", zero_is_false),
+FALLBACKS = [
+    Fallback("NonZero", zero_is_false),
 ]

@@ -1,15 +1,15 @@
 """Values picked by index along an axis.
 
 Gather          11: indices may be negative · 13: +bfloat16
-GatherElements  11: born · 13: +bfloat16
-GatherND        11: born · 12: +batch_dims · 13: +bfloat16
+GatherElements  11: introduced · 13: +bfloat16
+GatherND        11: introduced · 12: +batch_dims · 13: +bfloat16
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -122,11 +122,11 @@ STEPS = [
     Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
 ]
 
-BIRTHS = [
-    Birth("GatherElements", 11, down=elements_are_gathered_from_a_row),
-    Birth("GatherND", 11, down=slices_are_gathered_from_a_row),
+INTRODUCTIONS = [
+    Introduction("GatherElements", 11, down=elements_are_gathered_from_a_row),
+    Introduction("GatherND", 11, down=slices_are_gathered_from_a_row),
 ]
 
-STAND_INS = [
-    StandIn("Gather", indices_count_from_front),
+FALLBACKS = [
+    Fallback("Gather", indices_count_from_front),
 ]

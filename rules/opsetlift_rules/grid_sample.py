@@ -1,7 +1,7 @@
 """Sampling by a grid, and the grids for it.
 
-GridSample  16: born · 20: any number of spatial axes; bilinear, bicubic are called linear, cubic · 22: +bfloat16
-AffineGrid  20: born
+GridSample  16: introduced · 20: any number of spatial axes; bilinear, bicubic are called linear, cubic · 22: +bfloat16
+AffineGrid  20: introduced
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -222,7 +222,7 @@ _POSITIONS_ARE_MAPPED = rounding(
     because="the products of positions and matrix may be added in another order",
 )
 
-BIRTHS = [
-    Birth("GridSample", 16, down=_POINTS_ARE_GATHERED),
-    Birth("AffineGrid", 20, down=_POSITIONS_ARE_MAPPED),
+INTRODUCTIONS = [
+    Introduction("GridSample", 16, down=_POINTS_ARE_GATHERED),
+    Introduction("AffineGrid", 20, down=_POSITIONS_ARE_MAPPED),
 ]

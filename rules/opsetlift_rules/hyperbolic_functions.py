@@ -1,6 +1,6 @@
 """Hyperbolic functions, which exponentials and logarithms give. Tanh, which is as old as ONNX, is an activation.
 
-Sinh, Cosh, Asinh, Acosh, Atanh  9: born · 22: +bfloat16
+Sinh, Cosh, Asinh, Acosh, Atanh  9: introduced · 22: +bfloat16
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Birth, Rule, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
@@ -148,10 +148,10 @@ STEPS = [
     Step("Atanh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
-BIRTHS = [
-    Birth("Sinh", 9, down=_rounding(tanh_times_cosh)),
-    Birth("Cosh", 9, down=_rounding(exponentials_are_halved_and_added)),
-    Birth("Asinh", 9, down=_rounding(logarithm_of_the_legs)),
-    Birth("Acosh", 9, down=_rounding(logarithm_above_1)),
-    Birth("Atanh", 9, down=_rounding(half_the_difference_of_logarithms)),
+INTRODUCTIONS = [
+    Introduction("Sinh", 9, down=_rounding(tanh_times_cosh)),
+    Introduction("Cosh", 9, down=_rounding(exponentials_are_halved_and_added)),
+    Introduction("Asinh", 9, down=_rounding(logarithm_of_the_legs)),
+    Introduction("Acosh", 9, down=_rounding(logarithm_above_1)),
+    Introduction("Atanh", 9, down=_rounding(half_the_difference_of_logarithms)),
 ]

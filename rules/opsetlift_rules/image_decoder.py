@@ -1,11 +1,11 @@
 """Images in files.
 
-ImageDecoder  20: born
+ImageDecoder  20: introduced
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, refused
+from opsetlift.rulebook.rule import Introduction, refused
 from opsetlift.support.refusal import Why
 
 _NOTHING_DECODES = refused(
@@ -14,6 +14,6 @@ _NOTHING_DECODES = refused(
     "streams of JPEG, PNG, TIFF or WebP: decode the image before the model",
 )
 
-BIRTHS = [
-    Birth("ImageDecoder", 20, down=_NOTHING_DECODES),
+INTRODUCTIONS = [
+    Introduction("ImageDecoder", 20, down=_NOTHING_DECODES),
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 from onnx import numpy_helper
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import name_of_numpy_dtype
 from opsetlift.support.refusal import Why
@@ -232,6 +232,6 @@ STEPS = [
     Step("LabelEncoder", 2, 4, up=unchanged, down=tensors_become_lists, domain=_DOMAIN, because=_BY_VALUE),
 ]
 
-STAND_INS = [
-    StandIn("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
+FALLBACKS = [
+    Fallback("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
 ]

@@ -6,7 +6,7 @@ SoftmaxCrossEntropyLoss    13: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
@@ -38,7 +38,7 @@ STEPS = [
 
 _PROBABILITIES_AND_THEIR_LOSS = rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS)
 
-BIRTHS = [
-    Birth("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
-    Birth("SoftmaxCrossEntropyLoss", 12, down=_PROBABILITIES_AND_THEIR_LOSS),
+INTRODUCTIONS = [
+    Introduction("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Introduction("SoftmaxCrossEntropyLoss", 12, down=_PROBABILITIES_AND_THEIR_LOSS),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import have_one_shape, onto_one_shape
@@ -73,7 +73,7 @@ STEPS = [
     Step("Max", 12, 13, up=unchanged, down=unchanged),
 ]
 
-STAND_INS = [
-    StandIn("Min", integers_are_carried_or_compared),
-    StandIn("Max", integers_are_carried_or_compared),
+FALLBACKS = [
+    Fallback("Min", integers_are_carried_or_compared),
+    Fallback("Max", integers_are_carried_or_compared),
 ]

@@ -1,8 +1,8 @@
-"""MaxUnpool  9: born · 11: the text states the default of strides · 22: +bfloat16"""
+"""MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +bfloat16"""
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
 
@@ -44,4 +44,4 @@ STEPS = [
     Step("MaxUnpool", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
 ]
 
-BIRTHS = [Birth("MaxUnpool", 9, down=values_are_scattered)]
+INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=values_are_scattered)]

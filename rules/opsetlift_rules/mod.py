@@ -1,13 +1,13 @@
 """Mod.
 
-Mod  10: born · 13: +bfloat16 · 28: fmod=0 for floats too
+Mod  10: introduced · 13: +bfloat16 · 28: fmod=0 for floats too
 """
 
 from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
@@ -111,4 +111,4 @@ STEPS = [
     Step("Mod", 13, 28, up=unchanged, down=remainder_takes_the_sign_of_the_divisor, because=_TEXT_28),
 ]
 
-BIRTHS = [Birth("Mod", 10, down=remainder_is_what_the_quotient_leaves)]
+INTRODUCTIONS = [Introduction("Mod", 10, down=remainder_is_what_the_quotient_leaves)]

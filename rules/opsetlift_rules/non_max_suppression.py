@@ -1,13 +1,13 @@
 """Boxes chosen by score.
 
-NonMaxSuppression  10: born · 11: says that a box of just the threshold stays
+NonMaxSuppression  10: introduced · 11: says that a box of just the threshold stays
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.positions import Positions
 
@@ -129,6 +129,6 @@ STEPS = [
     Step("NonMaxSuppression", 10, 11, up=unchanged, down=unchanged, because=_THRESHOLD),
 ]
 
-BIRTHS = [
-    Birth("NonMaxSuppression", 10, down=boxes_are_chosen_by_a_loop),
+INTRODUCTIONS = [
+    Introduction("NonMaxSuppression", 10, down=boxes_are_chosen_by_a_loop),
 ]

@@ -1,18 +1,18 @@
 """Normalisation with statistics of the input itself (BatchNormalization has a module of its own).
 
 InstanceNormalization      6: consumed_inputs goes, any rank · 22: +bfloat16
-MeanVarianceNormalization  9: born · 13: +bfloat16
+MeanVarianceNormalization  9: introduced · 13: +bfloat16
 LRN                        13: +bfloat16
-LayerNormalization         17: born
-GroupNormalization         18: born · 21: scale and bias per channel, not per group, +stash_type
-RMSNormalization           23: born
+LayerNormalization         17: introduced
+GroupNormalization         18: introduced · 21: scale and bias per channel, not per group, +stash_type
+RMSNormalization           23: introduced
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Apply, Birth, Rule, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers.axes import END
@@ -102,7 +102,7 @@ def _trailing_axes(site: Site) -> list[int]:
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
     """The dtype of stash_type, the value in it, and what brings the stage's result back."""
     stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
-    if site.cell.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
+    if site.transition.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
         site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
     if stage == dtype:
         return stage, value, lambda result: result
@@ -203,9 +203,11 @@ STEPS = [
     Step("GroupNormalization", 18, 21, up=_SCALE_BECOMES_THAT_OF_CHANNELS, down=_GROUPS_BECOME_INSTANCES),
 ]
 
-BIRTHS = [
-    Birth("MeanVarianceNormalization", 9, down=rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)),
-    Birth("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
-    Birth("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
-    Birth("GroupNormalization", 18, down=groups_with_their_scale_become_instances),
+INTRODUCTIONS = [
+    Introduction(
+        "MeanVarianceNormalization", 9, down=rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)
+    ),
+    Introduction("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
+    Introduction("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
+    Introduction("GroupNormalization", 18, down=groups_with_their_scale_become_instances),
 ]

@@ -1,16 +1,16 @@
 """What kind of number an element is, and the integer or sign that belongs to it.
 
-IsNaN  9: born · 13: +bfloat16 · 20: +float8
-IsInf  10: born · 20: +float16 +bfloat16 +float8
-Sign   9: born · 13: +bfloat16
-Round  11: born · 22: +bfloat16
+IsNaN  9: introduced · 13: +bfloat16 · 20: +float8
+IsInf  10: introduced · 20: +float16 +bfloat16 +float8
+Sign   9: introduced · 13: +bfloat16
+Round  11: introduced · 22: +bfloat16
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -97,13 +97,13 @@ STEPS = [
     Step("Round", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
 ]
 
-BIRTHS = [
-    Birth("IsNaN", 9, down=nan_is_neither_below_nor_above),
-    Birth("IsInf", 10, down=infinities_lie_beyond_the_finite_numbers),
-    Birth("Sign", 9, down=sign_is_a_difference_of_comparisons),
-    Birth("Round", 11, down=halves_go_to_the_even_neighbour),
+INTRODUCTIONS = [
+    Introduction("IsNaN", 9, down=nan_is_neither_below_nor_above),
+    Introduction("IsInf", 10, down=infinities_lie_beyond_the_finite_numbers),
+    Introduction("Sign", 9, down=sign_is_a_difference_of_comparisons),
+    Introduction("Round", 11, down=halves_go_to_the_even_neighbour),
 ]
 
-STAND_INS = [
-    StandIn("IsNaN", nan_stays_nan_in_float),
+FALLBACKS = [
+    Fallback("IsNaN", nan_stays_nan_in_float),
 ]

@@ -1,13 +1,13 @@
 """Classes as vectors of one hot element.
 
-OneHot  9: born · 11: indices and axis may be negative · 28: +bfloat16
+OneHot  9: introduced · 11: indices and axis may be negative · 28: +bfloat16
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import iota
@@ -103,10 +103,10 @@ STEPS = [
     Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
 ]
 
-BIRTHS = [
-    Birth("OneHot", 9, down=hot_elements_are_compared_and_gathered),
+INTRODUCTIONS = [
+    Introduction("OneHot", 9, down=hot_elements_are_compared_and_gathered),
 ]
 
-STAND_INS = [
-    StandIn("OneHot", indices_and_depth_become_int64),
+FALLBACKS = [
+    Fallback("OneHot", indices_and_depth_become_int64),
 ]

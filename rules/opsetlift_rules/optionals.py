@@ -1,12 +1,12 @@
 """Optionals. Whether one has an element is known where it is made; below 15, where there are none, that has to do.
 
-Optional                                15: born · 28: +bfloat16 +float8 +int4 ...
-OptionalHasElement, OptionalGetElement  15: born · 18: tensors, sequences and no input at all are taken, too
+Optional                                15: introduced · 28: +bfloat16 +float8 +int4 ...
+OptionalHasElement, OptionalGetElement  15: introduced · 18: tensors, sequences and no input at all are taken, too
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 
@@ -66,8 +66,8 @@ STEPS = [
     Step("OptionalGetElement", 15, 18, up=unchanged, down=what_is_no_optional_is_the_element),
 ]
 
-BIRTHS = [
-    Birth("Optional", 15, down=element_stands_for_it),
-    Birth("OptionalHasElement", 15, down=presence_is_known),
-    Birth("OptionalGetElement", 15, down=element_is_taken),
+INTRODUCTIONS = [
+    Introduction("Optional", 15, down=element_stands_for_it),
+    Introduction("OptionalHasElement", 15, down=presence_is_known),
+    Introduction("OptionalGetElement", 15, down=element_is_taken),
 ]

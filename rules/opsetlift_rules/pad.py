@@ -2,7 +2,7 @@
 
 Pad            2: paddings renamed pads, which may be negative · 11: pads and value attributes -> inputs, +integers ·
                13: +bool +string +complex +bfloat16 · 18: +axes · 19: +wrap mode · 21: +float8 +int4
-CenterCropPad  18: born
+CenterCropPad  18: introduced
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
@@ -318,10 +318,10 @@ def values_are_carried_or_pads_sliced_off(site: Site) -> None:
         site.carry_to_kernel()
 
 
-BIRTHS = [
-    Birth("CenterCropPad", 18, down=centre_is_sliced_and_padded),
+INTRODUCTIONS = [
+    Introduction("CenterCropPad", 18, down=centre_is_sliced_and_padded),
 ]
 
-STAND_INS = [
-    StandIn("Pad", values_are_carried_or_pads_sliced_off),
+FALLBACKS = [
+    Fallback("Pad", values_are_carried_or_pads_sliced_off),
 ]

@@ -13,7 +13,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import StandIn, Step, in_turn, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -211,8 +211,8 @@ STEPS = [
     Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
 ]
 
-STAND_INS = [
-    StandIn("AveragePool", ceil_mode_becomes_pads),
-    StandIn("LpPool", ceil_mode_becomes_pads),
-    StandIn("MaxPool", ceil_mode_becomes_pads),
+FALLBACKS = [
+    Fallback("AveragePool", ceil_mode_becomes_pads),
+    Fallback("LpPool", ceil_mode_becomes_pads),
+    Fallback("MaxPool", ceil_mode_becomes_pads),
 ]

@@ -1,15 +1,15 @@
 """Quantization and its inverse.
 
-QuantizeLinear    10: born · 13: +axis, a scale for each index · 19: +float16 +bfloat16, +float8, saturate ·
+QuantizeLinear    10: introduced · 13: +axis, a scale for each index · 19: +float16 +bfloat16, +float8, saturate ·
                   21: +blocks, output_dtype, +16 and 4 bits · 23: scales of another dtype than x, precision, +float4 ·
                   24: +float8e8m0 scales · 25: +int2 uint2 · 28: +float6
-DequantizeLinear  10: born · 13: +axis · 19: +float16 +bfloat16 +float8 · 21: +blocks, +16 and 4 bits ·
+DequantizeLinear  10: introduced · 13: +axis · 19: +float16 +bfloat16 +float8 · 21: +blocks, +16 and 4 bits ·
                   23: output_dtype, +float4 · 24, 25, 28: as QuantizeLinear
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, in_turn, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import cast_takes
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
@@ -189,11 +189,11 @@ STEPS = [
     Step("DequantizeLinear", 25, 28, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
 ]
 
-BIRTHS = [
-    Birth("QuantizeLinear", 10, down=quantization_is_computed),
-    Birth("DequantizeLinear", 10, down=dequantization_is_computed),
+INTRODUCTIONS = [
+    Introduction("QuantizeLinear", 10, down=quantization_is_computed),
+    Introduction("DequantizeLinear", 10, down=dequantization_is_computed),
 ]
 
-STAND_INS = [
-    StandIn("QuantizeLinear", quantization_is_computed),
+FALLBACKS = [
+    Fallback("QuantizeLinear", quantization_is_computed),
 ]

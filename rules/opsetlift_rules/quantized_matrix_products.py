@@ -1,9 +1,9 @@
 """Matrix products and convolutions of quantized numbers.
 
-MatMulInteger, ConvInteger   10: born
-QLinearMatMul                10: born · 21: +float16 +bfloat16 scales, +float8
-QLinearConv                  10: born
-DynamicQuantizeLinear        11: born
+MatMulInteger, ConvInteger   10: introduced
+QLinearMatMul                10: introduced · 21: +float16 +bfloat16 scales, +float8
+QLinearConv                  10: introduced
+DynamicQuantizeLinear        11: introduced
 
 Products of 9-bit numbers are summed exactly in float as long as there are few of them, and in double otherwise.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, saturated
 
@@ -148,10 +148,10 @@ STEPS = [
     Step("QLinearMatMul", 10, 21, up=unchanged, down=scales_are_cast_and_float8_is_multiplied, because=_MORE_DTYPES),
 ]
 
-BIRTHS = [
-    Birth("MatMulInteger", 10, down=integers_are_multiplied_in_floats),
-    Birth("ConvInteger", 10, down=integers_are_convolved_in_floats),
-    Birth("QLinearMatMul", 10, down=matrices_are_multiplied_and_quantized),
-    Birth("QLinearConv", 10, down=convolution_is_quantized),
-    Birth("DynamicQuantizeLinear", 11, down=range_is_quantized),
+INTRODUCTIONS = [
+    Introduction("MatMulInteger", 10, down=integers_are_multiplied_in_floats),
+    Introduction("ConvInteger", 10, down=integers_are_convolved_in_floats),
+    Introduction("QLinearMatMul", 10, down=matrices_are_multiplied_and_quantized),
+    Introduction("QLinearConv", 10, down=convolution_is_quantized),
+    Introduction("DynamicQuantizeLinear", 11, down=range_is_quantized),
 ]

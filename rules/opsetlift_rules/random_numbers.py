@@ -3,15 +3,15 @@
 No text specifies the stream, "even if a seed is specified": what a step has to keep is the distribution, and the same
 node is the best way to keep it.
 
-Multinomial                            7: born · 22: +bfloat16
-Bernoulli                              15: born · 22: +bfloat16
+Multinomial                            7: introduced · 22: +bfloat16
+Bernoulli                              15: introduced · 22: +bfloat16
 RandomNormal, RandomUniform            22: +bfloat16
 RandomNormalLike, RandomUniformLike    22: +bfloat16
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, refused, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, refused, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import element_type
 from opsetlift.support.refusal import Why
@@ -85,7 +85,7 @@ _RESOLUTION_IS_FINITE = refused(
     "classes other probabilities",
 )
 
-BIRTHS = [
-    Birth("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
-    Birth("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
+INTRODUCTIONS = [
+    Introduction("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
+    Introduction("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
 ]

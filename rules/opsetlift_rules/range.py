@@ -1,13 +1,13 @@
 """Numbers counted at run time.
 
-Range  11: born · 27: +float16 +bfloat16, stash_type
+Range  11: introduced · 27: +float16 +bfloat16, stash_type
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.counting import endless
@@ -105,6 +105,6 @@ STEPS = [
     Step("Range", 11, 27, up=unchanged, down=narrow_floats_count_in_stash_type, because=_STASH_TYPE),
 ]
 
-BIRTHS = [
-    Birth("Range", 11, down=numbers_are_counted),
+INTRODUCTIONS = [
+    Introduction("Range", 11, down=numbers_are_counted),
 ]

@@ -1,16 +1,16 @@
 """Operators that move elements by a fixed pattern.
 
 DepthToSpace     11: +mode CRD · 13: +bfloat16
-ReverseSequence  10: born · 28: +bfloat16
+ReverseSequence  10: introduced · 28: +bfloat16
 SpaceToDepth     13: +bfloat16 · 28: +mode CRD
-Trilu            14: born
+Trilu            14: introduced
 """
 
 from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END, gather_within
@@ -133,7 +133,7 @@ STEPS = [
     Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
 ]
 
-BIRTHS = [
-    Birth("ReverseSequence", 10, down=sequences_are_gathered),
-    Birth("Trilu", 14, down=triangle_is_selected),
+INTRODUCTIONS = [
+    Introduction("ReverseSequence", 10, down=sequences_are_gathered),
+    Introduction("Trilu", 14, down=triangle_is_selected),
 ]

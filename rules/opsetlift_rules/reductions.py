@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from opsetlift.rulebook.rule import StandIn, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
@@ -194,9 +194,9 @@ STEPS = [
     Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 
-STAND_INS = [
-    StandIn("ReduceSum", integers_are_summed_in_parts),
-    StandIn("ReduceMax", extreme_is_found_by_halves),
-    StandIn("ReduceMin", extreme_is_found_by_halves),
-    StandIn("ReduceProd", vectors_are_multiplied_out),
+FALLBACKS = [
+    Fallback("ReduceSum", integers_are_summed_in_parts),
+    Fallback("ReduceMax", extreme_is_found_by_halves),
+    Fallback("ReduceMin", extreme_is_found_by_halves),
+    Fallback("ReduceProd", vectors_are_multiplied_out),
 ]

@@ -1,8 +1,8 @@
 """Resize.
 
-Resize  10: born, scales below 1 · 11: +coordinate_transformation_mode (which was asymmetric), cubic, nearest_mode, roi,
-        sizes, crops · 13: scales or sizes by omission, tf_half_pixel_for_nn goes, +bfloat16 · 18: +antialias, axes,
-        keep_aspect_ratio_policy · 19: +half_pixel_symmetric
+Resize  10: introduced, scales below 1 · 11: +coordinate_transformation_mode (which was asymmetric), cubic,
+        nearest_mode, roi, sizes, crops · 13: scales or sizes by omission, tf_half_pixel_for_nn goes, +bfloat16 ·
+        18: +antialias, axes, keep_aspect_ratio_policy · 19: +half_pixel_symmetric
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
@@ -249,7 +249,7 @@ def copies_and_averages_are_written_out(site: Site) -> None:
 
 
 def _manner(site: Site) -> Manner:
-    if site.cell.near == 10:
+    if site.transition.near == 10:
         return Manner(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
     return Manner(
         mode=site.attribute("mode", "nearest"),
@@ -269,7 +269,7 @@ def resample(site: Site) -> None:
     rank = site.rank(0, because="each axis is resized by itself")
     axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
     regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
-    scales = site.input(1) if site.cell.near == 10 else site.input(2)
+    scales = site.input(1) if site.transition.near == 10 else site.input(2)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     if scales:
         resampler.run(axes_by_scales(resampler, axes, scales, regions))
@@ -310,10 +310,10 @@ _COPIES_AND_AVERAGES_ARE_WRITTEN_OUT = resampling(
     divides=False,
 )
 
-BIRTHS = [
-    Birth("Resize", 10, down=_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT),
+INTRODUCTIONS = [
+    Introduction("Resize", 10, down=_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT),
 ]
 
-STAND_INS = [
-    StandIn("Resize", resampling(resample)),
+FALLBACKS = [
+    Fallback("Resize", resampling(resample)),
 ]

@@ -1,6 +1,6 @@
 """Pooling over regions of interest.
 
-RoiAlign  10: born · 16: +coordinate_transformation_mode, by default half a pixel away from what it was · 22: +bfloat16
+RoiAlign  10: introduced · 16: +coordinate_transformation_mode, by default half a pixel from what it was · 22: +bfloat16
 
 What the text leaves open is as in the original RoiAlign, in onnxruntime and in ONNX's tests: with output_half_pixel,
 the only mode of 10, a region is at least one pixel large; points up to one pixel outside have the value of the border,
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -93,7 +93,9 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
     def number(value: float) -> str:
         return site.scalar(value, dtype, "number")
 
-    is_shifted = site.cell.near >= 16 and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    is_shifted = (
+        site.transition.near >= 16 and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    )
     scale = number(site.attribute("spatial_scale", 1.0))
     start, end = (
         op.Mul(op.Gather(rois, site.constant_int64([one], "column"), axis=1), scale) for one in (column, column + 2)
@@ -195,6 +197,6 @@ STEPS = [
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
-BIRTHS = [
-    Birth("RoiAlign", 10, down=rounding(regions_are_sampled, ulps=_ULPS, because=_BECAUSE)),
+INTRODUCTIONS = [
+    Introduction("RoiAlign", 10, down=rounding(regions_are_sampled, ulps=_ULPS, because=_BECAUSE)),
 ]

@@ -1,6 +1,6 @@
 """Scans.
 
-Scan  8: born · 9: no batch axis, no sequence_lens, axes and directions of its own for each input and output ·
+Scan  8: introduced · 9: no batch axis, no sequence_lens, axes and directions of its own for each input and output ·
       11: axes may be negative · 16, 19, 21, 23, 24, 25: more types
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from onnx import TypeProto
 
-from opsetlift.rulebook.rule import Birth, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
@@ -262,4 +262,4 @@ STEPS = [
     Step("Scan", 11, 16, up=unchanged, down=values_travel_through_the_body),
 ]
 
-BIRTHS = [Birth("Scan", 8, down=scans_become_loops)]
+INTRODUCTIONS = [Introduction("Scan", 8, down=scans_become_loops)]

@@ -1,9 +1,9 @@
 """Values written by index.
 
-Scatter          9: born · 11: deprecated, the same as ScatterElements
-ScatterElements  11: born · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
-ScatterND        11: born · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
-TensorScatter    24: born
+Scatter          9: introduced · 11: deprecated, the same as ScatterElements
+ScatterElements  11: introduced · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
+ScatterND        11: introduced · 13: +bfloat16 · 16: +reduction add, mul · 18: +max, min
+TensorScatter    24: introduced
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Rule, Step, unchanged
+from opsetlift.rulebook.rule import Introduction, Rule, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
@@ -239,9 +239,9 @@ STEPS = [
     Step("ScatterND", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
 ]
 
-BIRTHS = [
-    Birth("Scatter", 9, down=elements_are_chosen_by_a_table),
-    Birth("ScatterElements", 11, down=scatter_elements_is_scatter),
-    Birth("ScatterND", 11, down=slices_are_scattered_as_elements),
-    Birth("TensorScatter", 24, down=cache_is_scattered_by_elements),
+INTRODUCTIONS = [
+    Introduction("Scatter", 9, down=elements_are_chosen_by_a_table),
+    Introduction("ScatterElements", 11, down=scatter_elements_is_scatter),
+    Introduction("ScatterND", 11, down=slices_are_scattered_as_elements),
+    Introduction("TensorScatter", 24, down=cache_is_scattered_by_elements),
 ]

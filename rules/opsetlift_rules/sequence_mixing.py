@@ -1,8 +1,8 @@
 """What mixes the steps of a sequence, as old as the models that use it.
 
-RotaryEmbedding      23: born
-LinearAttention      27: born
-CausalConvWithState  27: born
+RotaryEmbedding      23: introduced
+LinearAttention      27: introduced
+CausalConvWithState  27: introduced
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, rounding
+from opsetlift.rulebook.rule import Introduction, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
@@ -155,8 +155,10 @@ def _without_time(site: Site, value: str) -> Dims:
     return [batch, *others]
 
 
-BIRTHS = [
-    Birth("RotaryEmbedding", 23, down=rounding(pairs_are_rotated, ulps=4, because=_IN_STEPS)),
-    Birth("LinearAttention", 27, down=rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)),
-    Birth("CausalConvWithState", 27, down=body_in_float(ulps=64, because=_IN_STEPS)),
+INTRODUCTIONS = [
+    Introduction("RotaryEmbedding", 23, down=rounding(pairs_are_rotated, ulps=4, because=_IN_STEPS)),
+    Introduction(
+        "LinearAttention", 27, down=rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)
+    ),
+    Introduction("CausalConvWithState", 27, down=body_in_float(ulps=64, because=_IN_STEPS)),
 ]

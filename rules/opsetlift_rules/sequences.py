@@ -1,9 +1,9 @@
 """Sequences, as far as their length is known: below 11, where there are none, they are taken apart.
 
-SequenceEmpty, SequenceConstruct, SequenceInsert, SequenceErase   11: born
-SequenceAt, SequenceLength, ConcatFromSequence                    11: born
-SplitToSequence                                                   11: born · 24: +bfloat16
-SequenceMap                                                       17: born
+SequenceEmpty, SequenceConstruct, SequenceInsert, SequenceErase   11: introduced
+SequenceAt, SequenceLength, ConcatFromSequence                    11: introduced
+SplitToSequence                                                   11: introduced · 24: +bfloat16
+SequenceMap                                                       17: introduced
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy
 
 from opsetlift.rulebook.function_body import expand
-from opsetlift.rulebook.rule import Birth
+from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -168,14 +168,14 @@ def body_is_repeated(site: Site) -> None:
         site.dissolve(position, column)
 
 
-BIRTHS = [
-    Birth("SequenceEmpty", 11, down=nothing_stands_for_it),
-    Birth("SequenceConstruct", 11, down=elements_stand_for_it),
-    Birth("SequenceInsert", 11, down=element_is_added),
-    Birth("SequenceErase", 11, down=element_is_left_out),
-    Birth("SequenceAt", 11, down=element_is_taken),
-    Birth("SequenceLength", 11, down=length_is_known),
-    Birth("ConcatFromSequence", 11, down=elements_are_joined),
-    Birth("SplitToSequence", 11, down=split_gives_the_elements),
-    Birth("SequenceMap", 17, down=body_is_repeated),
+INTRODUCTIONS = [
+    Introduction("SequenceEmpty", 11, down=nothing_stands_for_it),
+    Introduction("SequenceConstruct", 11, down=elements_stand_for_it),
+    Introduction("SequenceInsert", 11, down=element_is_added),
+    Introduction("SequenceErase", 11, down=element_is_left_out),
+    Introduction("SequenceAt", 11, down=element_is_taken),
+    Introduction("SequenceLength", 11, down=length_is_known),
+    Introduction("ConcatFromSequence", 11, down=elements_are_joined),
+    Introduction("SplitToSequence", 11, down=split_gives_the_elements),
+    Introduction("SequenceMap", 17, down=body_is_repeated),
 ]

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import StandIn, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import (
@@ -293,8 +293,8 @@ STEPS = [
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
 
-STAND_INS = [
-    StandIn("Reshape", zeros_are_no_dimensions_to_copy),
-    StandIn("Squeeze", axes_are_written_from_front),
-    StandIn("Unsqueeze", axes_count_from_front),
+FALLBACKS = [
+    Fallback("Reshape", zeros_are_no_dimensions_to_copy),
+    Fallback("Squeeze", axes_are_written_from_front),
+    Fallback("Unsqueeze", axes_count_from_front),
 ]

@@ -1,9 +1,9 @@
 """Fourier transforms, windows and the mel scale.
 
-DFT                                       17: born · 20: axis attribute -> input, the last signal axis by default
-STFT                                      17: born
-HannWindow, HammingWindow, BlackmanWindow 17: born
-MelWeightMatrix                           17: born
+DFT                                       17: introduced · 20: axis attribute -> input, the last signal axis by default
+STFT                                      17: introduced
+HannWindow, HammingWindow, BlackmanWindow 17: introduced
+MelWeightMatrix                           17: introduced
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from opsetlift.rulebook.rule import Birth, RuleLike, Step, as_rule, rounding
+from opsetlift.rulebook.rule import Introduction, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
@@ -244,11 +244,11 @@ STEPS = [
     Step("DFT", 17, 20, up=axis_becomes_input, down=axis_becomes_attribute),
 ]
 
-BIRTHS = [
-    Birth("DFT", 17, down=rounding(transform_is_a_product, ulps=_ULPS, because=_BECAUSE)),
-    Birth("STFT", 17, down=rounding(frames_are_transformed, ulps=_ULPS, because=_BECAUSE)),
-    Birth("HannWindow", 17, down=_window(0.5, 0.5)),
-    Birth("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
-    Birth("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),
-    Birth("MelWeightMatrix", 17, down=weights_are_known),
+INTRODUCTIONS = [
+    Introduction("DFT", 17, down=rounding(transform_is_a_product, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("STFT", 17, down=rounding(frames_are_transformed, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("HannWindow", 17, down=_window(0.5, 0.5)),
+    Introduction("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
+    Introduction("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),
+    Introduction("MelWeightMatrix", 17, down=weights_are_known),
 ]

@@ -1,10 +1,10 @@
 """Text.
 
-TfIdfVectorizer   9: born
-StringNormalizer  10: born
-StringConcat      20: born
-StringSplit       20: born
-RegexFullMatch    20: born
+TfIdfVectorizer   9: introduced
+StringNormalizer  10: introduced
+StringConcat      20: introduced
+StringSplit       20: introduced
+RegexFullMatch    20: introduced
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, refused_unless_constant
+from opsetlift.rulebook.rule import Introduction, refused_unless_constant
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 
@@ -81,10 +81,12 @@ def _columns(site: Site) -> tuple[Array, Array]:
     return numpy.array(indexes)[counted], numpy.array(weights, numpy.float32)[counted]
 
 
-BIRTHS = [
-    Birth("TfIdfVectorizer", 9, down=n_grams_are_compared),
-    Birth("StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none filters or changes their letters")),
-    Birth("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}; none joins two")),
-    Birth("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}; none takes one apart")),
-    Birth("RegexFullMatch", 20, down=refused_unless_constant(f"{_OPAQUE}; none matches a pattern")),
+INTRODUCTIONS = [
+    Introduction("TfIdfVectorizer", 9, down=n_grams_are_compared),
+    Introduction(
+        "StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none filters or changes their letters")
+    ),
+    Introduction("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}; none joins two")),
+    Introduction("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}; none takes one apart")),
+    Introduction("RegexFullMatch", 20, down=refused_unless_constant(f"{_OPAQUE}; none matches a pattern")),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -121,6 +121,6 @@ STEPS = [
     Step("TopK", 11, 24, up=unchanged, down=values_travel()),
 ]
 
-STAND_INS = [
-    StandIn("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
+FALLBACKS = [
+    Fallback("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
 ]

@@ -1,7 +1,7 @@
 """Ensembles of trees, of ai.onnx.ml.
 
 TreeEnsembleClassifier, TreeEnsembleRegressor  3: thresholds and weights also as tensors of doubles · 5: deprecated
-TreeEnsemble                                   5: born, with leaves apart from nodes, one vote each
+TreeEnsemble                                   5: introduced, with leaves apart from nodes, one vote each
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
@@ -322,6 +322,6 @@ _LEAVES_BECOME_NODES = rounding(
     because="computed in float and rounded to float16 at the end",
 )
 
-BIRTHS = [
-    Birth("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
+INTRODUCTIONS = [
+    Introduction("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
 ]

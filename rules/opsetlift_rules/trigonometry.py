@@ -1,11 +1,11 @@
 """Trigonometric functions.
 
-Sin, Cos, Tan, Asin, Acos, Atan  7: born · 22: +bfloat16
+Sin, Cos, Tan, Asin, Acos, Atan  7: introduced · 22: +bfloat16
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Birth, Step, refused, unchanged
+from opsetlift.rulebook.rule import Introduction, Step, refused, unchanged
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
 
@@ -24,11 +24,11 @@ STEPS = [
     Step("Atan", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
 ]
 
-BIRTHS = [
-    Birth("Sin", 7, down=_NOTHING_PERIODIC),
-    Birth("Cos", 7, down=_NOTHING_PERIODIC),
-    Birth("Tan", 7, down=_NOTHING_PERIODIC),
-    Birth("Asin", 7, down=_NOTHING_PERIODIC),
-    Birth("Acos", 7, down=_NOTHING_PERIODIC),
-    Birth("Atan", 7, down=_NOTHING_PERIODIC),
+INTRODUCTIONS = [
+    Introduction("Sin", 7, down=_NOTHING_PERIODIC),
+    Introduction("Cos", 7, down=_NOTHING_PERIODIC),
+    Introduction("Tan", 7, down=_NOTHING_PERIODIC),
+    Introduction("Asin", 7, down=_NOTHING_PERIODIC),
+    Introduction("Acos", 7, down=_NOTHING_PERIODIC),
+    Introduction("Atan", 7, down=_NOTHING_PERIODIC),
 ]

@@ -8,7 +8,7 @@ Reciprocal, Sqrt, Exp, Log         6: consumed_inputs goes · 13: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import StandIn, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -58,7 +58,7 @@ STEPS = [
     Step("Log", 1, 6, up=consumed_inputs_go, down=unchanged),
 ]
 
-STAND_INS = [
-    StandIn("Neg", numbers_are_multiplied_by_minus_one),
-    StandIn("Reciprocal", one_is_divided),
+FALLBACKS = [
+    Fallback("Neg", numbers_are_multiplied_by_minus_one),
+    Fallback("Reciprocal", one_is_divided),
 ]

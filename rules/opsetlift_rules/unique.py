@@ -1,6 +1,6 @@
 """The distinct elements of a tensor.
 
-Unique  11: born · 28: +bfloat16
+Unique  11: introduced · 28: +bfloat16
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END, counted_from_front, gather_within
@@ -197,10 +197,10 @@ STEPS = [
     Step("Unique", 11, 28, up=unchanged, down=values_travel()),
 ]
 
-BIRTHS = [
-    Birth("Unique", 11, down=equal_neighbours_are_found_in_order),
+INTRODUCTIONS = [
+    Introduction("Unique", 11, down=equal_neighbours_are_found_in_order),
 ]
 
-STAND_INS = [
-    StandIn("Unique", all_outputs_are_named),
+FALLBACKS = [
+    Fallback("Unique", all_outputs_are_named),
 ]

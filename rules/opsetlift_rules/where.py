@@ -1,6 +1,6 @@
 """Elements selected by a condition.
 
-Where  9: born · 16: +bfloat16
+Where  9: introduced · 16: +bfloat16
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy
 
-from opsetlift.rulebook.rule import Birth, StandIn, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
@@ -110,10 +110,10 @@ STEPS = [
     Step("Where", 9, 16, up=unchanged, down=values_travel(like=1)),
 ]
 
-BIRTHS = [
-    Birth("Where", 9, down=integers_are_computed_other_values_gathered),
+INTRODUCTIONS = [
+    Introduction("Where", 9, down=integers_are_computed_other_values_gathered),
 ]
 
-STAND_INS = [
-    StandIn("Where", integers_are_computed_other_values_gathered),
+FALLBACKS = [
+    Fallback("Where", integers_are_computed_other_values_gathered),
 ]

@@ -83,7 +83,7 @@ UNIT, BYTE = numpy.array(1, numpy.float32), numpy.array(0, numpy.uint8)
 
 
 def _recurrent(operator: str, gates: int, outputs: int, activations: list[str], initial_c: float = 0) -> OneNode:
-    """One step of a cell whose biases drive every gate beyond the clip."""
+    """One step of a transition whose biases drive every gate beyond the clip."""
     weights = [numpy.zeros((1, gates, 1), numpy.float32), numpy.zeros((1, gates, 1), numpy.float32)]
     biases = numpy.full((1, 2 * gates), 2, numpy.float32)
     attributes = {"hidden_size": 1, "clip": 0.5, "activations": activations}

@@ -401,7 +401,7 @@ def test_broken_functions_are_rejected(text: str, clause: str) -> None:
         ("y = Gelu(x)", "opset 19 has no such operator; it came with 20"),
         ("y = elsewhere.Neg(x)", "domain elsewhere is not imported"),
     ],
-    ids=["dangling", "assigned twice", "cycle", "not sorted", "no output", "unknown", "not born", "no import"],
+    ids=["dangling", "assigned twice", "cycle", "not sorted", "no output", "unknown", "not introduced", "no import"],
 )
 def test_broken_graphs_are_rejected_with_the_reason(nodes: str, clause: str) -> None:
     with pytest.raises(Rejected, match=clause):

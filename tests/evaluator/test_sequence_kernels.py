@@ -127,15 +127,15 @@ def test_gru_1_takes_the_misspelt_default_of_its_direction_for_forward() -> None
 
 
 def test_clip_bounds_the_input_of_every_activation() -> None:
-    """With all gates open, the cell grows beyond the threshold; what leaves it does not."""
+    """With all gates open, the transition grows beyond the threshold; what leaves it does not."""
     biases = numpy.full((1, 8), 5, numpy.float32)
     zeros = numpy.zeros((1, 4, 1), numpy.float32)
     case = node("LSTM", 14, numpy.zeros((3, 1, 1), numpy.float32), zeros, zeros, biases, clip=0.5, outputs=3)
     _, h, c = evaluate(case)
     gate, candidate = sigmoid(0.5), math.tanh(0.5)
-    cell = candidate * (gate + gate**2 + gate**3)
-    assert cell > 0.5
-    numpy.testing.assert_allclose(c.item(), cell, rtol=1e-6)
+    transition = candidate * (gate + gate**2 + gate**3)
+    assert transition > 0.5
+    numpy.testing.assert_allclose(c.item(), transition, rtol=1e-6)
     numpy.testing.assert_allclose(h.item(), gate * math.tanh(0.5), rtol=1e-6)
 
 

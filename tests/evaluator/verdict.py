@@ -27,7 +27,7 @@ def schemas(domain: str, operator: str) -> Mapping[int, OpSchema]:
 
 
 def since_version(domain: str, operator: str, opset: int) -> int:
-    """The since-version in force; 0 before the operator's birth."""
+    """The since-version in force; 0 before the operator's introduction."""
     return max((version for version in schemas(domain, operator) if version <= opset), default=0)
 
 
@@ -91,7 +91,7 @@ def objection(model: ModelProto, types: Mapping[str, str]) -> str | None:
     for node in all_nodes(model.graph):
         versions = schemas(node.domain, node.op_type)
         since = since_version(node.domain, node.op_type, opset_of(model, node.domain))
-        found = _forbidden(node, versions[since], types) if since else "not born"
+        found = _forbidden(node, versions[since], types) if since else "not introduced"
         if found:
             return f"{node.op_type}-{since}: {found}"
     return None

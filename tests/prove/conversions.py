@@ -14,7 +14,7 @@ from opsetlift.model.scopes import GRAPH_PATH, function_path, subgraph_path, sub
 from opsetlift.proof import Certificate, prove_conversion
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 
 Claim = tuple[int, int, int]
 """A node of the original, and the first and the last but one node of the result that stand in its place."""
@@ -79,7 +79,7 @@ def trace_of(
     ulps: int = 0,
 ) -> ConversionTrace:
     """A trace with these sites by path (a sequence: in the graph), and initializers of the graph."""
-    crossing = (Cell("", "Any", 1, 2, True), Rule("by hand", None, ulps=ulps))
+    crossing = (Transition("", "Any", 1, 2, True), Rule("by hand", None, ulps=ulps))
     by_path = claims if isinstance(claims, Mapping) else {GRAPH_PATH: claims}
     trace = ConversionTrace(
         {path: ScopeTrace([SiteTrace(*claim, [crossing]) for claim in given]) for path, given in by_path.items()}

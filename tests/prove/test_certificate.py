@@ -266,8 +266,8 @@ def _any_bound(content: dict[str, Any], wrong: ModelProto) -> None:
 
 
 def _every_node_by_a_rule_of_its_own(content: dict[str, Any], wrong: ModelProto) -> None:
-    cell = {"domain": "", "operator": "MatMul", "older": 9, "newer": 13, "upward": False}
-    crossings = [{"cell": cell, "rule": "by hand", "ulps": 10**12}]
+    transition = {"domain": "", "operator": "MatMul", "older": 9, "newer": 13, "upward": False}
+    crossings = [{"transition": transition, "rule": "by hand", "ulps": 10**12}]
     for index in range(3):
         _claim(content, "graph", index, index, index + 1, crossings)
 

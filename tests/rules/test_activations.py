@@ -1,4 +1,4 @@
-"""Activations across their versions and below their births."""
+"""Activations across their versions and below their introductions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ArgMax, ArgMin, CumSum and CumProd across their versions and below their births."""
+"""ArgMax, ArgMin, CumSum and CumProd across their versions and below their introductions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""BitCast below its birth."""
+"""BitCast below its introduction."""
 
 import numpy
 import pytest

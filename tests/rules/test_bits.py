@@ -1,4 +1,4 @@
-"""Shifts and bitwise operators across their versions and below their births."""
+"""Shifts and bitwise operators across their versions and below their introductions."""
 
 import numpy
 import onnx

@@ -1,4 +1,4 @@
-"""DeformConv and Col2Im below their births."""
+"""DeformConv and Col2Im below their introductions."""
 
 import numpy
 import pytest

@@ -8,7 +8,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
-from opsetlift.rulebook.rule import Experiment, unchanged
+from opsetlift.rulebook.rule import ExperimentalOperator, unchanged
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite, model
@@ -131,7 +131,7 @@ def test_the_evaluator_takes_experiments_only_where_not_strict():
 
 def test_every_experiment_has_a_rule():
     book = default_rule_book()
-    assert [name for name in experimental_operators() if not book.experiment("", name, 1)] == []
+    assert [name for name in experimental_operators() if not book.experimental("", name, 1)] == []
 
 
 def test_experiments_are_proven_by_the_certificate():
@@ -144,13 +144,13 @@ def test_experiments_are_proven_by_the_certificate():
 @pytest.mark.parametrize(
     ("experiment", "message"),
     [
-        (Experiment("Relu", lowered=unchanged), "Relu was no experiment"),
-        (Experiment("Affine", until=9, lowered=unchanged), "until opset 9"),
+        (ExperimentalOperator("Relu", lowered=unchanged), "Relu was no experiment"),
+        (ExperimentalOperator("Affine", until=9, lowered=unchanged), "until opset 9"),
     ],
 )
 def test_what_was_no_experiment_cannot_be_declared(experiment, message):
     module = ModuleType("third_party")
-    module.EXPERIMENTS = [experiment]
+    module.EXPERIMENTAL_OPERATORS = [experiment]
     with pytest.raises(RuleBookError, match=message):
         RuleBook([module])
 
@@ -158,6 +158,6 @@ def test_what_was_no_experiment_cannot_be_declared(experiment, message):
 def test_an_experiment_is_declared_once():
     modules = [ModuleType("one"), ModuleType("two")]
     for module in modules:
-        module.EXPERIMENTS = [Experiment("Affine", lowered=unchanged)]
+        module.EXPERIMENTAL_OPERATORS = [ExperimentalOperator("Affine", lowered=unchanged)]
     with pytest.raises(RuleBookError, match="declared twice"):
         RuleBook(modules)

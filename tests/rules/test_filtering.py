@@ -1,4 +1,4 @@
-"""Compress and NonZero below the opset at which they were born."""
+"""Compress and NonZero below the opset at which they were introduced."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Hyperbolic and trigonometric functions and the error function below their births; Neg, Abs, Floor and Ceil."""
+"""Hyperbolic and trigonometric functions and the error function below their introductions; Neg, Abs, Floor and Ceil."""
 
 import pytest
 

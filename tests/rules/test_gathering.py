@@ -1,4 +1,4 @@
-"""Gather, GatherElements and GatherND below the opsets at which they were born or widened."""
+"""Gather, GatherElements and GatherND below the opsets at which they were introduced or widened."""
 
 import pytest
 

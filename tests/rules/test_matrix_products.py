@@ -1,4 +1,4 @@
-"""MatMul, Gemm, Einsum and Det across their versions and below their births."""
+"""MatMul, Gemm, Einsum and Det across their versions and below their introductions."""
 
 import pytest
 

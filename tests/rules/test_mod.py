@@ -1,4 +1,4 @@
-"""Mod across its versions and below its birth."""
+"""Mod across its versions and below its introduction."""
 
 import pytest
 

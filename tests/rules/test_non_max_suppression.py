@@ -1,4 +1,4 @@
-"""NonMaxSuppression below the opset at which it was born."""
+"""NonMaxSuppression below the opset at which it was introduced."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""IsNaN, IsInf, Sign and Round across their versions and below their births."""
+"""IsNaN, IsInf, Sign and Round across their versions and below their introductions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions of quantized numbers, below their births."""
+"""Matrix products and convolutions of quantized numbers, below their introductions."""
 
 import pytest
 

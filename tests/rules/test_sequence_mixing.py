@@ -1,4 +1,4 @@
-"""RotaryEmbedding, LinearAttention and CausalConvWithState below their births."""
+"""RotaryEmbedding, LinearAttention and CausalConvWithState below their introductions."""
 
 import pytest
 

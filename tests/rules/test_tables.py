@@ -13,11 +13,11 @@ import pytest
 
 import opsetlift_rules.helpers
 from opsetlift.rulebook.book import OWN_RULES, default_rule_book, rule_modules
-from opsetlift.rulebook.rule import Birth, Experiment, StandIn, Step
-from opsetlift.specification.history import all_cells
+from opsetlift.rulebook.rule import ExperimentalOperator, Fallback, Introduction, Step
+from opsetlift.specification.history import all_transitions
 
 OWN = [module for module in rule_modules() if module.__name__.startswith(f"{OWN_RULES}.")]
-NUMBERS = {"Step": ("older", "newer"), "Birth": ("since",), "Experiment": (), "StandIn": ()}
+NUMBERS = {"Step": ("older", "newer"), "Introduction": ("since",), "ExperimentalOperator": (), "Fallback": ()}
 Written = tuple[object, ...]
 
 
@@ -35,8 +35,10 @@ def written(source: str) -> list[Written]:
 
 def declared(module: ModuleType) -> list[Written]:
     """The entries of tables that a module has once it is imported."""
-    entries: list[Step | Birth | Experiment | StandIn] = [
-        entry for table in ("STEPS", "BIRTHS", "EXPERIMENTS", "STAND_INS") for entry in getattr(module, table, ())
+    entries: list[Step | Introduction | ExperimentalOperator | Fallback] = [
+        entry
+        for table in ("STEPS", "INTRODUCTIONS", "EXPERIMENTAL_OPERATORS", "FALLBACKS")
+        for entry in getattr(module, table, ())
     ]
     return [
         (kind, entry.operator, *(getattr(entry, number) for number in NUMBERS[kind]))
@@ -54,10 +56,14 @@ def test_each_transition_of_the_rule_book_is_spelt_out():
     spelt_out = {entry for module in OWN for entry in written(inspect.getsource(module))}
     book = default_rule_book()
     ours = {module.__name__ for module in OWN}
-    of_our_own = [cell for cell in all_cells() if (entry := book.entry(cell)) and entry.module in ours]
+    of_our_own = [
+        transition for transition in all_transitions() if (entry := book.entry(transition)) and entry.module in ours
+    ]
     transitions = {
-        ("Step", cell.operator, cell.older, cell.newer) if cell.older else ("Birth", cell.operator, cell.newer)
-        for cell in of_our_own
+        ("Step", transition.operator, transition.older, transition.newer)
+        if transition.older
+        else ("Introduction", transition.operator, transition.newer)
+        for transition in of_our_own
     }
     assert transitions
     assert transitions <= spelt_out, transitions - spelt_out

@@ -1,4 +1,4 @@
-"""Text below the births of its operators."""
+"""Text below the introductions of its operators."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Unique below the opset at which it was born."""
+"""Unique below the opset at which it was introduced."""
 
 import pytest
 

@@ -117,7 +117,7 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
     yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if is_dry else ''}")
     yield from _summary(report)
     if report.rewrites:
-        rows = [(rewrite.cell, rewrite.rule, rewrite.count, rewrite.exactness) for rewrite in report.rewrites]
+        rows = [(rewrite.transition, rewrite.rule, rewrite.count, rewrite.exactness) for rewrite in report.rewrites]
         yield table(("step", "rule", "#nodes", "exactness"), rows)
     else:
         yield "No node had to be rewritten."

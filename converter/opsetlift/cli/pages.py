@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from opsetlift.cli.output import table
-from opsetlift.rulebook.book import CellState
+from opsetlift.rulebook.book import TransitionState
 from opsetlift.rulebook.coverage import Coverage
 from opsetlift.rulebook.explain import Explanation, RuleInForce
 from opsetlift.specification.history import display_domain
@@ -23,14 +23,14 @@ def explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
         for change in step.changes or ("nothing that the schemas show",):
             yield f"    {change}"
         for rule in step.rules:
-            yield f"  {rule.cell}: {_described(rule)}"
+            yield f"  {rule.transition}: {_described(rule)}"
     if not explanation.steps:
         yield "  No step lies between these opsets."
 
 
 def _described(rule: RuleInForce) -> str:
     parts = [rule.state]
-    if rule.rule and rule.state == CellState.DECLARED.value:
+    if rule.rule and rule.state == TransitionState.DECLARED.value:
         parts = [f"{rule.rule}, {rule.exactness}"]
     if rule.because:
         parts.append(f"({rule.because})")
@@ -40,12 +40,12 @@ def _described(rule: RuleInForce) -> str:
 
 
 def coverage_page(coverage: Coverage) -> Iterator[RenderableType]:
-    """Every step with the state of its cells, the counts at the end."""
+    """Every step with the state of its transitions, the counts at the end."""
     rows = [(display_domain(s.domain), s.operator, s.step, s.up, s.down) for s in coverage.steps()]
     yield table(("domain", "operator", "step", "up", "down"), rows)
-    states = list(CellState)
+    states = list(TransitionState)
     yield table(
-        ("domain", *(f"#{state.value}" for state in states), "#cells"),
+        ("domain", *(f"#{state.value}" for state in states), "#transitions"),
         [
             (display_domain(domain), *(counts[state] for state in states), counts.total())
             for domain, counts in coverage.counts.items()

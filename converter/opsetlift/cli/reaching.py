@@ -65,7 +65,7 @@ def _blockers(refusals: Sequence[Refusal], *, is_detailed: bool) -> Iterator[Ren
         return
     kinds: dict[tuple[str, str, str], list[Refusal]] = {}
     for refusal in places:
-        kinds.setdefault((refusal.operator, refusal.cell, refusal.why.name), []).append(refusal)
+        kinds.setdefault((refusal.operator, refusal.transition, refusal.why.name), []).append(refusal)
     for alike in kinds.values():
         others = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
         yield printable(f"  {alike[0]}{others}")

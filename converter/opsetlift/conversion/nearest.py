@@ -1,7 +1,7 @@
 """The nearest opset that a refused model can be taken to, by dry runs between the refused one and the model's own.
 
-A refusal at a cell mostly holds for every opset beyond the cell, and not before it: so the dry runs begin there. What a
-rule can do at a cell may depend on how far the model goes, so the opsets that are left in between are bisected.
+A refusal at a transition mostly holds for every opset beyond it, and not before it: so the dry runs begin there. What
+a rule can do at a transition may depend on how far the model goes, so the opsets that are left in between are bisected.
 """
 
 from __future__ import annotations

@@ -263,12 +263,12 @@ def _definition(domain: str, operator: str, opset: int, place: Place, *, strict:
     experiment = experimental_definition(domain, operator, opset)
     if experiment is not None:
         if strict:
-            raise Illegal("the operator was an experiment, which no opset has")
+            raise Illegal("the operator was an experimental operator, which no opset has")
         return experiment
     versions = _operator_history(domain, operator, opset, place)
     found = versions.at(opset)
     if found is None:
-        raise Illegal(f"opset {opset} has no such operator; it came with {versions.birth}")
+        raise Illegal(f"opset {opset} has no such operator; it came with {versions.introduction}")
     return found
 
 

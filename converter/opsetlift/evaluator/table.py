@@ -64,7 +64,8 @@ def table() -> str:
             parts.extend(_rows(operator))
         parts.append("\n")
     parts.append(
-        "## Experiments of ai.onnx\n\nOnly where not strict.\n\n| operator | before | executed |\n|---|---|---|\n"
+        "## Experimental operators of ai.onnx\n\nOnly where not strict.\n\n"
+        "| operator | before | executed |\n|---|---|---|\n"
     )
     for name, (definition, until) in experimental_operators().items():
         parts.append(f"| {name} | {until} | {execution(AI_ONNX, name, definition)} |\n")

@@ -215,7 +215,7 @@ def _with_declared_subgraphs(node: NodeProto) -> NodeProto:
 def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
     """Output types whose ranks follow from how many elements an input has, whatever their values are.
 
-    So it is with target shapes, axes, repeats and the like: inference is asked with stand-ins for the values, and
+    So it is with target shapes, axes, repeats and the like: inference is asked with fallbacks for the values, and
     nothing but the ranks is taken from its answer.
     """
     lengths = {}
@@ -226,8 +226,8 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
         if isinstance(shape[0], int) and shape[0] <= MOST_DIMENSIONS:
             lengths[name] = shape[0]
     answers: list[Mapping[str, TypeProto]] = []
-    for stand_in in (numpy.ones, numpy.arange) if lengths else ():
-        data = {name: stand_in(length, dtype=numpy.int64) for name, length in lengths.items()}
+    for fallback in (numpy.ones, numpy.arange) if lengths else ():
+        data = {name: fallback(length, dtype=numpy.int64) for name, length in lengths.items()}
         answers.append(inferred_types(scope.model, node, imports, scope.type_of, scope.constant, data))
     ranked = {}
     for name in node.output:

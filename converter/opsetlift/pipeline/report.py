@@ -15,15 +15,15 @@ from opsetlift.model.notes import MovedNote
 from opsetlift.model.scopes import function_path, imported_opsets
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.trace import ConversionTrace
-from opsetlift.specification.history import Cell, display_domain
+from opsetlift.specification.history import Transition, display_domain
 from opsetlift.targets import Target
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rule that was applied across one cell, and how often."""
+    """A rule that was applied across one transition, and how often."""
 
-    cell: str
+    transition: str
     rule: str
     count: int
     ulps: int
@@ -44,7 +44,7 @@ class Report:
     source_ir_version: int
     target_ir_version: int
     rewrites: Sequence[Rewrite]
-    """In the order in which the cells were first crossed."""
+    """In the order in which the transitions were first crossed."""
     source_nodes: int
     """Nodes of the graph and the functions; those of subgraphs are not counted."""
     target_nodes: int
@@ -115,11 +115,11 @@ def _added_functions(source: ModelProto, result: ModelProto) -> tuple[str, ...]:
 
 
 def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:
-    counts: Counter[tuple[Cell, Rule]] = Counter(
+    counts: Counter[tuple[Transition, Rule]] = Counter(
         crossing
         for scope in trace.scopes.values()
         for site in scope.sites
         for crossing in site.crossings
         if crossing[1].apply is not None
     )
-    return tuple(Rewrite(str(cell), rule.name, count, rule.ulps) for (cell, rule), count in counts.items())
+    return tuple(Rewrite(str(transition), rule.name, count, rule.ulps) for (transition, rule), count in counts.items())

@@ -19,7 +19,7 @@ from opsetlift.model.files import Contents, ModelFileError
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
-from opsetlift.specification.history import Cell, canonical_domain, display_domain
+from opsetlift.specification.history import Transition, canonical_domain, display_domain
 from opsetlift.targets import Target
 
 SCHEMA_VERSION = 2
@@ -62,7 +62,7 @@ class SiteRecord:
     node: str
     count: int
     rules: list[str]
-    """The rules that changed it, each with its cell; empty for the claim that it means the same unchanged."""
+    """The rules that changed it, each with its transition; empty for the claim that it means the same unchanged."""
     ulps: int
     """0: bit for bit. Else the bound, in units in the last place of the largest magnitude in each result."""
     outcome: Outcome
@@ -338,7 +338,8 @@ def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
             "start": site.start,
             "stop": site.stop,
             "crossings": [
-                {"cell": asdict(cell), "rule": rule.name, "ulps": rule.ulps} for cell, rule in site.crossings
+                {"transition": asdict(transition), "rule": rule.name, "ulps": rule.ulps}
+                for transition, rule in site.crossings
             ],
         }
         for site in scope.sites
@@ -363,11 +364,11 @@ def _lists_as_sets(content: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def _scope_from_json(content: dict[str, Any]) -> ScopeTrace:
-    def crossings(site: dict[str, Any]) -> Iterator[tuple[Cell, Rule]]:
+    def crossings(site: dict[str, Any]) -> Iterator[tuple[Transition, Rule]]:
         for one in site["crossings"]:
             if len(one) > 3:
                 raise TypeError("a rule is said to have done more than there is")
-            yield Cell(**one["cell"]), Rule(one["rule"], None, ulps=one["ulps"])
+            yield Transition(**one["transition"]), Rule(one["rule"], None, ulps=one["ulps"])
 
     sites = []
     for site in content.pop("sites"):

@@ -88,9 +88,9 @@ class Site:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules that changed it, each with its cell."""
+        """The rules that changed it, each with its transition."""
         traces = [one.site for one in (*self.joined, self.aligned) if one.site]
-        return tuple(f"{cell}: {rule.name}" for site in traces for cell, rule in site.crossings)
+        return tuple(f"{transition}: {rule.name}" for site in traces for transition, rule in site.crossings)
 
     @property
     def ulps(self) -> int:

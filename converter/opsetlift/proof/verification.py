@@ -158,9 +158,9 @@ def _described(site: dict[str, Any] | None) -> str:
     if site is None:
         return "no change"
     rules = ", ".join(
-        f"{crossing['rule']} ({crossing['cell']['operator']} {crossing['cell']['older']}-{crossing['cell']['newer']}, "
-        f"{crossing['ulps']} ULP)"
+        f"{crossing['rule']} ({step['operator']} {step['older']}-{step['newer']}, {crossing['ulps']} ULP)"
         for crossing in site["crossings"]
+        for step in [crossing["transition"]]
     )
     return f"nodes {site['start']} to {site['stop']} by {rules or 'no rule'}"
 

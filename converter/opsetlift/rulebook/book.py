@@ -1,4 +1,4 @@
-"""The rule book: every declared step and birth, checked against the schemas."""
+"""The rule book: every declared step and introduction, checked against the schemas."""
 
 from __future__ import annotations
 
@@ -11,31 +11,38 @@ from functools import cache
 from types import ModuleType
 
 from opsetlift.rulebook.rule import (
-    Birth,
-    Experiment,
+    ExperimentalOperator,
+    Fallback,
+    Introduction,
     Rule,
     RuleLike,
-    StandIn,
     Step,
     as_rule,
     becomes_its_values,
     unchanged,
 )
 from opsetlift.specification.experimental import experimental_operators
-from opsetlift.specification.history import AI_ONNX, Cell, all_cells, canonical_domain, display_domain, history
+from opsetlift.specification.history import (
+    AI_ONNX,
+    Transition,
+    all_transitions,
+    canonical_domain,
+    display_domain,
+    history,
+)
 from opsetlift.support.plugins import PluginFault, registered
 
 OWN_RULES = "opsetlift_rules"
 ENTRY_POINT_GROUP = "opsetlift.rules"
-"""Modules with STEPS, BIRTHS, EXPERIMENTS and STAND_INS, or packages of such modules, are registered in this group."""
+"""Modules with STEPS, INTRODUCTIONS, EXPERIMENTAL_OPERATORS and FALLBACKS, or packages of them, are registered here."""
 
 
 class RuleBookError(PluginFault):
     """A rule module declares something twice, or something that onnx does not have."""
 
 
-class CellState(Enum):
-    """What the rule book knows of a cell."""
+class TransitionState(Enum):
+    """What the rule book knows of a transition."""
 
     DECLARED = "declared"
     DERIVED = "derived as types-only"
@@ -45,7 +52,7 @@ class CellState(Enum):
 
 @dataclass(frozen=True)
 class Entry:
-    """A declared cell: its rule and the module that declares it."""
+    """A declared transition: its rule and the module that declares it."""
 
     rule: Rule
     module: str
@@ -53,20 +60,20 @@ class Entry:
 
 
 class RuleBook:
-    """Rules by cell. Raises RuleBookError for a duplicate or a step that the operator's history does not have."""
+    """Rules by transition. Raises RuleBookError for a duplicate or a step that the operator's history does not have."""
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
-        self._entries: dict[Cell, Entry] = {}
-        self._stand_ins: dict[tuple[str, str], Entry] = {}
+        self._entries: dict[Transition, Entry] = {}
+        self._fallbacks: dict[tuple[str, str], Entry] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
-            for birth in getattr(module, "BIRTHS", ()):
-                self._add_birth(birth, module.__name__)
-            for experiment in getattr(module, "EXPERIMENTS", ()):
-                self._add_experiment(experiment, module.__name__)
-            for stand_in in getattr(module, "STAND_INS", ()):
-                self._add_stand_in(stand_in, module.__name__)
+            for introduction in getattr(module, "INTRODUCTIONS", ()):
+                self._add_introduction(introduction, module.__name__)
+            for experiment in getattr(module, "EXPERIMENTAL_OPERATORS", ()):
+                self._add_experimental(experiment, module.__name__)
+            for fallback in getattr(module, "FALLBACKS", ()):
+                self._add_fallback(fallback, module.__name__)
 
     def _add_step(self, step: Step, module: str) -> None:
         domain = canonical_domain(step.domain)
@@ -76,78 +83,86 @@ class RuleBook:
                 f"{module}: {step.operator} has no step {step.older}→{step.newer} in the installed onnx"
             )
         for upward, rule in ((True, step.up), (False, step.down)):
-            self._add(Cell(domain, step.operator, step.older, step.newer, upward), rule, module, step.because)
+            self._add(Transition(domain, step.operator, step.older, step.newer, upward), rule, module, step.because)
 
-    def _add_birth(self, birth: Birth, module: str) -> None:
-        domain = canonical_domain(birth.domain)
-        found = history(domain, birth.operator)
-        if found is None or found.birth != birth.since or birth.since == 1:
-            raise RuleBookError(f"{module}: {birth.operator} is not born at opset {birth.since} in the installed onnx")
-        self._add(Cell(domain, birth.operator, 0, birth.since, False), birth.down, module, "")
+    def _add_introduction(self, introduction: Introduction, module: str) -> None:
+        domain = canonical_domain(introduction.domain)
+        found = history(domain, introduction.operator)
+        if found is None or found.introduction != introduction.since or introduction.since == 1:
+            raise RuleBookError(f"{module}: {introduction.operator} is not introduced in opset {introduction.since}")
+        self._add(
+            Transition(domain, introduction.operator, 0, introduction.since, False), introduction.down, module, ""
+        )
 
-    def _add_experiment(self, experiment: Experiment, module: str) -> None:
+    def _add_experimental(self, experiment: ExperimentalOperator, module: str) -> None:
         _, until = experimental_operators().get(experiment.operator, (None, 0))
         if until != experiment.until:
-            raise RuleBookError(f"{module}: {experiment.operator} was no experiment until opset {experiment.until}")
-        cell = Cell(AI_ONNX, experiment.operator, 0, until, True)
-        self._add(cell, experiment.lowered, module, "")
+            raise RuleBookError(f"{module}: {experiment.operator} was not experimental until opset {experiment.until}")
+        transition = Transition(AI_ONNX, experiment.operator, 0, until, True)
+        self._add(transition, experiment.lowered, module, "")
 
-    def _add_stand_in(self, stand_in: StandIn, module: str) -> None:
-        key = (canonical_domain(stand_in.domain), stand_in.operator)
+    def _add_fallback(self, fallback: Fallback, module: str) -> None:
+        key = (canonical_domain(fallback.domain), fallback.operator)
         if history(*key) is None:
-            raise RuleBookError(f"{module}: the installed onnx has no {stand_in.operator}")
-        if key in self._stand_ins:
-            raise RuleBookError(f"{module}: {stand_in.operator} has two stand-ins")
-        self._stand_ins[key] = Entry(as_rule(stand_in.rule), module, "")
+            raise RuleBookError(f"{module}: the installed onnx has no {fallback.operator}")
+        if key in self._fallbacks:
+            raise RuleBookError(f"{module}: {fallback.operator} has two fallbacks")
+        self._fallbacks[key] = Entry(as_rule(fallback.rule), module, "")
 
-    def stand_in(self, domain: str, operator: str) -> Rule | None:
+    def fallback(self, domain: str, operator: str) -> Rule | None:
         """What stands for an operator that a runtime does not take as it is written; None where nothing is known."""
-        entry = self._stand_ins.get((domain, operator))
+        entry = self._fallbacks.get((domain, operator))
         return entry.rule if entry else None
 
-    def module_of(self, cell: Cell, rule: Rule) -> str:
-        """The module that declares a rule at a cell; "opsetlift" for what nobody has to declare."""
-        entry = self._stand_ins.get((cell.domain, cell.operator)) if cell.stays else self._entries.get(cell)
+    def module_of(self, transition: Transition, rule: Rule) -> str:
+        """The module that declares a rule at a transition; "opsetlift" for what nobody has to declare."""
+        entry = (
+            self._fallbacks.get((transition.domain, transition.operator))
+            if transition.stays
+            else self._entries.get(transition)
+        )
         return entry.module if entry is not None and entry.rule is rule else "opsetlift"
 
-    def experiment(self, domain: str, operator: str, opset: int) -> Cell | None:
-        """The cell of an operator that was an experiment at `opset`, if something is declared for it."""
+    def experimental(self, domain: str, operator: str, opset: int) -> Transition | None:
+        """The transition of an operator that was experimental at `opset`, if something is declared for it."""
         found = experimental_operators().get(operator) if domain == AI_ONNX else None
-        cell = Cell(domain, operator, 0, found[1], True) if found and opset < found[1] else None
-        return cell if cell in self._entries else None
+        transition = Transition(domain, operator, 0, found[1], True) if found and opset < found[1] else None
+        return transition if transition in self._entries else None
 
-    def _add(self, cell: Cell, rule: RuleLike, module: str, because: str) -> None:
-        if cell in self._entries:
-            raise RuleBookError(f"{cell} is declared twice, in {self._entries[cell].module} and in {module}")
+    def _add(self, transition: Transition, rule: RuleLike, module: str, because: str) -> None:
+        if transition in self._entries:
+            raise RuleBookError(
+                f"{transition} is declared twice, in {self._entries[transition].module} and in {module}"
+            )
         named = as_rule(rule)
-        self._entries[cell] = Entry(named, module, because or named.because)
+        self._entries[transition] = Entry(named, module, because or named.because)
 
-    def entry(self, cell: Cell) -> Entry | None:
-        """The declaration of a cell, None where it has none."""
-        return self._entries.get(cell)
+    def entry(self, transition: Transition) -> Entry | None:
+        """The declaration of a transition, None where it has none."""
+        return self._entries.get(transition)
 
-    def rule(self, cell: Cell) -> Rule | None:
+    def rule(self, transition: Transition) -> Rule | None:
         """The rule in force: the declared one, `unchanged` where the step is types-only, None where none is written."""
-        if entry := self._entries.get(cell):
+        if entry := self._entries.get(transition):
             return entry.rule
-        return unchanged if self._is_derived(cell) else None
+        return unchanged if self._is_derived(transition) else None
 
-    def largest_ulps(self, cell: Cell, rule: str, dtypes: Iterable[str] | None = None) -> int | None:
-        """The largest bound that a rule may claim for a site at a cell, in units in the last place.
+    def largest_ulps(self, transition: Transition, rule: str, dtypes: Iterable[str] | None = None) -> int | None:
+        """The largest bound that a rule may claim for a site at a transition, in units in the last place.
 
         Args:
-            cell: A step in one direction, an introduction, an experiment, or (`stays`) a node that a runtime does not
-                take as it is written.
+            transition: A step in one direction, an introduction, an experimental operator, or (`stays`) a node that
+                a runtime does not take as it is written.
             rule: The rule's name, as traces and certificates have it.
             dtypes: The dtypes of all values at the site, where they are known; they narrow down what rules may claim
                 that compute a stage in a narrower dtype.
 
         Returns:
-            0 for an exact rule; None where the book has no such rule at the cell.
+            0 for an exact rule; None where the book has no such rule at the transition.
         """
-        candidates = [self.rule(cell)]
-        if cell.stays:
-            candidates = [self.stand_in(cell.domain, cell.operator), becomes_its_values]
+        candidates = [self.rule(transition)]
+        if transition.stays:
+            candidates = [self.fallback(transition.domain, transition.operator), becomes_its_values]
         for known in candidates:
             if known is not None and known.name == rule:
                 return known.largest_ulps(dtypes)
@@ -155,28 +170,28 @@ class RuleBook:
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
         """Every declared rule, beside words for where it applies."""
-        for cell, entry in self._entries.items():
-            yield str(cell), entry.rule
-        for (domain, operator), entry in self._stand_ins.items():
+        for transition, entry in self._entries.items():
+            yield str(transition), entry.rule
+        for (domain, operator), entry in self._fallbacks.items():
             yield f"{display_domain(domain)} {operator}, for a runtime", entry.rule
 
-    def state(self, cell: Cell) -> CellState:
-        """The state of a cell for the coverage table."""
-        if entry := self._entries.get(cell):
-            return CellState.REFUSED if entry.rule.refuses else CellState.DECLARED
-        return CellState.DERIVED if self._is_derived(cell) else CellState.NOT_WRITTEN
+    def state(self, transition: Transition) -> TransitionState:
+        """The state of a transition for the coverage table."""
+        if entry := self._entries.get(transition):
+            return TransitionState.REFUSED if entry.rule.refuses else TransitionState.DECLARED
+        return TransitionState.DERIVED if self._is_derived(transition) else TransitionState.NOT_WRITTEN
 
-    def states(self) -> Iterator[tuple[Cell, CellState]]:
-        """Every cell of the version matrix with its state."""
-        for cell in all_cells():
-            yield cell, self.state(cell)
+    def states(self) -> Iterator[tuple[Transition, TransitionState]]:
+        """Every transition of the version matrix with its state."""
+        for transition in all_transitions():
+            yield transition, self.state(transition)
 
     @staticmethod
-    def _is_derived(cell: Cell) -> bool:
-        found = history(cell.domain, cell.operator)
-        if found is None or (cell.older, cell.newer) not in found.steps():
+    def _is_derived(transition: Transition) -> bool:
+        found = history(transition.domain, transition.operator)
+        if found is None or (transition.older, transition.newer) not in found.steps():
             return False
-        return found.is_types_only(cell.older, cell.newer)
+        return found.is_types_only(transition.older, transition.newer)
 
 
 def rule_modules() -> list[ModuleType]:

@@ -1,4 +1,4 @@
-"""The coverage table: every cell of the version matrix and its state. Also as Markdown, which `docs/coverage.md` is."""
+"""The coverage table: every version transition and its state. Also as Markdown, which `docs/coverage.md` is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from functools import cached_property
 
 import onnx
 
-from opsetlift.rulebook.book import CellState, RuleBook, default_rule_book
+from opsetlift.rulebook.book import RuleBook, TransitionState, default_rule_book
 from opsetlift.specification.experimental import experimental_operators
-from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, Cell, all_cells, display_domain, latest_opset
+from opsetlift.specification.history import (
+    AI_ONNX,
+    CONVERTED_DOMAINS,
+    Transition,
+    all_transitions,
+    display_domain,
+    latest_opset,
+)
 
 
 @dataclass(frozen=True)
 class CoveredStep:
-    """One step of an operator with the state of its cells; a birth has one downward only."""
+    """One step of an operator with the state of its transitions; an introduction has one downward only."""
 
     domain: str
     operator: str
@@ -27,46 +34,53 @@ class CoveredStep:
 
     @property
     def step(self) -> str:
-        """For people: "11→12", or "born at 11"."""
-        return f"{self.older}→{self.newer}" if self.older else f"born at {self.newer}"
+        """For people: "11→12", or "introduced in 11"."""
+        return f"{self.older}→{self.newer}" if self.older else f"introduced in {self.newer}"
 
 
 class Coverage:
-    """What the rule book has for each cell that the installed onnx knows."""
+    """What the rule book has for each transition that the installed onnx knows."""
 
     def __init__(self, rule_book: RuleBook | None = None) -> None:
         self._rule_book = rule_book or default_rule_book()
 
     @cached_property
-    def counts(self) -> dict[str, Counter[CellState]]:
-        """Domain -> how many of its cells are in each state."""
-        counts = {domain: Counter[CellState]() for domain in CONVERTED_DOMAINS}
-        for cell, state in self._rule_book.states():
-            counts[cell.domain][state] += 1
+    def counts(self) -> dict[str, Counter[TransitionState]]:
+        """Domain -> how many of its transitions are in each state."""
+        counts = {domain: Counter[TransitionState]() for domain in CONVERTED_DOMAINS}
+        for transition, state in self._rule_book.states():
+            counts[transition.domain][state] += 1
         return counts
 
     def steps(self) -> Iterator[CoveredStep]:
-        """Every step and birth, by domain and operator, the oldest first."""
-        for cell in all_cells():
-            if cell.is_birth:
-                yield CoveredStep(cell.domain, cell.operator, 0, cell.newer, "", self._described(cell))
-            elif cell.upward:
-                back = Cell(cell.domain, cell.operator, cell.older, cell.newer, False)
+        """Every step and introduction, by domain and operator, the oldest first."""
+        for transition in all_transitions():
+            if transition.is_introduction:
                 yield CoveredStep(
-                    cell.domain, cell.operator, cell.older, cell.newer, self._described(cell), self._described(back)
+                    transition.domain, transition.operator, 0, transition.newer, "", self._described(transition)
+                )
+            elif transition.upward:
+                back = Transition(transition.domain, transition.operator, transition.older, transition.newer, False)
+                yield CoveredStep(
+                    transition.domain,
+                    transition.operator,
+                    transition.older,
+                    transition.newer,
+                    self._described(transition),
+                    self._described(back),
                 )
 
-    def _described(self, cell: Cell) -> str:
-        state, entry = self._rule_book.state(cell), self._rule_book.entry(cell)
+    def _described(self, transition: Transition) -> str:
+        state, entry = self._rule_book.state(transition), self._rule_book.entry(transition)
         if entry is None:
-            return {CellState.DERIVED: "types only", CellState.NOT_WRITTEN: "not written"}[state]
+            return {TransitionState.DERIVED: "types only", TransitionState.NOT_WRITTEN: "not written"}[state]
         if entry.rule.refuses:
             return f"refused: {entry.because}"
         return f"{entry.rule.name} ({entry.rule.exactness})" if entry.rule.ulps else entry.rule.name
 
     def markdown(self) -> str:
         """The whole table as a page."""
-        states = list(CellState)
+        states = list(TransitionState)
         lines = [
             "# Coverage",
             "",
@@ -78,7 +92,7 @@ class Coverage:
             "refused for the types that the older version lacks.",
             "What the refusals cost on ONNX's own tests, most costly first: [corpus.md](corpus.md).",
             "",
-            f"| domain | {' | '.join(state.value for state in states)} | cells |",
+            f"| domain | {' | '.join(state.value for state in states)} | transitions |",
             f"|---|{'---:|' * (len(states) + 1)}",
         ]
         for domain, counts in self.counts.items():
@@ -93,7 +107,7 @@ class Coverage:
             ]
         lines += [
             "",
-            "## Experiments of ai.onnx",
+            "## Experimental operators of ai.onnx",
             "",
             "Operators that never had a version, as exporters wrote them before the opset named.",
             "",
@@ -101,8 +115,8 @@ class Coverage:
             "|---|---|---|",
         ]
         for operator, (_, until) in experimental_operators().items():
-            cell = self._rule_book.experiment(AI_ONNX, operator, 1)
-            lines.append(f"| {operator} | {until} | {self._described(cell) if cell else 'not written'} |")
+            transition = self._rule_book.experimental(AI_ONNX, operator, 1)
+            lines.append(f"| {operator} | {until} | {self._described(transition) if transition else 'not written'} |")
         return "\n".join(lines) + "\n"
 
     def as_dict(self) -> dict[str, object]:
@@ -110,18 +124,18 @@ class Coverage:
         return {
             "onnx": onnx.__version__,
             "counts": {
-                display_domain(domain): {state.name: counts[state] for state in CellState}
+                display_domain(domain): {state.name: counts[state] for state in TransitionState}
                 for domain, counts in self.counts.items()
             },
-            "cells": [
+            "transitions": [
                 {
-                    "domain": display_domain(cell.domain),
-                    "operator": cell.operator,
-                    "older": cell.older,
-                    "newer": cell.newer,
-                    "direction": cell.direction.value,
+                    "domain": display_domain(transition.domain),
+                    "operator": transition.operator,
+                    "older": transition.older,
+                    "newer": transition.newer,
+                    "direction": transition.direction.value,
                     "state": state.name,
                 }
-                for cell, state in self._rule_book.states()
+                for transition, state in self._rule_book.states()
             ],
         }

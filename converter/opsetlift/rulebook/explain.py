@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 import onnx
 from onnx.defs import OpSchema
 
-from opsetlift.rulebook.book import CellState, Entry, RuleBook, default_rule_book
+from opsetlift.rulebook.book import Entry, RuleBook, TransitionState, default_rule_book
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import (
-    Cell,
     Definition,
     OperatorHistory,
+    Transition,
     canonical_domain,
     display_domain,
     histories,
@@ -29,9 +29,9 @@ class UnknownOperator(OpsetLiftError, ValueError):
 
 @dataclass(frozen=True)
 class RuleInForce:
-    """What the rule book says of one cell."""
+    """What the rule book says of one transition."""
 
-    cell: str
+    transition: str
     state: str
     rule: str
     exactness: str
@@ -41,7 +41,7 @@ class RuleInForce:
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """One step or birth: what changes, and the rule in each direction that it has."""
+    """One step or introduction: what changes, and the rule in each direction that it has."""
 
     older: int
     newer: int
@@ -78,10 +78,10 @@ def explain(operator: str, between: tuple[int, int] | None = None, *, rule_book:
                 raise UnknownOperator(f"{display_domain(found.domain)} has no opset {opset}; {known}")
         oldest, newest = sorted(between)
     book = rule_book or default_rule_book()
-    birth = [(0, found.birth)] if found.birth > 1 else []
+    introduction = [(0, found.introduction)] if found.introduction > 1 else []
     steps = [
         ExplainedStep(older, newer, tuple(_changes(found, older, newer)), tuple(_rules(found, older, newer, book)))
-        for older, newer in [*birth, *found.steps()]
+        for older, newer in [*introduction, *found.steps()]
         if oldest < newer <= newest
     ]
     return Explanation(display_domain(found.domain), found.operator, found.since_versions, tuple(steps))
@@ -102,13 +102,13 @@ def _find(operator: str) -> OperatorHistory:
 
 def _rules(found: OperatorHistory, older: int, newer: int, book: RuleBook) -> Iterator[RuleInForce]:
     for upward in (True, False) if older else (False,):
-        cell = Cell(found.domain, found.operator, older, newer, upward)
-        state, entry, rule = book.state(cell), book.entry(cell), book.rule(cell)
+        transition = Transition(found.domain, found.operator, older, newer, upward)
+        state, entry, rule = book.state(transition), book.entry(transition), book.rule(transition)
         exactness = ""
-        if rule is not None and state is not CellState.REFUSED:
+        if rule is not None and state is not TransitionState.REFUSED:
             exactness = f"{rule.exactness}: {rule.because}" if rule.ulps else rule.exactness
         yield RuleInForce(
-            cell=str(cell),
+            transition=str(transition),
             state=state.value,
             rule=rule.name if rule else "",
             exactness=exactness,
@@ -124,7 +124,7 @@ def _reason(entry: Entry) -> str:
 
 def _changes(found: OperatorHistory, older: int, newer: int) -> Iterator[str]:
     if not older:
-        yield f"born at opset {newer}"
+        yield f"introduced in opset {newer}"
         return
     before, after = found.definitions[older], found.definitions[newer]
     if after.schema.deprecated and not before.schema.deprecated:

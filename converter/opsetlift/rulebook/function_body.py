@@ -24,7 +24,7 @@ _MOST_ELEMENTS = 64
 
 
 def function_body(*, ulps: int = 0, because: str = "") -> Rule:
-    """The rule that replaces a node by its schema's function body, at the definition that the cell leaves behind.
+    """The rule that replaces a node by its schema's function body, at the definition that the transition leaves behind.
 
     A runtime's kernel and the body may round differently: then `ulps` bounds it and `because` says why. Raises, when
     applied, SiteRefused where the body depends on a type that is not known, or where there is none.
@@ -34,7 +34,7 @@ def function_body(*, ulps: int = 0, because: str = "") -> Rule:
 
 def expand(site: Site) -> None:
     """Emit the function body of the site's node in its place."""
-    definition = history.definition(site.cell.domain, site.node.op_type, site.cell.near)
+    definition = history.definition(site.transition.domain, site.node.op_type, site.transition.near)
     assert definition is not None
     types = []
     if definition.needs_context_for_body:

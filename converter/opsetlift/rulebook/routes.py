@@ -1,4 +1,4 @@
-"""The way of an operator from one opset to another: the cells that ask for something, in order."""
+"""The way of an operator from one opset to another: the transitions that ask for something, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from onnx.defs import OpSchema
 
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.rule import Rule
-from opsetlift.specification.history import CONVERTED_DOMAINS, Cell, Definition, Direction, OperatorHistory, history
+from opsetlift.specification.history import (
+    CONVERTED_DOMAINS,
+    Definition,
+    Direction,
+    OperatorHistory,
+    Transition,
+    history,
+)
 from opsetlift.support.refusal import Why
 from opsetlift.targets.target import Target
 
@@ -26,9 +33,9 @@ class Gate:
 
 @dataclass(frozen=True)
 class Leg:
-    """One cell of a route, its rule (None where none is written) and the types that it loses."""
+    """One transition of a route, its rule (None where none is written) and the types that it loses."""
 
-    cell: Cell
+    transition: Transition
     rule: Rule | None
     gates: tuple[Gate, ...]
 
@@ -97,10 +104,10 @@ class Routes:
             is_doubted = (domain, operator) in self._doubted
             if domain not in CONVERTED_DOMAINS or (source == target and not is_doubted):
                 return Route(descend=True)
-            if experiment := self._rule_book.experiment(domain, operator, source):
+            if experiment := self._rule_book.experimental(domain, operator, source):
                 return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
-            born = f"; it was born at {found.birth}" if found else ""
-            sentence = f"opset {source} has no operator {operator}{born}, so that what it should compute is not known"
+            since = f"; it was introduced in {found.introduction}" if found else ""
+            sentence = f"opset {source} has no operator {operator}{since}, so that what it should compute is not known"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
         legs = self._legs(found, source, target)
@@ -109,11 +116,15 @@ class Routes:
 
     def _legs(self, found: OperatorHistory, source: int, target: int) -> tuple[Leg, ...]:
         legs = []
-        for cell in found.cells_between(source, target):
-            rule = self._rule_book.rule(cell)
-            lost = () if cell.is_birth else gates(found.definitions[cell.near], found.definitions[cell.far])
+        for transition in found.transitions_between(source, target):
+            rule = self._rule_book.rule(transition)
+            lost = (
+                ()
+                if transition.is_introduction
+                else gates(found.definitions[transition.near], found.definitions[transition.far])
+            )
             if rule is None or rule.apply is not None or lost:
-                legs.append(Leg(cell, rule, lost))
+                legs.append(Leg(transition, rule, lost))
         return tuple(legs)
 
 
@@ -131,14 +142,14 @@ def operators_taking(type_string: str, opset: int, domain: str) -> bool:
     return False
 
 
-def lost_type_sentence(cell: Cell, value: str, type_string: str) -> str:
-    """Why a type stops a site at a cell."""
+def lost_type_sentence(transition: Transition, value: str, type_string: str) -> str:
+    """Why a type stops a site at a transition."""
     shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
-    opset = cell.landing_opset
-    if not operators_taking(type_string, opset, cell.domain):
+    opset = transition.landing_opset
+    if not operators_taking(type_string, opset, transition.domain):
         return f"no operator of opset {opset} accepts {shown} ({value!r})"
-    if cell.direction is Direction.DOWN:
-        accepts = f"{cell.operator} accepts {shown} only from opset {cell.newer}"
+    if transition.direction is Direction.DOWN:
+        accepts = f"{transition.operator} accepts {shown} only from opset {transition.newer}"
     else:
-        accepts = f"{cell.operator} no longer accepts {shown} from opset {cell.newer}"
+        accepts = f"{transition.operator} no longer accepts {shown} from opset {transition.newer}"
     return f"{accepts}, and no wider type represents it exactly ({value!r})"

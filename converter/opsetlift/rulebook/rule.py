@@ -1,7 +1,7 @@
-"""What rule modules are made of: Step, Birth, and the few ways to say a rule.
+"""What rule modules are made of: Step, Introduction, and the few ways to say a rule.
 
-A rule is a function that takes a site across one cell. Its name is shown to people ("axes_become_input"), so it is
-named for what happens.
+A rule is a function that takes a site across one transition. Its name is shown to people ("axes_become_input"), so it
+is named for what happens.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def for_lost_types(function: Apply) -> Rule:
 
 
 def refused(why: Why, because: str) -> Rule:
-    """A cell that no site can cross, by design; `because` is the sentence that users read."""
+    """A transition that no site can cross, by design; `because` is the sentence that users read."""
 
     def refuse(site: Site) -> None:
         site.refuse(why, because)
@@ -116,7 +116,7 @@ def refused(why: Why, because: str) -> Rule:
 
 
 def refused_unless_constant(because: str) -> Rule:
-    """A cell that a site can only cross where it computes the same in every run: then it becomes its values."""
+    """A transition that a site can only cross where it computes the same in every run: then it becomes its values."""
 
     def values_or_refusal(site: Site) -> None:
         values = [site.constant_value(name) if name else None for name in site.node.output]
@@ -187,7 +187,7 @@ def values_travel(*, like: int = 0) -> Rule:
 
 
 def values_are_carried(*, like: int = 0) -> Rule:
-    """A stand-in where the result does not hang on the dtype of the values: in one that the runtime computes."""
+    """A fallback where the result does not hang on the dtype of the values: in one that the runtime computes."""
 
     def cast_through_a_dtype_with_a_kernel(site: Site) -> None:
         site.carry_to_kernel(like=like)
@@ -217,7 +217,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class StandIn:
+class Fallback:
     """What computes the same as a node of `operator` that a runtime does not take as it is written: in these dtypes, or
     in this form. What it emits is looked at in the same way."""
 
@@ -227,7 +227,7 @@ class StandIn:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class ExperimentalOperator:
     """How sites of an operator that never had a version are written in operators that have one, those of opset
     `until`: from there on onnx had the experiment no longer. Whichever way the model is going."""
 
@@ -237,8 +237,8 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Birth:
-    """How sites of an operator born at `since` are lowered to older operators."""
+class Introduction:
+    """How sites of an operator introduced at `since` are lowered to older operators."""
 
     operator: str
     since: int

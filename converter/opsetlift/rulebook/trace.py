@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from onnx import NodeProto
 
 from opsetlift.rulebook.rule import Rule
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 
-Crossings = list[tuple[Cell, Rule]]
-"""The rules that were applied, each at its cell, in order."""
+Crossings = list[tuple[Transition, Rule]]
+"""The rules that were applied, each at its transition, in order."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class ConversionTrace:
         scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
         return [crossing for scope in scopes for site in scope.sites for crossing in site.crossings]
 
-    def add_site(self, path: str, index: int, crossings: Sequence[tuple[Cell, Rule]] = ()) -> None:
+    def add_site(self, path: str, index: int, crossings: Sequence[tuple[Transition, Rule]] = ()) -> None:
         """Claim a node of the original that was changed outside the walk, and stayed one node."""
         scope = self.scope(path)
         for site in scope.sites:

@@ -1,4 +1,4 @@
-"""Operators that had no version: onnx had them as experiments, exporters wrote them, no schema has them today.
+"""Operators that had no version: onnx called them experimental, exporters wrote them, no schema has them today.
 
 Their signatures are data, in experimental.toml: attributes with a default, or the name of their kind; inputs as
 "name: type variable", with ? where optional and ... where variadic.
@@ -29,19 +29,19 @@ _OPTION = OpSchema.FormalParameterOption
 
 @cache
 def experimental_operators() -> Mapping[str, tuple[Definition, int]]:
-    """Each operator of ai.onnx that was an experiment, with the opset from which on it was none."""
+    """Each operator of ai.onnx that was an experimental operator, with the opset from which on it was none."""
     content = tomllib.loads(files("opsetlift.specification").joinpath("experimental.toml").read_text(encoding="utf-8"))
     return {name: (Definition(_schema(name, entry)), entry.get("until", _LAST)) for name, entry in content.items()}
 
 
 def experimental_definition(domain: str, operator: str, opset: int) -> Definition | None:
-    """The definition of an experiment that was one at `opset`; None where it was not."""
+    """The definition of an experimental operator that was one at `opset`; None where it was not."""
     definition, until = experimental_operators().get(operator, (None, 0)) if domain == AI_ONNX else (None, 0)
     return definition if opset < until else None
 
 
 def is_experimental(definition: Definition) -> bool:
-    """Whether a definition is that of an experiment."""
+    """Whether a definition is that of an experimental operator."""
     found = experimental_operators().get(definition.schema.name)
     return found is not None and found[0] is definition
 

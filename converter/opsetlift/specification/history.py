@@ -1,4 +1,4 @@
-"""The history of every operator, as `onnx.defs` tells it: since-versions, steps, births, cells, type sets.
+"""The history of every operator, as `onnx.defs` tells it: since-versions, steps, introductions, transitions, type sets.
 
 This module is the only reader of `onnx.defs`. Everything here is worked out once and cached.
 """
@@ -43,15 +43,15 @@ def latest_opset(domain: str = AI_ONNX) -> int:
 
 
 class Direction(Enum):
-    """Which way a cell is crossed."""
+    """Which way a transition is crossed."""
 
     UP = "up"
     DOWN = "down"
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
-    """One step of an operator in one direction, or (older is 0) its birth downward: the unit of coverage.
+class Transition:
+    """One step of an operator in one direction, or (older is 0) its introduction downward: the unit of coverage.
 
     Where both ends are the same it stands for an operator that stays at its opset, and has to be written otherwise.
     """
@@ -67,13 +67,13 @@ class Cell:
         return Direction.UP if self.upward else Direction.DOWN
 
     @property
-    def is_birth(self) -> bool:
+    def is_introduction(self) -> bool:
         return self.older == 0
 
     @property
-    def is_experiment(self) -> bool:
+    def is_experimental(self) -> bool:
         """Whether it stands for an operator that has no version: what its rule emits is written for `newer`."""
-        return self.is_birth and self.upward
+        return self.is_introduction and self.upward
 
     @property
     def stays(self) -> bool:
@@ -87,12 +87,12 @@ class Cell:
 
     @property
     def far(self) -> int:
-        """The since-version that the site goes to; 0 below a birth."""
+        """The since-version that the site goes to; 0 below an introduction."""
         return self.newer if self.upward else self.older
 
     @property
     def landing_opset(self) -> int:
-        """The opset at which nodes emitted by the cell's rule live: the first one on the far side."""
+        """The opset at which nodes emitted by the transition's rule live: the first one on the far side."""
         if self.stays:
             return self.newer
         return self.newer if self.upward else self.newer - 1
@@ -100,15 +100,15 @@ class Cell:
     @property
     def last_opset_before(self) -> int | None:
         """The last opset on the near side; None where no opset of the model's is on another side."""
-        if self.stays or self.is_experiment:
+        if self.stays or self.is_experimental:
             return None
         return self.newer - 1 if self.upward else self.newer
 
     def __str__(self) -> str:
         name = f"{self.domain}.{self.operator}" if self.domain else self.operator
-        if self.is_experiment:
+        if self.is_experimental:
             return f"experimental {name}"
-        if self.is_birth:
+        if self.is_introduction:
             return f"{name} below {self.newer}"
         if self.stays:
             return f"{name} at {self.newer}"
@@ -253,29 +253,29 @@ class OperatorHistory:
         self.since_versions = tuple(self.definitions)
 
     @property
-    def birth(self) -> int:
+    def introduction(self) -> int:
         return self.since_versions[0]
 
     def since_version(self, opset: int) -> int:
-        """The since-version of the definition in force at `opset`; 0 where the operator is not born yet."""
+        """The since-version of the definition in force at `opset`; 0 where the operator is not introduced yet."""
         index = bisect_right(self.since_versions, opset)
         return self.since_versions[index - 1] if index else 0
 
     def at(self, opset: int) -> Definition | None:
-        """The definition in force at `opset`, or None before the birth."""
+        """The definition in force at `opset`, or None before the introduction."""
         return self.definitions.get(self.since_version(opset))
 
-    def cells_between(self, source: int, target: int) -> tuple[Cell, ...]:
-        """The cells that a node of this operator crosses from opset `source` to `target`, in the order of travel."""
+    def transitions_between(self, source: int, target: int) -> tuple[Transition, ...]:
+        """The transitions of a node of this operator from opset `source` to `target`, in the order of travel."""
         if source <= target:
             return tuple(
-                Cell(self.domain, self.operator, older, newer, True)
+                Transition(self.domain, self.operator, older, newer, True)
                 for older, newer in self.steps()
                 if source < newer <= target
             )
-        falls = [*self.steps(), (0, self.birth)]
+        falls = [*self.steps(), (0, self.introduction)]
         return tuple(
-            Cell(self.domain, self.operator, older, newer, False)
+            Transition(self.domain, self.operator, older, newer, False)
             for older, newer in sorted(falls, key=lambda step: -step[1])
             if target < newer <= source
         )
@@ -317,7 +317,7 @@ def history(domain: str, operator: str) -> OperatorHistory | None:
 
 @cache
 def definition(domain: str, operator: str, opset: int) -> Definition | None:
-    """The definition in force at `opset`, or that of an experiment there; None where there is none."""
+    """The definition in force at `opset`, or that of an experimental operator there; None where there is none."""
     from opsetlift.specification.experimental import experimental_definition
 
     found = history(domain, operator)
@@ -349,13 +349,13 @@ def has_silent_operators(domain: str, opset: int) -> bool:
     return any(is_silent(*key, opset) for key in histories() if key[0] == domain)
 
 
-def all_cells() -> Iterator[Cell]:
-    """Every cell of the converted domains: each step both ways, each birth after opset 1 downward."""
+def all_transitions() -> Iterator[Transition]:
+    """Every transition of the converted domains: each step both ways, each introduction after opset 1 downward."""
     for (domain, operator), operator_history in sorted(histories().items()):
         if domain not in CONVERTED_DOMAINS:
             continue
-        if operator_history.birth > 1:
-            yield Cell(domain, operator, 0, operator_history.birth, False)
+        if operator_history.introduction > 1:
+            yield Transition(domain, operator, 0, operator_history.introduction, False)
         for older, newer in operator_history.steps():
-            yield Cell(domain, operator, older, newer, True)
-            yield Cell(domain, operator, older, newer, False)
+            yield Transition(domain, operator, older, newer, True)
+            yield Transition(domain, operator, older, newer, False)

@@ -27,7 +27,7 @@ class Fault:
     """The node's name, or its first output where it has none."""
     path: str = ""
     """The scope: "graph", "graph/If_3.then_branch", "function:domain:name"."""
-    cell: str = ""
+    transition: str = ""
 
     @property
     def package(self) -> str:
@@ -39,9 +39,9 @@ class Fault:
 
     def __str__(self) -> str:
         where = f" at {self.operator} {self.node!r} in {self.path}" if self.operator else ""
-        cell = f", {self.cell}" if self.cell else ""
+        transition = f", {self.transition}" if self.transition else ""
         text = " ".join(str(self.error).split())[:300]
-        return f"{self.what}{cell} failed{where} with {type(self.error).__name__}: {text}"
+        return f"{self.what}{transition} failed{where} with {type(self.error).__name__}: {text}"
 
     def as_dict(self) -> dict[str, str]:
         """For JSON."""
@@ -52,7 +52,7 @@ class Fault:
             "operator": self.operator,
             "node": self.node,
             "path": self.path,
-            "cell": self.cell,
+            "transition": self.transition,
             "error": type(self.error).__name__,
             "message": str(self.error),
         }

@@ -1,4 +1,4 @@
-"""Refusals: why a site cannot cross a cell, as data."""
+"""Refusals: why a site cannot cross a transition, as data."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Refusal:
     """The node's name, or its first output where it has none."""
     path: str
     """The scope: "graph", "graph/If_3.then_branch", "function:domain:name"."""
-    cell: str
-    """The cell that could not be crossed, "ReduceMin 18→13"; empty for refusals of the whole model."""
+    transition: str
+    """The transition that could not be crossed, "ReduceMin 18→13"; empty for refusals of the whole model."""
     possible_at: tuple[str, int] | None = field(default=None, compare=False)
-    """A domain and the last opset of it before that cell; None where there is none."""
+    """A domain and the last opset of it before that transition; None where there is none."""
 
     def __str__(self) -> str:
         where = f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
-        return f"{where}, {self.cell}: {self.sentence}" if self.cell else f"{where}: {self.sentence}"
+        return f"{where}, {self.transition}: {self.sentence}" if self.transition else f"{where}: {self.sentence}"
 
     def as_dict(self) -> dict[str, str]:
         """For JSON."""

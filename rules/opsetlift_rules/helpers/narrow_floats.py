@@ -45,14 +45,14 @@ def goes_in_float(site: Site) -> bool:
     if not narrow:
         return False
     site.rounds(1)
-    op = site.op_at(site.cell.near)
+    op = site.op_at(site.transition.near)
     wide = NodeProto()
     wide.CopyFrom(site.node)
     wide.name = ""
     for position in narrow:
         wide.input[position] = op.Cast(site.input(position), to="float")
     wide.output[:] = [name and site.fresh_name("wide") for name in site.node.output]
-    site.emit(wide, site.cell.near)
+    site.emit(wide, site.transition.near)
     wanted = [site.dtype(name) if name else "" for name in site.node.output]
     site.replace(
         *(

@@ -56,7 +56,7 @@ def dequantized(site: Site, to: str) -> None:
 
 def arithmetic(site: Site) -> Operators:
     """Operators of the side that the node comes from, of 13 at least; their own rules take them across."""
-    near = site.cell.newer - 1 if site.cell.upward else site.cell.newer
+    near = site.transition.newer - 1 if site.transition.upward else site.transition.newer
     return site.op_at(max(near, 13))
 
 
@@ -95,7 +95,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
         return _replicated(site, op, value)
     if rank == 0:
         return value
-    if site.rank(1, because=_RANKS) == 0 or site.cell.near < 13:
+    if site.rank(1, because=_RANKS) == 0 or site.transition.near < 13:
         # Exporters write single numbers as vectors of one, too.
         return site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
     whole = site.rank(0, because="the axis that is quantized is counted")

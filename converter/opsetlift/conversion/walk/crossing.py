@@ -1,4 +1,4 @@
-"""Takes one node of a scope, and what rules emit in its place, across their cells."""
+"""Takes one node of a scope, and what rules emit in its place, across their transitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opsetlift.rulebook.rule import Rule, becomes_its_values
 from opsetlift.rulebook.site import Site
 from opsetlift.rulebook.site.operators import AT_TARGET
 from opsetlift.rulebook.trace import Crossings
-from opsetlift.specification.history import Cell, canonical_domain
+from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
 from opsetlift.support.refusal import SiteRefused, Why
 from opsetlift.targets.forms import node_objection
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
     from opsetlift.conversion.walk.model import ModelWalk
 
 _DEEPEST_RECURRENCE = 12
-"""How often a cell may be crossed by what its own rule emits, before its rules are taken to go in circles."""
+"""How often a transition may be crossed by what its own rule emits, before its rules are taken to go in circles."""
 
-_MOST_STAND_INS = 3
-"""How often a stand-in may call for itself."""
+_MOST_FALLBACKS = 3
+"""How often a fallback may call for itself."""
 
 
 class Stopped(Exception):
-    """A site was refused at a cell."""
+    """A site was refused at a transition."""
 
-    def __init__(self, reason: SiteRefused, cell: Cell | None) -> None:
+    def __init__(self, reason: SiteRefused, transition: Transition | None) -> None:
         self.reason = reason
-        self.cell = cell
+        self.transition = transition
         super().__init__(reason.sentence)
 
 
 class RuleFailed(Exception):
     """A rule raised what it should not; the cause is its error."""
 
-    def __init__(self, rule: Rule, cell: Cell) -> None:
+    def __init__(self, rule: Rule, transition: Transition) -> None:
         self.rule = rule
-        self.cell = cell
+        self.transition = transition
         super().__init__(rule.name)
 
 
 class NodeWalk(ScopeValues, ABC):
-    """Takes nodes of a scope across their cells."""
+    """Takes nodes of a scope across their transitions."""
 
     def __init__(self, walk: ModelWalk, container: Container, facts: ScopeFacts, parent: ScopeValues | None) -> None:
         super().__init__(walk, container, facts, parent)
         self._base_node_name = ""
-        self._under_way: list[Cell] = []
+        self._under_way: list[Transition] = []
 
     @abstractmethod
     def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
@@ -68,22 +68,22 @@ class NodeWalk(ScopeValues, ABC):
     def cross(self, node: NodeProto, route: Route, crossings: Crossings) -> list[NodeProto] | None:
         """Take a node along its route, in place as far as its rules do so; else return what stands in its place.
 
-        Raises Stopped where a cell cannot be crossed.
+        Raises Stopped where a transition cannot be crossed.
         """
         emitted: list[NodeProto] = []
         for leg in route.legs:
-            site = Site(node, leg.cell, self)
+            site = Site(node, leg.transition, self)
             try:
                 self._apply(leg, site)
                 if site.touched:
                     assert leg.rule is not None
-                    self._note_crossing(leg.cell, leg.rule, site, crossings)
+                    self._note_crossing(leg.transition, leg.rule, site, crossings)
                     crossings += site.inner_crossings
-                    emitted += self._bring_home_below(leg.cell, site, crossings)
+                    emitted += self._bring_home_below(leg.transition, site, crossings)
                 if not site.is_replaced:
                     check_gates(leg, node, self.facts, self._unread)
             except SiteRefused as reason:
-                raise Stopped(reason, leg.cell) from reason
+                raise Stopped(reason, leg.transition) from reason
             if site.is_replaced:
                 return emitted
         if route.is_doubted and (standing := self._fit(node, crossings)) is not None:
@@ -100,21 +100,21 @@ class NodeWalk(ScopeValues, ABC):
         objection = node_objection(node, opset, self.facts, runtime) if runtime else ""
         if not objection or not runtime:
             return None
-        cell = Cell(domain, node.op_type, opset, opset, False)
-        rule = self.walk.rule_book.stand_in(domain, node.op_type)
-        site = Site(node, cell, self)
+        transition = Transition(domain, node.op_type, opset, opset, False)
+        rule = self.walk.rule_book.fallback(domain, node.op_type)
+        site = Site(node, transition, self)
         known = [self.facts.constant(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
             rule = becomes_its_values
         try:
-            if rule is None or self._under_way.count(cell) >= _MOST_STAND_INS:
+            if rule is None or self._under_way.count(transition) >= _MOST_FALLBACKS:
                 raise SiteRefused(Why.TARGET, objection)
-            self._apply(Leg(cell, rule, ()), site)
+            self._apply(Leg(transition, rule, ()), site)
             if not site.touched:
                 raise SiteRefused(Why.TARGET, objection)
-            self._note_crossing(cell, rule, site, crossings)
+            self._note_crossing(transition, rule, site, crossings)
             crossings += site.inner_crossings
-            emitted = self._bring_home_below(cell, site, crossings)
+            emitted = self._bring_home_below(transition, site, crossings)
             if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
                 raise SiteRefused(Why.TARGET, remaining)
         except SiteRefused as reason:
@@ -124,7 +124,7 @@ class NodeWalk(ScopeValues, ABC):
 
     def _apply(self, leg: Leg, site: Site) -> None:
         if leg.rule is None:
-            site.refuse(Why.NOT_WRITTEN, "no rule has been written for this cell yet")
+            site.refuse(Why.NOT_WRITTEN, "no rule has been written for this transition yet")
         if leg.rule.apply is None:
             return
         site.rule = leg.rule
@@ -138,9 +138,9 @@ class NodeWalk(ScopeValues, ABC):
         except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
             raise
         except Exception as error:
-            raise RuleFailed(leg.rule, leg.cell) from error
+            raise RuleFailed(leg.rule, leg.transition) from error
 
-    def _note_crossing(self, cell: Cell, rule: Rule, site: Site, crossings: Crossings) -> None:
+    def _note_crossing(self, transition: Transition, rule: Rule, site: Site, crossings: Crossings) -> None:
         if rule.ulps:
             by_default = 0 if rule.when else rule.largest_ulps()
             rule = replace(rule, ulps=by_default if site.rounding is None else site.rounding, fewer_digits=0, when="")
@@ -148,14 +148,14 @@ class NodeWalk(ScopeValues, ABC):
             raise SiteRefused(
                 Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"
             )
-        crossings.append((cell, rule))
+        crossings.append((transition, rule))
 
-    def _bring_home_below(self, cell: Cell, site: Site, crossings: Crossings) -> list[NodeProto]:
+    def _bring_home_below(self, transition: Transition, site: Site, crossings: Crossings) -> list[NodeProto]:
         """`_bring_home`, with an end to rules that call for one another."""
-        if self._under_way.count(cell) >= _DEEPEST_RECURRENCE:
+        if self._under_way.count(transition) >= _DEEPEST_RECURRENCE:
             chain = ", ".join(dict.fromkeys(map(str, self._under_way)))
             raise SiteRefused(Why.NOT_WRITTEN, f"rewrite rules do not terminate: {chain}")
-        self._under_way.append(cell)
+        self._under_way.append(transition)
         try:
             return self._bring_home(site, crossings)
         finally:
@@ -172,7 +172,7 @@ class NodeWalk(ScopeValues, ABC):
                 continue
             if node is not before:
                 self._dress(node, before, is_heir=site.is_replaced and main_output in node.output)
-                check_emitted(node, opset, site.cell, self.facts, self.imports)
+                check_emitted(node, opset, site.transition, self.facts, self.imports)
             route = self._route_from(node, opset)
             replaced = self.cross(node, route, crossings) if route is not None else None
             nodes += [node] if replaced is None else replaced
@@ -206,7 +206,7 @@ class NodeWalk(ScopeValues, ABC):
                 graph.node.append(node)
                 continue
             self._dress(node, site.node, is_heir=False)
-            check_emitted(node, opset, site.cell, self.facts, self.imports)
+            check_emitted(node, opset, site.transition, self.facts, self.imports)
             route = self._route_from(node, opset)
             crossed = self.cross(node, route, site.inner_crossings) if route is not None else None
             graph.node.extend([node] if crossed is None else crossed)

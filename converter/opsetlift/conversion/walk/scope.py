@@ -1,4 +1,4 @@
-"""Takes every node of one scope across its cells, and puts the results into place."""
+"""Takes every node of one scope across its transitions, and puts the results into place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ScopeWalk(NodeWalk):
         self._converted: dict[int, NodeProto] = {}
 
     def run(self) -> None:
-        """Take each node across its cells, then put the results into place."""
+        """Take each node across its transitions, then put the results into place."""
         routes: dict[tuple[str, str], Route | None] = {}
         missing = Route()
         for index, node in enumerate(self.container.node):
@@ -116,10 +116,10 @@ class ScopeWalk(NodeWalk):
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
             nodes = self.cross(node, route, crossings)
         except Stopped as stopped:
-            cell, reason = stopped.cell, stopped.reason
-            shown = str(cell) if cell else ""
-            opset = cell.last_opset_before if cell else None
-            possible_at = (cell.domain, opset) if cell and opset else None
+            transition, reason = stopped.transition, stopped.reason
+            shown = str(transition) if transition else ""
+            opset = transition.last_opset_before if transition else None
+            possible_at = (transition.domain, opset) if transition and opset else None
             self.walk.refusals.append(
                 Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
             )
@@ -141,17 +141,17 @@ class ScopeWalk(NodeWalk):
         given is not legal."""
         before = self.facts.container.node[index]
         objection = objection_to(before, self.facts)
-        cell = str(error.cell) if isinstance(error, RuleFailed) else ""
+        transition = str(error.transition) if isinstance(error, RuleFailed) else ""
         if objection:
             sentence = f"the node is not what its version allows: {objection}"
-            self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, cell))
+            self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, transition))
             return
         what, module = "the walk", "opsetlift"
         if isinstance(error, RuleFailed):
-            module = self.walk.rule_book.module_of(error.cell, error.rule)
+            module = self.walk.rule_book.module_of(error.transition, error.rule)
             what = f"the rule {error.rule.name!r} of {module}"
         cause = error.__cause__ if isinstance(error, RuleFailed) and error.__cause__ else error
-        self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, cell))
+        self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, transition))
 
     def _converted_bodies(self, index: int, node: NodeProto) -> NodeProto | None:
         """A copy of a node whose bodies round, before its own rules change it: the bodies are proven as they are here,

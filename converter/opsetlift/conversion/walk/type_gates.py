@@ -1,4 +1,4 @@
-"""The types that values may not have at the far side of a cell, or of nodes that a rule emits."""
+"""The types that values may not have at the far side of a transition, or of nodes that a rule emits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opsetlift.facts import ScopeFacts
 from opsetlift.rulebook.routes import Leg, lost_type_sentence
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
-from opsetlift.specification.history import Cell, canonical_domain
+from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.refusal import SiteRefused, Why
 
 
@@ -27,17 +27,19 @@ def check_gates(leg: Leg, node: NodeProto, facts: ScopeFacts, unread: Set[str]) 
                 continue
             found = facts.type_string(name)
             if found is None:
-                far = leg.cell.landing_opset
+                far = leg.transition.landing_opset
                 lost = ", ".join(sorted(dtype_of_type(one) or one for one in gate.lost))
                 raise SiteRefused(
                     Why.DTYPE_UNKNOWN, f"the dtype of {name!r} is not known, and opset {far} does not take {lost}"
                 )
             if found in gate.lost:
-                raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(leg.cell, name, found))
+                raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(leg.transition, name, found))
 
 
-def check_emitted(node: NodeProto, opset: int, cell: Cell, facts: ScopeFacts, imports: Mapping[str, int]) -> None:
-    """Raise SiteRefused where the operator, as it is at `opset`, does not take what a rule for `cell` gave it."""
+def check_emitted(
+    node: NodeProto, opset: int, transition: Transition, facts: ScopeFacts, imports: Mapping[str, int]
+) -> None:
+    """Raise SiteRefused where the operator, as it is at `opset`, does not take what a rule for `transition` gave it."""
     domain = canonical_domain(node.domain)
     if domain not in imports:
         raise SiteRefused(
@@ -46,7 +48,7 @@ def check_emitted(node: NodeProto, opset: int, cell: Cell, facts: ScopeFacts, im
         )
     definition = history.definition(domain, node.op_type, opset)
     if definition is None:
-        raise RuntimeError(f"the rule of {cell} emits {node.op_type}, which opset {opset} does not have")
+        raise RuntimeError(f"the rule of {transition} emits {node.op_type}, which opset {opset} does not have")
     for kind, names, formals in (
         ("input", node.input, definition.schema.inputs),
         ("output", node.output, definition.schema.outputs),

@@ -89,8 +89,8 @@ class ScopeValues:
         content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
         key = (dtype, array.shape, content)
         if isinstance(self.container, FunctionProto):
-            # Below 9 a Constant is a float; its own cells say what becomes of the others.
-            opset = site.opset if site.cell.domain == AI_ONNX else self.imports.get(AI_ONNX, 1)
+            # Below 9 a Constant is a float; its own transitions say what becomes of the others.
+            opset = site.opset if site.transition.domain == AI_ONNX else self.imports.get(AI_ONNX, 1)
             return str(site.op_in(AI_ONNX, max(opset, 9)).Constant(value=tensor_of(array)))
         if key not in self._constants:
             name = self.fresh_name(hint)

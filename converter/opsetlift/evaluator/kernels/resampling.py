@@ -1,7 +1,7 @@
 """Upsample and Resize.
 
 Upsample  7: one scale for each axis, mode bilinear renamed linear · 9: scales attribute -> input · 10: deprecated
-Resize    10: born, scales below 1 · 11: +coordinate_transformation_mode, cubic, nearest_mode, roi, sizes ·
+Resize    10: introduced, scales below 1 · 11: +coordinate_transformation_mode, cubic, nearest_mode, roi, sizes ·
           13: scales or sizes by omission, no tf_half_pixel_for_nn · 18: +antialias, axes, keep_aspect_ratio_policy ·
           19: +half_pixel_symmetric
 """

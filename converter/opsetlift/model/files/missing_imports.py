@@ -16,8 +16,8 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
     `graphs` are the main graph and its subgraphs.
 
     skl2onnx has written such models. onnxruntime takes the newest opset that it knows; where each operator of the
-    domain that the model uses has one definition only, every opset since the last of their births says the same. Other
-    models stay as they are, and are turned down.
+    domain that the model uses has one definition only, every opset since the last of their introductions says the
+    same. Other models stay as they are, and are turned down.
     """
     imported = imported_opsets(model.opset_import)
     found: dict[str, int] = {}
@@ -41,12 +41,12 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
 
 def _only_opset(graphs: Sequence[GraphProto], domain: str) -> int:
     """The first opset with all operators of `domain` in the graphs; 0 where there are none, or several definitions."""
-    births = []
+    introductions = []
     for graph in graphs:
         for node in graph.node:
             if canonical_domain(node.domain) == domain:
                 known = history(domain, node.op_type)
                 if known is None or known.steps():
                     return 0
-                births.append(known.birth)
-    return max(births, default=0)
+                introductions.append(known.introduction)
+    return max(introductions, default=0)

@@ -1,7 +1,7 @@
 """What a rule sees of a node and may do to it: the types that rules are written with.
 
 A rule either edits the node in place (attributes, inputs) or emits nodes that take its place. Emitted nodes live at the
-far side of the cell, or at any opset that the rule names; the walk takes them on from there.
+far side of the transition, or at any opset that the rule names; the walk takes them on from there.
 """
 
 from opsetlift.model.arrays import Array

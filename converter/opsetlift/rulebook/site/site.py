@@ -17,7 +17,7 @@ from opsetlift.rulebook.site.view import Dims
 from opsetlift.specification import history
 from opsetlift.specification.carriers import carriers_of, cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type, tensor_type_proto
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import Why
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class Site(EditableSite):
-    """A node in its scope, on its way across one cell: what rules are given."""
+    """A node in its scope, on its way across one transition: what rules are given."""
 
     __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding", "rule")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: SiteHost) -> None:
-        super().__init__(node, cell, scope)
+    def __init__(self, node: NodeProto, transition: Transition, scope: SiteHost) -> None:
+        super().__init__(node, transition, scope)
         self.emitted: list[tuple[NodeProto, int]] = []
         """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""
         self.is_replaced = False
@@ -39,7 +39,7 @@ class Site(EditableSite):
         """The rule that the site is given to."""
         self.rounding: int | None = None
         """The bound that the rule has claimed for this site, in ULPs."""
-        self.inner_crossings: list[tuple[Cell, Rule]] = []
+        self.inner_crossings: list[tuple[Transition, Rule]] = []
         """What the nodes of emitted subgraphs went through."""
 
     @property
@@ -75,7 +75,7 @@ class Site(EditableSite):
 
     def op_at(self, opset: int) -> Operators:
         """Emits nodes written for `opset`; the walk takes them to the target from there."""
-        return Operators(self, opset, self.cell.domain, self.emitted)
+        return Operators(self, opset, self.transition.domain, self.emitted)
 
     def op_in(self, domain: str, opset: int) -> Operators:
         """Emits nodes of another domain, written for `opset` of it."""
@@ -89,7 +89,7 @@ class Site(EditableSite):
         copied = self.emitted[position][0]
         copied.attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in changed)
         # Registered again: its facts depend on the attributes that it has just been given.
-        self.scope.register(copied, self.opset, self.cell.domain)
+        self.scope.register(copied, self.opset, self.transition.domain)
         if outputs is None and not all(self.node.output):
             # To ask for an output may mean something, as for a BatchNormalization.
             for absent in [place for place, name in enumerate(self.node.output) if not name]:
@@ -103,7 +103,7 @@ class Site(EditableSite):
         What travels are the inputs and outputs that share the type variable of input `like`.
         """
         narrow = self.dtype(like)
-        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         assert definition is not None
         formals = definition.schema.inputs, definition.schema.outputs
         variable = formals[0][min(like, len(formals[0]) - 1)].type_str
@@ -130,7 +130,7 @@ class Site(EditableSite):
 
     def carry_if_lost(self, *, like: int = 0) -> None:
         """`carry` in the best exact carrier, if the far side does not take the dtype of input `like` and has one."""
-        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         if definition is None:
             return
         formals = definition.schema.inputs
@@ -140,7 +140,7 @@ class Site(EditableSite):
 
     def carry_to_kernel(self, *, like: int = 0) -> bool:
         """`carry` in the first exact carrier for which the runtime has a kernel; says whether there is one."""
-        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         assert definition is not None
         formals = definition.schema.inputs
         variable = formals[min(like, len(formals) - 1)].type_str
@@ -177,7 +177,7 @@ class Site(EditableSite):
         sink: list[tuple[NodeProto, int]] = []
         types = [one if isinstance(one, TypeProto) else tensor_type_proto(*one) for one in takes]
         inputs = [self.scope.subgraph_input(one) for one in types]
-        outputs = build(Operators(self, written_for, self.cell.domain, sink), *(info.name for info in inputs))
+        outputs = build(Operators(self, written_for, self.transition.domain, sink), *(info.name for info in inputs))
         return self.scope.finish_subgraph(self, sink, inputs, outputs)
 
     def fresh_name(self, hint: str) -> str:

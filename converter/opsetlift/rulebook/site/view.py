@@ -12,7 +12,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.specification import history
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
-from opsetlift.specification.history import Cell
+from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import SiteRefused, Why
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ Dims = list[int | str | None]
 
 
 class SiteView:
-    """A node in its scope, with what is known of its values, on its way across one cell."""
+    """A node in its scope, with what is known of its values, on its way across one transition."""
 
-    __slots__ = ("_is_edited", "_written", "cell", "node", "scope")
+    __slots__ = ("_is_edited", "_written", "node", "scope", "transition")
 
-    def __init__(self, node: NodeProto, cell: Cell, scope: SiteHost) -> None:
+    def __init__(self, node: NodeProto, transition: Transition, scope: SiteHost) -> None:
         self.node = node
-        self.cell = cell
+        self.transition = transition
         self.scope = scope
         self._is_edited = False
         self._written: set[str] = set()
@@ -64,12 +64,12 @@ class SiteView:
 
     @property
     def _definition(self) -> history.Definition | None:
-        """The definition of the node as rules find it, on the near side of the cell."""
-        return history.definition(self.cell.domain, self.cell.operator, self.cell.near)
+        """The definition of the node as rules find it, on the near side of the transition."""
+        return history.definition(self.transition.domain, self.transition.operator, self.transition.near)
 
     @property
     def _version(self) -> str:
-        return f"{self.cell.operator}-{self.cell.near}"
+        return f"{self.transition.operator}-{self.transition.near}"
 
     def dtype_attribute(self, name: str, default: str = "") -> str:
         """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where the node has
@@ -126,12 +126,12 @@ class SiteView:
     @property
     def opset(self) -> int:
         """The opset at which the node arrives on the far side, and emitted nodes live by default."""
-        return self.cell.landing_opset
+        return self.transition.landing_opset
 
     @property
     def target(self) -> int:
-        """The opset of the cell's domain that the whole walk is going to: for the choice between exact forms."""
-        return self.scope.target(self.cell.domain)
+        """The opset of the transition's domain that the whole walk is going to: for the choice between exact forms."""
+        return self.scope.target(self.transition.domain)
 
     @property
     def takes_initializers(self) -> bool:
@@ -199,7 +199,7 @@ class SiteView:
         if shape is not None:
             return len(shape)
         facts, name = self.scope.facts, self._name(value)
-        imports = {**self.scope.imports, self.cell.domain: self.cell.near}
+        imports = {**self.scope.imports, self.transition.domain: self.transition.near}
         told = type_told_by_outputs(facts, self.node, imports, name)
         if told is None:
             reason = because or "it decides here"
@@ -232,16 +232,16 @@ class SiteView:
         None also where there is none; the type gate refuses such sites.
         """
         found = self.type_string(value)
-        definition = history.definition(self.cell.domain, self.node.op_type, self.opset)
+        definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         if found is None or definition is None:
             return None
         allowed, dtype = definition.allowed_types(variable), dtype_of_type(found)
         return None if found in allowed or dtype is None else exact_carrier(dtype, allowed, self.opset)
 
     def computes(self, operator: str, **dtypes: str) -> bool:
-        """Whether the runtime that the model is for has a kernel of an operator of the cell's domain for these dtypes,
-        by type variable; where it is for none, or nothing is known, that is taken to be so."""
-        return self.scope.computes(self.cell.domain, operator, dtypes)
+        """Whether the runtime that the model is for has a kernel of an operator of this domain for these dtypes, by
+        type variable; where it is for none, or nothing is known, that is taken to be so."""
+        return self.scope.computes(self.transition.domain, operator, dtypes)
 
     def parts(self, value: str | int) -> tuple[str, ...] | None:
         """The values that a value has been dissolved into; None where it is whole."""
