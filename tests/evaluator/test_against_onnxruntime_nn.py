@@ -183,6 +183,18 @@ DISAGREEMENTS: list[Disagreement] = [
         for operator in ("MaxPool", "AveragePool")
     ),
     Disagreement(
+        "LpPool",
+        "the evaluator",
+        "SAME padding with strides that step over the last elements needs no padding; onnxruntime cuts elements off",
+        _steps_over_the_end,
+        OneNode(
+            "LpPool",
+            18,
+            [_floats(3.5, 1.5, 0).reshape(1, 1, 3)],
+            {"auto_pad": "SAME_UPPER", "kernel_shape": [1], "strides": [3]},
+        ),
+    ),
+    Disagreement(
         "ConvTranspose",
         "the evaluator",
         "SAME padding makes the output input * stride; onnxruntime's is shorter where the kernel is below the stride",

@@ -93,7 +93,7 @@ def _near_image(places: Array, size: int) -> Array:
     """Of each bin as many neighbouring places, at least one, as hold all that have a value in any: a region may be far
     larger than the image."""
     inside = _has_value(places, size)
-    count = max(1, int(inside.sum(axis=1).max()))
+    count = max(1, int(numpy.count_nonzero(inside, axis=1).max()))
     first = numpy.minimum(inside.argmax(axis=1), places.shape[1] - count)
     return numpy.take_along_axis(places, first[:, None] + numpy.arange(count), axis=1)
 
