@@ -153,6 +153,14 @@ def test_a_certificate_fits_the_file_in_any_form(form: str, folder: Path) -> Non
     assert _verified(_binary(folder), f"out.{form}", ["--to", "18"])
 
 
+def test_a_certificate_fits_the_textual_form_of_a_model_that_leaves_out_domains(folder: Path) -> None:
+    nodes = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[1])]
+    inputs, outputs = (helper.make_tensor_value_info(name, 1, ["N", size]) for name, size in (("x", 4), ("y", 1)))
+    graph = helper.make_graph(nodes, "g", [inputs], [outputs])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), "made.onnx")
+    assert _verified("made.onnx", "out.onnxtxt", ["--to", "18"])
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_no_certificate_is_given_for_what_passes_made(
     options: str, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -104,3 +104,55 @@ def test_initializers_with_defaults_need_not_be_given() -> None:
     text = """<ir_version: 3, opset_import: ["": 8]>
         g (float[N] x, float[1] w) => (float[N] y) <float[1] w = {2}> { y = Mul (x, w) }"""
     assert prove_models(model(text), model(text)).is_equal
+
+
+@pytest.mark.parametrize("threshold", [10.0, 1000.0])
+@pytest.mark.parametrize("original_branches", [True, False])
+def test_branches_that_a_sum_of_ordinary_numbers_decides_are_compared(
+    threshold: float, original_branches: bool
+) -> None:
+    branching = model(
+        "g (float[N] x) => (float[N] y) {"
+        " s = ReduceSum <keepdims = 0> (x)"
+        f" t = Constant <value_float = {threshold}> ()"
+        " c = Greater (s, t)"
+        " y = If (c) <then_branch = a () => (float[N] p) { p = Relu (x) },"
+        " else_branch = b () => (float[N] q) { q = Abs (x) }> }",
+        18,
+    )
+    plain = model("g (float[N] x) => (float[N] y) { y = Abs (x) }", 18)
+    models = (branching, plain) if original_branches else (plain, branching)
+    assert prove_models(*models).outcome is Outcome.DIFFERENT
+
+
+def test_a_branch_that_no_input_reaches_makes_the_proof_weak() -> None:
+    branching = model(
+        "g (float[N] x) => (float[N] y) {"
+        " k = Constant <value_float = 1000.0> ()"
+        " a = Mul (x, k)"
+        " s = ReduceSum <keepdims = 0> (a)"
+        " d = Constant <value_float = 7777.5> ()"
+        " c = Equal (s, d)"
+        " y = If (c) <then_branch = a () => (float[N] p) { p = Relu (x) },"
+        " else_branch = b () => (float[N] q) { q = Abs (x) }> }",
+        18,
+    )
+    plain = model("g (float[N] x) => (float[N] y) { y = Abs (x) }", 18)
+    for models, which in (((branching, plain), "first"), ((plain, branching), "second")):
+        found = prove_models(*models)
+        assert found.outcome is Outcome.WEAK
+        assert found.sentence == f"no input made 'then_branch' of If 'y' in the {which} model run"
+
+
+def test_a_branch_that_shapes_rule_out_is_not_missed() -> None:
+    branching = model(
+        "g (float[3] x) => (float[3] y) {"
+        " s = Shape (x)"
+        " t = Constant <value_ints = [1]> ()"
+        " c = Equal (s, t)"
+        " y = If (c) <then_branch = a () => (float[3] p) { p = Relu (x) },"
+        " else_branch = b () => (float[3] q) { q = Abs (x) }> }",
+        18,
+    )
+    plain = model("g (float[3] x) => (float[3] y) { y = Abs (x) }", 18)
+    assert prove_models(branching, plain).is_equal

@@ -51,6 +51,11 @@ class Evaluator:
         """The outputs of the model."""
         return list(self._body.outputs)
 
+    @property
+    def subgraphs_not_run(self) -> list[tuple[NodeProto, str]]:
+        """The nodes, functions left aside, with an attribute whose subgraph did not run so far and could have."""
+        return [(step.node, attribute) for step, attribute in self._body.subgraphs_not_run()]
+
     def run(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Value]:
         """The model's outputs, or just the values called `outputs`, which may be intermediate.
 

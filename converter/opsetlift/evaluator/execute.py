@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -276,6 +276,19 @@ class Body:
         self._input_names = frozenset(formal.name for formal in inputs)
         self._plans: dict[tuple[str, ...] | None, Plan] = {}
         self._defaults: Environment = {}
+        self._has_run = False
+
+    def subgraphs_not_run(self) -> Iterator[tuple[Step, str]]:
+        """The nodes with a subgraph that no run has come to, each with that attribute; left out are nodes of which
+        every input is a constant, as these decide alike in every run."""
+        plan = self.plan()
+        for step in plan.steps:
+            if step.bodies and not plan.constants.keys() >= set(filter(None, step.inputs)):
+                for attribute, body in step.bodies.items():
+                    if body._has_run:
+                        yield from body.subgraphs_not_run()
+                    else:
+                        yield step, attribute
 
     @property
     def value_names(self) -> Iterable[str]:
@@ -340,6 +353,7 @@ class Body:
             formals = [formal for formal in formals if formal.name not in self._initializers]
         if len(arguments) != len(formals):
             raise Rejected(f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", place)
+        self._has_run = True
         environment = {name: outer[name] for name in self.captured}
         for formal, value in zip(formals, arguments, strict=True):
             if formal.type_string is not None:

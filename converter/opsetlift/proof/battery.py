@@ -40,6 +40,7 @@ from opsetlift.proof.draw import (
     Deck,
     direct,
     draw,
+    drawn_between,
     every_value_of,
 )
 from opsetlift.proof.exhaustive import (
@@ -96,6 +97,10 @@ MOST_REQUIRED = 400
 
 TRIPLES = 48
 """How many tensors of special values are drawn where three or more inputs hold single numbers."""
+
+RANGES = [(-sign * scale / 8, sign * scale) for scale in (1, 20, 1000, 30000) for sign in (1, -1)]
+"""Between which bounds the data of whole models is drawn besides: a sum that holds a NaN or an infinity decides
+nothing, and what a model compares or branches by is often a sum."""
 
 EXAMPLE = "example"
 
@@ -300,6 +305,17 @@ class Battery:
             self._move_far(attempt)
         if self._floor is Floor.BRIEF and not self._rounding:
             self._try_together(attempt)
+        if self._floor is Floor.BRIEF:
+            self._try_ranges(attempt)
+
+    def _try_ranges(self, attempt: Attempt) -> None:
+        """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""
+        names = [name for name, tally in self._tallies.items() if name in self._bases and tally.role == DATA]
+        for low, high in RANGES if names else ():
+            base = self._bases[names[0]].case
+            near = 0.0 if self._rounding else low
+            drawn = {name: drawn_between(near, high, base.values[name], self._rng) for name in names}
+            attempt(Case(f"{_of(base)}: between {near:g} and {high:g}", {**base.values, **drawn}, True))
 
     def _try_required(self, name: str, tally: Tally, attempt: Attempt) -> None:
         base = self._bases[name]

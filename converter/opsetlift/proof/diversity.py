@@ -140,6 +140,8 @@ class Diversity:
     """Some output had two different elements, or two different shapes."""
     may_be_constant: bool = False
     """No input has data on which the outputs could depend."""
+    not_run: str = ""
+    """A sentence on the branches and loops of a whole model that ran on no input; empty where all did."""
 
     @property
     def missing(self) -> str:
@@ -147,6 +149,8 @@ class Diversity:
         found = [f"input {one.name!r}: {one.missing}" for one in self.inputs if one.missing]
         if not found and not self.outputs_vary and not self.may_be_constant:
             found.append("every output held the same value in every case")
+        if self.not_run:
+            found.append(self.not_run)
         return "; ".join(found)
 
 

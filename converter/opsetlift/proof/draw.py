@@ -287,3 +287,18 @@ def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:
         texts[...] = numpy.asarray(values, dtype=object).reshape(shape)
         return texts
     return numpy.asarray(values).reshape(shape).astype(dtype)
+
+
+def drawn_between(near: float, far: float, like: Any, rng: numpy.random.Generator) -> Any:
+    """Numbers between two bounds, the first of them `near`, of the dtype and shape of `like`; what is no tensor of
+    numbers stays as it is."""
+    if not isinstance(like, numpy.ndarray) or like.dtype.kind in "OUbc" or not like.size:
+        return like
+    low, high = sorted((near, far))
+    values = rng.uniform(low, high, like.size)
+    values[0] = near
+    if not is_floating(like.dtype):
+        values = values.clip(*integer_limits(like.dtype))
+    with numpy.errstate(all="ignore"):
+        drawn: Array = values.astype(like.dtype).reshape(like.shape)
+        return drawn

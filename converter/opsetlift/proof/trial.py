@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected, TooLarge
 from opsetlift.proof.battery import Battery, Case, Enough
@@ -50,6 +50,8 @@ class Trial:
     """A side lacks a kernel or data, so that nothing more can be tried."""
     diversity: Diversity = field(default_factory=Diversity)
     """What was measured of the inputs that were drawn; nothing of inputs that were given."""
+    not_run: Sequence[Sequence[tuple[NodeProto, str]]] = ((), ())
+    """On each side, the nodes with a subgraph that ran on none of the inputs, and its attribute."""
 
 
 @dataclass
@@ -104,6 +106,7 @@ class _Runner:
                     self._attempt(case)
         except Enough:
             pass
+        self._trial.not_run = self._original.not_run, self._result.not_run
         return self._trial
 
     def _attempt(self, case: Case) -> Sequence[Any] | None:
@@ -187,6 +190,21 @@ class _Side:
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
     _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
+
+    @property
+    def not_run(self) -> Sequence[tuple[NodeProto, str]]:
+        """The nodes with a subgraph that did not run, and its attribute."""
+        found = [evaluator.subgraphs_not_run for evaluator in self._evaluators.values()]
+        names = [{(node.output[0], attribute) for node, attribute in one} for one in found]
+        return (
+            [
+                (node, attribute)
+                for node, attribute in found[0]
+                if all((node.output[0], attribute) in one for one in names)
+            ]
+            if found
+            else []
+        )
 
     def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Strictly; where that is rejected and lenience was asked for, leniently."""

@@ -102,7 +102,31 @@ def prove_models(
 
     trial = try_sides(sides, cases)
     note_constant_outputs(trial, one, folder)
+    if given is None and not trial.counterexample:
+        _note_what_did_not_run(trial, sides)
     return _result(trial, is_given=given is not None)
+
+
+def _note_what_did_not_run(trial: Trial, sides: Sides) -> None:
+    """Let the measure of a trial know which branches and bodies of loops never ran: what they hold was not compared."""
+    if left := _undecided(trial, sides):
+        trial.diversity.not_run = f"no input made {left[0]} run" + (f", and {len(left) - 1} more" if left[1:] else "")
+
+
+def _undecided(trial: Trial, sides: Sides) -> list[str]:
+    """The subgraphs that have not run, without those of nodes whose inputs are the same in every run."""
+    if not any(trial.not_run):
+        return []
+    found = []
+    folders = sides.base_dir, sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
+    for which, model, folder, nodes in zip(
+        ("first", "second"), (sides.original, sides.result), folders, trial.not_run, strict=True
+    ):
+        facts = ModelFacts(model, folder).graph
+        for node, attribute in nodes:
+            if any(facts.constant(name) is None for name in filter(None, node.input)):
+                found.append(f"{attribute!r} of {node.op_type} {node.name or node.output[0]!r} in the {which} model")
+    return found
 
 
 def note_constant_outputs(trial: Trial, model: ModelProto, base_dir: str) -> None:

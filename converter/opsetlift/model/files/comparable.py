@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy
+from google.protobuf.message import Message
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from opsetlift.model.files.errors import ModelFileError, reason
@@ -27,7 +29,9 @@ class Contents:
         self._digests: dict[tuple[ExternalReference, int], bytes] = {}
 
     def comparable(self, model: ModelProto) -> ModelProto:
-        """A copy whose tensors hold their contents, or the SHA-256 of these, as raw data. Strings stay as they are.
+        """A copy whose tensors hold their contents, or the SHA-256 of these, as raw data, without empty strings.
+
+        Tensors of strings stay as they are.
 
         Raises:
             ModelFileError: External data cannot be read.
@@ -41,6 +45,7 @@ class Contents:
                     tensor.ClearField(field)
                 tensor.ClearField("data_location")
                 tensor.raw_data = content
+        clear_empty_strings(copied)
         return copied
 
     def _copy(self, tensor: TensorProto, target: TensorProto) -> None:
@@ -88,3 +93,14 @@ def _raw_data(tensor: TensorProto) -> bytes:
     except (ValueError, TypeError, KeyError, NotImplementedError):
         # No data that fits the shape and dtype: whatever it holds is all that can be compared.
         return bytes(tensor.SerializeToString(deterministic=True))
+
+
+def clear_empty_strings(message: Message) -> None:
+    """Let absent what is empty: the textual form does not tell them apart, and nor does ONNX."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            inner: Iterable[Message] = value if field.is_repeated else (value,)
+            for one in inner:
+                clear_empty_strings(one)
+        elif value == "":
+            message.ClearField(field.name)

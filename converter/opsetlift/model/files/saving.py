@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy
 import onnx
-from google.protobuf.message import EncodeError, Message
+from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.serialization import registry
 
 from opsetlift.model.files.carrying import Names, carry_data, old_data, stem_of, unused, with_locations
+from opsetlift.model.files.comparable import clear_empty_strings
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
 from opsetlift.model.files.loading import PROTOBUF_LIMIT, form_of
@@ -174,15 +175,5 @@ def _plain(model: ModelProto) -> ModelProto:
             for field in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
                 tensor.ClearField(field)
             tensor.raw_data = data
-    _clear_empty_strings(copied)
+    clear_empty_strings(copied)
     return copied
-
-
-def _clear_empty_strings(message: Message) -> None:
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            inner: Iterable[Message] = value if field.is_repeated else (value,)
-            for one in inner:
-                _clear_empty_strings(one)
-        elif value == "":
-            message.ClearField(field.name)
