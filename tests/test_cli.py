@@ -449,3 +449,30 @@ class TestProcess:
     def test_help_is_no_error(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(arguments) == 0
         assert "opsetlift" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "it states no schema_version"),
+        ("[]", "it states no schema_version"),
+        ('{"schema_version": 2}', "it lacks the entry 'sites'"),
+        ('{"schema_version": 2, "sites": 3}', "an entry holds a value of another type than expected"),
+        ("[" * 100_000, "it is nested too deeply"),
+    ],
+)
+def test_what_is_no_certificate_is_named_in_plain_words(
+    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = onnx.parser.parse_graph("g (float[N] x) => (float[N] y) { y = Relu (x) }")
+    model = str(tmp_path / "model.onnx")
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8), model)
+    recorded = tmp_path / "proof.json"
+    recorded.write_text(content)
+    assert main(["prove", model, model, "--certificate", str(recorded)]) == 1
+    assert capsys.readouterr().err == f"opsetlift: {recorded}: this is no certificate that can be read: {said}\n"
+
+
+def test_a_missing_description_of_a_runtime_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["targets", str(tmp_path / "mine.toml")]) == 1
+    assert "Errno" not in capsys.readouterr().err

@@ -156,3 +156,15 @@ def test_a_branch_that_shapes_rule_out_is_not_missed() -> None:
     )
     plain = model("g (float[3] x) => (float[3] y) { y = Abs (x) }", 18)
     assert prove_models(branching, plain).is_equal
+
+
+@pytest.mark.parametrize("size", [17, 1000])
+def test_a_model_that_is_cut_to_a_fixed_size_differs(size: int) -> None:
+    plain = model("g (float[N, M] x) => (float[A, M] y) { y = Identity (x) }", 18)
+    cut = model(
+        "g (float[N, M] x) => (float[A, M] y) {"
+        f" a = Constant <value_ints = [0]> () b = Constant <value_ints = [{size}]> () y = Slice (x, a, b) }}",
+        18,
+    )
+    assert prove_models(plain, cut).outcome is Outcome.DIFFERENT
+    assert prove_models(cut, plain).outcome is Outcome.DIFFERENT

@@ -70,5 +70,7 @@ def _read(file: Path) -> Certificate:
         return Certificate.from_json(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageFault(f"{file}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UsageFault(f"{file}: this is no certificate that can be read: it is nested too deeply") from error
+    except ValueError as error:
         raise UsageFault(f"{file}: this is no certificate that can be read: {error}") from error

@@ -102,6 +102,12 @@ RANGES = [(-sign * scale / 8, sign * scale) for scale in (1, 20, 1000, 30000) fo
 """Between which bounds the data of whole models is drawn besides: a sum that holds a NaN or an infinity decides
 nothing, and what a model compares or branches by is often a sum."""
 
+LARGEST_USUAL = 16
+"""Open sizes are tried up to this number in any case."""
+
+OWN_SIZES = 4
+"""So many numbers of whole models are tried as sizes."""
+
 EXAMPLE = "example"
 
 MIXED = "a mixture"
@@ -217,6 +223,10 @@ class Battery:
         self._constants = constants
         self._limit = limit
         self._accepted = 0
+        self._own_sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)][
+            :OWN_SIZES
+        ]
+        self._first_layout: Layout | None = None
         self._bases: dict[str, _Base] = {}
         self._tallies = {
             one.name: Tally(
@@ -307,6 +317,7 @@ class Battery:
             self._try_together(attempt)
         if self._floor is Floor.BRIEF:
             self._try_ranges(attempt)
+            self._try_larger_sizes(attempt)
 
     def _try_ranges(self, attempt: Attempt) -> None:
         """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""
@@ -316,6 +327,15 @@ class Battery:
             near = 0.0 if self._rounding else low
             drawn = {name: drawn_between(near, high, base.values[name], self._rng) for name in names}
             attempt(Case(f"{_of(base)}: between {near:g} and {high:g}", {**base.values, **drawn}, True))
+
+    def _try_larger_sizes(self, attempt: Attempt) -> None:
+        """Each open size just beyond numbers of the models: one of them may slice or pad to a fixed size."""
+        if self._first_layout is None:
+            return
+        for number in self._own_sizes:
+            for layout in self._layouts.with_one_size(self._first_layout, number + 1):
+                case = self._case(layout, self._settled.data, self._settled.steering)
+                attempt(replace(case, is_required=True))
 
     def _try_required(self, name: str, tally: Tally, attempt: Attempt) -> None:
         base = self._bases[name]
@@ -399,6 +419,7 @@ class Battery:
 
     def _explore(self, layout: Layout, attempt: Attempt, *, first: bool) -> None:
         if first:
+            self._first_layout = layout
             self._find_steering(layout, attempt)
         self._fill(layout, attempt, thoroughly=first)
         if first:

@@ -250,6 +250,8 @@ class Certificate:
         """
         try:
             content = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_number)
+            if not isinstance(content, dict) or "schema_version" not in content:
+                raise ValueError("it states no schema_version")
             found = content["schema_version"]
             if found != SCHEMA_VERSION:
                 raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
@@ -260,8 +262,10 @@ class Certificate:
             if content["dtypes"] is not None:
                 content["dtypes"] = _record(DtypeProof, _with_outcome(content["dtypes"]))
             return _record(cls, content)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is no certificate: {error}") from error
+        except KeyError as error:
+            raise ValueError(f"it lacks the entry {error}") from error
+        except (TypeError, AttributeError) as error:
+            raise ValueError("an entry holds a value of another type than expected") from error
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

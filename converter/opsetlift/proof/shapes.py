@@ -215,6 +215,12 @@ class Layouts:
             for name in list(self._dims)[:2]:
                 yield self._broadcasting(base, name)
 
+    def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
+        """A layout with another size for one open dimension, for each of the first few."""
+        for symbol in list(base.sizes)[:4]:
+            if symbol != _LENGTH:
+                yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
+
     def long(self, base: Layout, size: int, others: int) -> Iterator[tuple[Layout, str]]:
         """Layouts with `size` for one open dimension, and that dimension's symbol. The other open dimensions are
         `others`, and then, where a constant fixes them, as they are in the layout that the original takes.

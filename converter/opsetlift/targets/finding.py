@@ -111,7 +111,9 @@ def _read_file(path: Path, name: str) -> Runtime:
         check_regular(path)
         text = path.read_text(encoding="utf-8")
     except (ModelFileError, OSError, UnicodeDecodeError) as error:
-        raise TargetFileError(f"target {name}: {path} cannot be read: {error}") from error
+        raise TargetFileError(
+            f"target {name}: {path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     return read_runtime(name, text, lambda beside: (path.parent / beside).read_text(encoding="utf-8"))
 
 
