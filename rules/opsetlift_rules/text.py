@@ -17,7 +17,7 @@ from opsetlift.rulebook.rule import Introduction, refused_unless_constant
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 
-_OPAQUE = "no older operator looks into a string: they only move strings, and from 19 on compare them as a whole"
+_OPAQUE = "no older operator reads or builds the characters of a string"
 
 
 def n_grams_are_compared(site: Site) -> None:

@@ -38,8 +38,7 @@ def k_becomes_attribute(site: Site) -> None:
     if dims is None or not isinstance(size, int):
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            "below opset 10 TopK has k as an attribute; here it is computed by the run, as is the size of the axis, "
-            "so that not even all of it can be sorted",
+            "below opset 10, k of TopK must be a constant; here k and the size of the axis are known only at run time",
         )
     op = site.op_at(13)
     count = op.Reshape(site.input(1), site.constant_int64([], "shape"))

@@ -51,7 +51,7 @@ class ConversionRequest:
             domain, _, number = text.rpartition("=")
             domain = AI_ONNX if domain == "ai.onnx" else domain
             if not (number.isascii() and number.isdigit() and len(number) < 10):
-                raise UsageFault(f"--to takes an opset, as 18 or ai.onnx.ml=3, and not {text!r}")
+                raise UsageFault(f"--to takes an opset, such as 18 or ai.onnx.ml=3, not {text!r}")
             if domain in found:
                 raise UsageFault(f"--to names an opset of {domain or 'ai.onnx'} twice")
             found[domain] = int(number)

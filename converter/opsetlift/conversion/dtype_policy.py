@@ -203,7 +203,7 @@ def dtypes_from(texts: Sequence[str]) -> dict[str, str]:
         old, separator, new = text.partition("=")
         old, new = _ALIASES.get(old.strip(), old.strip()), _ALIASES.get(new.strip(), new.strip())
         if not separator or not old or not new:
-            raise UnusableDtypes(f"a change of dtypes is spelt int64=int32, and not {text!r}")
+            raise UnusableDtypes(f"--dtype takes FROM=TO, such as int64=int32, not {text!r}")
         if found.setdefault(old, new) != new:
             raise UnusableDtypes(f"{old} cannot become both {found[old]} and {new}")
     return found
