@@ -393,7 +393,7 @@ class TestCoverage:
         assert main(["coverage"]) == 0
         output = capsys.readouterr().out
         assert "ReduceMin" in output
-        assert "introduced in 7" in output
+        assert "new in 7" in output
 
 
 class TestProcess:

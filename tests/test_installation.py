@@ -30,6 +30,11 @@ def pip(*arguments: str) -> None:
     )
 
 
+def install(python: Path, *what: str) -> None:
+    """Install into the environment itself, whatever the one whose dependencies it shares has."""
+    pip("--python", str(python), "install", "--ignore-installed", *what)
+
+
 def new_environment(folder: Path) -> Path:
     """The interpreter of an environment that has the dependencies of this one and nothing else."""
     venv.create(folder, with_pip=False, symlinks=True)
@@ -65,7 +70,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     interpreter = new_environment(tmp_path_factory.mktemp("environment"))
-    pip("--python", str(interpreter), "install", str(wheel))
+    install(interpreter, str(wheel))
     return interpreter
 
 
@@ -93,8 +98,8 @@ def test_packages_named_rules_and_converter_installed_beside_it(wheel: Path, tmp
             f"[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n"
             f"[project]\nname = '{name}'\nversion = '3.5'\n"
         )
-        pip("--python", str(python), "install", str(project))
-    pip("--python", str(python), "install", str(wheel))
+        install(python, str(project))
+    install(python, str(wheel))
     converts(python, tmp_path)
     for name in ("rules", "converter"):
         theirs = [str(python), "-c", f"import {name}; print({name}.VERSION)"]
@@ -104,7 +109,7 @@ def test_packages_named_rules_and_converter_installed_beside_it(wheel: Path, tmp
 
 def test_an_editable_installation(tmp_path: Path):
     python = new_environment(tmp_path / "environment")
-    pip("--python", str(python), "install", "--editable", str(PROJECT))
+    install(python, "--editable", str(PROJECT))
     converts(python, tmp_path)
     where = "import opsetlift, opsetlift_rules; print(opsetlift.__file__, opsetlift_rules.__file__)"
     said = subprocess.run([str(python), "-c", where], capture_output=True, text=True, check=True, cwd=tmp_path)

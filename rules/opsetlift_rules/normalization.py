@@ -203,10 +203,10 @@ STEPS = [
     Step("GroupNormalization", 18, 21, up=_SCALE_BECOMES_THAT_OF_CHANNELS, down=_GROUPS_BECOME_INSTANCES),
 ]
 
+_MEAN_AND_DEVIATION = rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)
+
 INTRODUCTIONS = [
-    Introduction(
-        "MeanVarianceNormalization", 9, down=rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)
-    ),
+    Introduction("MeanVarianceNormalization", 9, down=_MEAN_AND_DEVIATION),
     Introduction("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
     Introduction("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
     Introduction("GroupNormalization", 18, down=groups_with_their_scale_become_instances),

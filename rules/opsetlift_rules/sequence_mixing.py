@@ -155,10 +155,10 @@ def _without_time(site: Site, value: str) -> Dims:
     return [batch, *others]
 
 
+_STATES_ARE_CARRIED = rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)
+
 INTRODUCTIONS = [
     Introduction("RotaryEmbedding", 23, down=rounding(pairs_are_rotated, ulps=4, because=_IN_STEPS)),
-    Introduction(
-        "LinearAttention", 27, down=rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)
-    ),
+    Introduction("LinearAttention", 27, down=_STATES_ARE_CARRIED),
     Introduction("CausalConvWithState", 27, down=body_in_float(ulps=64, because=_IN_STEPS)),
 ]

@@ -83,9 +83,7 @@ def _columns(site: Site) -> tuple[Array, Array]:
 
 INTRODUCTIONS = [
     Introduction("TfIdfVectorizer", 9, down=n_grams_are_compared),
-    Introduction(
-        "StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none filters or changes their letters")
-    ),
+    Introduction("StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none changes their letters")),
     Introduction("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}; none joins two")),
     Introduction("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}; none takes one apart")),
     Introduction("RegexFullMatch", 20, down=refused_unless_constant(f"{_OPAQUE}; none matches a pattern")),

@@ -144,7 +144,7 @@ def test_experiments_are_proven_by_the_certificate():
 @pytest.mark.parametrize(
     ("experiment", "message"),
     [
-        (ExperimentalOperator("Relu", lowered=unchanged), "Relu was no experiment"),
+        (ExperimentalOperator("Relu", lowered=unchanged), "Relu was not experimental"),
         (ExperimentalOperator("Affine", until=9, lowered=unchanged), "until opset 9"),
     ],
 )

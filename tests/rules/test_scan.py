@@ -21,7 +21,7 @@ def test_the_batch_of_version_8_becomes_a_scan_around():
         => (float[B, 2] f, float[B, 5, 2] y)
         { f, y = Scan <body: graph = f_graph (float[2] f_input, float[5, 2] f_input_1)
             => (float[2] f_Scan, float[5, 2] f_Scan_1) {
-            f_Scan, f_Scan_1 = Scan <body: graph = transition (float[2] h, float[2] v) => (float[2] k, float[2] o)
+            f_Scan, f_Scan_1 = Scan <body: graph = cell (float[2] h, float[2] v) => (float[2] k, float[2] o)
                 { k = Add (h, v) o = Mul (k, v) }, num_scan_inputs: int = 1, scan_input_directions: ints = [1]>
                 (f_input, f_input_1)
         }, num_scan_inputs: int = 2> (s, x) }""",
@@ -78,7 +78,7 @@ def test_one_sequence_is_a_batch_of_one_below_9():
         """<ir_version: 3, opset_import: ["": 8]> g (float[2] s, float[T, 2] x) => (float[2] f, float[T, 2] y) {
             f_Unsqueeze = Unsqueeze <axes: ints = [0]> (s)
             f_Unsqueeze_1 = Unsqueeze <axes: ints = [0]> (x)
-            f_Scan, f_Scan_1 = Scan <body: graph = transition (float[2] h, float[2] v) => (float[2] k, float[2] o)
+            f_Scan, f_Scan_1 = Scan <body: graph = cell (float[2] h, float[2] v) => (float[2] k, float[2] o)
                 { k = Add (h, v) o = Mul (k, v) }, num_scan_inputs: int = 1> ("", f_Unsqueeze, f_Unsqueeze_1)
             f = Squeeze <axes: ints = [0]> (f_Scan)
             y = Squeeze <axes: ints = [0]> (f_Scan_1)

@@ -34,8 +34,8 @@ class CoveredStep:
 
     @property
     def step(self) -> str:
-        """For people: "11→12", or "introduced in 11"."""
-        return f"{self.older}→{self.newer}" if self.older else f"introduced in {self.newer}"
+        """For people: "11→12", or "new in 11"."""
+        return f"{self.older}→{self.newer}" if self.older else f"new in {self.newer}"
 
 
 class Coverage:

@@ -134,18 +134,18 @@ class Resampler:
 
     def _nearest(self, axis: ResampledAxis, points: str) -> str:
         half = self.number(0.5)
-        roundings: dict[str, Callable[[Operators], str]] = {
-            "round_prefer_floor": lambda op: op.Ceil(op.Sub(points, half)),
-            "round_prefer_ceil": lambda op: op.Floor(op.Add(points, half)),
-            "floor": lambda op: op.Floor(points),
-            "ceil": lambda op: op.Ceil(points),
-            "by direction": lambda op: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(points), op.Floor(points)),
+        roundings: dict[str, Callable[[Operators, str], str]] = {
+            "round_prefer_floor": lambda op, at: op.Ceil(op.Sub(at, half)),
+            "round_prefer_ceil": lambda op, at: op.Floor(op.Add(at, half)),
+            "floor": lambda op, at: op.Floor(at),
+            "ceil": lambda op, at: op.Ceil(at),
+            "by direction": lambda op, at: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(at), op.Floor(at)),
         }
         if self.manner.rounding not in roundings:
             self.site.refuse(Why.INVALID_MODEL, f"no text has a nearest_mode {self.manner.rounding!r}")
-        return self.folded(
-            lambda op: op.Cast(self._confined(op, roundings[self.manner.rounding](op), axis), to="int64"), "indices"
-        )
+        rounded = roundings[self.manner.rounding]
+        # Confined first: what is rounded to -0 would leave open which zero a bound of 0 gives.
+        return self.folded(lambda op: op.Cast(rounded(op, self._confined(op, points, axis)), to="int64"), "indices")
 
     def _confined(self, op: Operators, places: str, axis: ResampledAxis) -> str:
         return str(op.Clip(places, self.number(0), self.last(op, axis)))
