@@ -555,7 +555,7 @@ class TestWhatIsAskedFor:
 
     def test_is_spelt_with_onnx_or_numpy_names(self) -> None:
         assert dtypes_from(["int64=int32", "float64=float32"]) == {"int64": "int32", "double": "float"}
-        with pytest.raises(UnusableDtypes, match="spelt"):
+        with pytest.raises(UnusableDtypes, match="takes FROM=TO"):
             dtypes_from(["int64"])
         with pytest.raises(UnusableDtypes, match="both"):
             dtypes_from(["int64=int32", "int64=uint32"])
