@@ -11,8 +11,9 @@ import pytest
 from opsetlift.pipeline.convert import convert
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.rulebook.explain import explain
-from opsetlift.rulebook.rule import Rule, UndeclaredRounding, in_turn, rounding
+from opsetlift.rulebook.rule import Rule, in_turn, rounding
 from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site.rounding import UndeclaredRounding
 from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import ConversionRefused, Why
 from tests.conversion import model as model_of
@@ -141,10 +142,8 @@ def test_exact_refuses_what_a_site_claims() -> None:
     ids=["undeclared", "further than declared", "of a narrower stage than declared", "undeclared in turn"],
 )
 def test_what_is_not_declared_is_no_rounding(rule: Rule) -> None:
-    site = Site.__new__(Site)
-    site.rule = rule
     with pytest.raises(UndeclaredRounding):
-        site.rounds(5, fewer_digits=1)
+        rule.bound.claim(5, fewer_digits=1)
 
 
 def test_rules_in_turn_say_each_where_they_round() -> None:

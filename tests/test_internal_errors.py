@@ -261,7 +261,7 @@ class TestTheRestOfTheHouse:
         def fail(*arguments: object) -> None:
             raise KeyError("a bug of ours")
 
-        monkeypatch.setattr(import_module("opsetlift.facts.inference"), "readable", fail)
+        monkeypatch.setattr(import_module("opsetlift.facts.inference"), "with_axes_inferred_rightly", fail)
         node = model_of(TEXT).graph.node[0]
         facts = ModelFacts(model_of(TEXT))
         with pytest.raises(KeyError, match="a bug of ours"):

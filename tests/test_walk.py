@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 
 import numpy
 import onnx
@@ -11,9 +11,8 @@ from onnx import TensorProto, helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.model import dead_code as sweep
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.names import Names
-from opsetlift.model.scopes import referenced_names
 from opsetlift.support.refusal import Why
 from tests.conversion import check_refusal, model, normalised
 
@@ -403,7 +402,7 @@ def test_inputs_of_a_loop_body_without_types_are_typed_by_the_loop():
     assert result.graph.node[0].op_type == "Loop"
 
 
-def test_dead_constants_are_looked_for_in_one_pass_over_the_scope(monkeypatch: pytest.MonkeyPatch):
+def test_dead_constants_are_found_with_one_index_per_scope(monkeypatch: pytest.MonkeyPatch):
     blocks = "\n".join(
         f"""
         a{n} = Constant <value_ints = [1]> ()
@@ -419,15 +418,16 @@ def test_dead_constants_are_looked_for_in_one_pass_over_the_scope(monkeypatch: p
             y = Concat <axis = 1> ({names})
         }}"""
     read: list[str] = []
+    of_graph = DefUse.__init__
 
-    def counted(graph: onnx.GraphProto) -> Iterator[str]:
-        read.append(graph.name)
-        return referenced_names(graph)
+    def counted(index: DefUse, container: onnx.GraphProto) -> None:
+        read.append(container.name)
+        of_graph(index, container)
 
-    monkeypatch.setattr(sweep, "referenced_names", counted)
-    result = lifted(text, 13)
+    monkeypatch.setattr(DefUse, "__init__", counted)
+    result = convert(model(text), to=13, prove=False).model
     assert [node.op_type for node in result.graph.node] == ["ReduceMean", "If"] * 20 + ["Concat"]
-    assert len(read) == 40
+    assert Counter(Counter(read).values()) == {40: 2, 2: 1}, "an index per scope, and one per edited scope"
 
 
 def test_what_only_dropped_nodes_read_is_dropped_with_them():

@@ -192,7 +192,7 @@ def test_sizes_do_not_pass_through_casts_that_change_them(dtype: str, sizes: tup
     ],
 )
 @pytest.mark.parametrize("is_undeclared", [False, True])
-def test_axes_that_onnx_misreads_are_read_rightly(
+def test_axes_that_onnx_infers_wrongly_are_inferred_rightly(
     opset: int, node: str, shape: str, expected: list[int], is_undeclared: bool
 ) -> None:
     if node.startswith("Slice") and opset > 9:

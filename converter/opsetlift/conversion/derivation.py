@@ -45,7 +45,7 @@ def _fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | N
         wanted = ir
     elif wanted == model.ir_version and (has_functions or not model.functions):
         return Fitting()
-    fitting = IRFitting(source, model, walked.trace, walked.names, walked.crossings_of)
+    fitting = IRFitting(source, model, walked.trace, walked.names, walked.applied_of)
     done = fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
     if ir is None and runtime is not None:
         # Without its functions the model may need less.

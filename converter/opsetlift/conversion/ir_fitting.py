@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 from onnx.helper import make_tensor_value_info
 
-from opsetlift.conversion.local_functions import CrossingsOf, inline_functions
+from opsetlift.conversion.local_functions import AppliedRulesOf, inline_functions
 from opsetlift.conversion.traced_edit import Edit, TracedEdit
 from opsetlift.evaluator.values import sparse_tensor_value
 from opsetlift.model.arrays import tensor_of
@@ -27,7 +27,7 @@ from opsetlift.model.scopes import (
     imported_opsets,
     subgraphs,
 )
-from opsetlift.rulebook.trace import ConversionTrace, Crossings
+from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import display_domain
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
@@ -56,13 +56,13 @@ class IRFitting:
         model: ModelProto,
         trace: ConversionTrace,
         names: Names,
-        crossings_of: CrossingsOf,
+        applied_of: AppliedRulesOf,
     ) -> None:
         self._source = source
         self._model = model
         self._trace = trace
         self._names = names
-        self._crossings_of = crossings_of
+        self._applied_of = applied_of
         self._done = Fitting()
         self._refusals: list[Refusal] = []
 
@@ -97,7 +97,7 @@ class IRFitting:
         if not keys:
             return
         functions = list(map(_copy, self._model.functions))
-        refusals = inline_functions(self._source, self._model, keys, self._trace, self._crossings_of, self._names)
+        refusals = inline_functions(self._source, self._model, keys, self._trace, self._applied_of, self._names)
         if refusals:
             raise ConversionRefused(refusals)
         kept = {function_key(function) for function in self._model.functions}
@@ -112,13 +112,13 @@ class IRFitting:
         if not overloaded:
             return
         names = FunctionNames(self._model)
-        renamed: dict[FunctionKey, tuple[str, Crossings]] = {}
+        renamed: dict[FunctionKey, tuple[str, AppliedRules]] = {}
         trace = self._trace
         for function in overloaded:
             path, key = function_path(function), function_key(function)
             function.name = names.fresh(function)
             function.ClearField("overload")
-            renamed[key] = function.name, self._crossings_of(path)
+            renamed[key] = function.name, self._applied_of(path)
             if path in trace.added_functions:
                 trace.added_functions.remove(path)
             else:
@@ -127,12 +127,12 @@ class IRFitting:
             trace.scopes = {one: scope for one, scope in trace.scopes.items() if one.split("/")[0] != path}
             self._done.notes.append(f"{path} has become {function_path(function)}: IR version 10 brought overloads")
 
-        def rename_call(node: NodeProto, crossings: Crossings) -> list[NodeProto] | None:
+        def rename_call(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
             found = renamed.get(called_function_key(node))
             if found is None:
                 return None
             node.op_type, node.overload = found[0], ""
-            crossings += found[1]
+            applied += found[1]
             return [node]
 
         edit = TracedEdit(trace, rename_call)
@@ -153,7 +153,7 @@ class IRFitting:
             self._trace.scope(GRAPH_PATH).densified.update(found)
         self._make_graph_dense(graph, GRAPH_PATH)
 
-        def make_subgraphs_dense(node: NodeProto, crossings: Crossings) -> list[NodeProto] | None:
+        def make_subgraphs_dense(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
             sparse = [graph for graph in _subgraphs_of(node) if graph.sparse_initializer]
             for inner in sparse:
                 self._make_graph_dense(inner, GRAPH_PATH)
@@ -179,7 +179,7 @@ class IRFitting:
         operator, have none: theirs go to the graph."""
         graph, trace = self._model.graph, self._trace
 
-        def hoist(node: NodeProto, crossings: Crossings) -> list[NodeProto] | None:
+        def hoist(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
             holders = [inner for inner in _subgraphs_of(node) if inner.initializer]
             for inner in holders:
                 self._hoist(inner, next(filter(None, node.output), node.op_type))

@@ -23,11 +23,11 @@ from opsetlift.model.scopes import (
     imported_opsets,
     subgraphs,
 )
-from opsetlift.rulebook.trace import ConversionTrace, Crossings
+from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.refusal import Refusal, Why
 
-CrossingsOf = Callable[[str], Crossings]
+AppliedRulesOf = Callable[[str], AppliedRules]
 """The rules that were applied in the function at a path."""
 
 _MOST_NODES = 1_000_000
@@ -77,7 +77,7 @@ def inline_functions(
     model: ModelProto,
     keys: set[FunctionKey],
     trace: ConversionTrace,
-    crossings_of: CrossingsOf,
+    applied_of: AppliedRulesOf,
     names: Names,
 ) -> list[Refusal]:
     """Inline the functions `keys` of `model`, which `trace` relates to `source`, in place; or say what prevents it."""
@@ -85,7 +85,7 @@ def inline_functions(
     refusals = [*_size_refusals(model, keys), *_import_refusals(model, keys)]
     if refusals:
         return refusals
-    inliner = _Inliner(model, keys, trace, crossings_of, names)
+    inliner = _Inliner(model, keys, trace, applied_of, names)
     inliner.run(GRAPH_PATH, source.graph, model.graph)
     originals = {function_path(function): function for function in source.functions}
     for function in model.functions:
@@ -147,12 +147,12 @@ class _Inliner:
         model: ModelProto,
         keys: set[FunctionKey],
         trace: ConversionTrace,
-        crossings_of: CrossingsOf,
+        applied_of: AppliedRulesOf,
         names: Names,
     ) -> None:
         self._functions = {function_key(one): one for one in model.functions if function_key(one) in keys}
         self._traced = TracedEdit(trace, self._expand_if_call)
-        self._crossings_of = crossings_of
+        self._applied_of = applied_of
         self._names = names
 
     def run(self, path: str, original: Container, container: Container) -> None:
@@ -163,13 +163,13 @@ class _Inliner:
         """Inline where some site around answers for all that is changed."""
         self._traced.run_untraced(container)
 
-    def _expand_if_call(self, node: NodeProto, crossings: Crossings) -> list[NodeProto] | None:
-        return self._expand(node, crossings) if called_function_key(node) in self._functions else None
+    def _expand_if_call(self, node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
+        return self._expand(node, applied) if called_function_key(node) in self._functions else None
 
-    def _expand(self, call: NodeProto, crossings: Crossings) -> list[NodeProto]:
-        """The nodes of a call; the rules that the body was converted by are added to `crossings`."""
+    def _expand(self, call: NodeProto, applied: AppliedRules) -> list[NodeProto]:
+        """The nodes of a call; the rules that the body was converted by are added to `applied`."""
         function = self._functions[called_function_key(call)]
-        crossings += self._crossings_of(function_path(function))
+        applied += self._applied_of(function_path(function))
         copy = FunctionProto()
         copy.CopyFrom(function)
         values = {attribute.name: attribute for attribute in function.attribute_proto}
@@ -179,7 +179,7 @@ class _Inliner:
         for node in self._renamed(copy, call):
             _take_over_notes(node, call)
             if called_function_key(node) in self._functions:
-                expanded += self._expand(node, crossings)
+                expanded += self._expand(node, applied)
             else:
                 for _, graph in subgraphs(node):
                     self.run_untraced(graph)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from onnx import NodeProto
 
 from opsetlift.model.scopes import Container, subgraph_path, subgraphs
-from opsetlift.rulebook.trace import ConversionTrace, Crossings, SiteTrace
+from opsetlift.rulebook.trace import AppliedRules, ConversionTrace, SiteTrace
 
-Edit = Callable[[NodeProto, Crossings], Sequence[NodeProto] | None]
+Edit = Callable[[NodeProto, AppliedRules], Sequence[NodeProto] | None]
 """Gives the nodes to stand in the place of one, which may be that node, changed; None where it stays as it is. Adds to
-the crossings the rules that had been applied to what it brings in."""
+the applied the rules that had been applied to what it brings in."""
 
 
 class TracedEdit:
@@ -35,7 +35,7 @@ class TracedEdit:
             standing = [container.node[at] for at in range(position, stop)]
             position = stop
             start = len(nodes)
-            crossings = list(site.crossings) if site else []
+            applied = list(site.applied) if site else []
             is_site = site is not None
             converted = site.with_converted_bodies if site else None
             if converted is not None:
@@ -45,7 +45,7 @@ class TracedEdit:
             if converted is None and before.attribute and self._trace.rounds_below(f"{path}/{index}:"):
                 unchanged = list(map(_copy, standing))
             for node in standing:
-                edited = self._edit(node, crossings)
+                edited = self._edit(node, applied)
                 if edited is None:
                     if node.attribute and site is not None and site.with_converted_bodies is not None:
                         for _, graph in subgraphs(node):
@@ -59,7 +59,7 @@ class TracedEdit:
                     if unchanged is not None and len(unchanged) == 1:
                         converted = unchanged[0]
             if is_site:
-                sites.append(SiteTrace(index, start, len(nodes), crossings, converted))
+                sites.append(SiteTrace(index, start, len(nodes), applied, converted))
         if is_changed:
             self._trace.scope(path).sites[:] = sites
             _put_in_place(container, nodes)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from onnx import GraphProto, ModelProto, OperatorSetIdProto
 
 from opsetlift.conversion.specialise import CallSite, specialisable, specialise
-from opsetlift.conversion.walk import ModelWalk
+from opsetlift.conversion.walk import WalkState, walk_model
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import without_weights
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.rulebook.trace import ConversionTrace, Crossings
+from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import InternalError
 from opsetlift.support.refusal import ConversionRefused, Refusal
@@ -32,12 +32,12 @@ class Walked:
     model: ModelProto
     trace: ConversionTrace
     names: Names
-    crossings: Mapping[str, Crossings]
+    applied: Mapping[str, AppliedRules]
     """The rules that were applied in each function, also in those that only the result has."""
 
-    def crossings_of(self, path: str) -> Crossings:
+    def applied_of(self, path: str) -> AppliedRules:
         """The rules that were applied in the function at a path."""
-        return list(self.crossings.get(path, ()))
+        return list(self.applied.get(path, ()))
 
 
 class DryRuns:
@@ -92,7 +92,7 @@ def walked_copy(
         walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
         # Functions that are refused are copied for their callers, all of them at once.
         walk.ends_when_refused = until_refused and not start.functions
-        walk.run()
+        walk_model(walk)
         if walk.faults:
             raise InternalError(walk.faults, walk.refusals)
         if not walk.refusals:
@@ -107,17 +107,17 @@ def walked_copy(
     after = set(map(function_path, start.functions))
     trace.added_functions = after - before
     trace.dropped_functions = before - after
-    own = {path: trace.crossings_in(path) for path in after}
-    crossings = {path: list(found) for path, found in own.items()}
+    own = {path: trace.applied_in(path) for path in after}
+    applied = {path: list(found) for path, found in own.items()}
     for path, _, function in reversed(calls):
         # Copies of callers were made before those of what they call.
-        if (caller := path.split("/")[0]) in crossings:
-            crossings[caller] += crossings.get(function, [])
+        if (caller := path.split("/")[0]) in applied:
+            applied[caller] += applied.get(function, [])
     kept = {GRAPH_PATH, *(before & after)}
     trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
     for path, index, function in calls:
         if path.split("/")[0] in kept:
-            trace.add_site(path, index, crossings.get(function, []))
+            trace.add_site(path, index, applied.get(function, []))
     if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
         walk.model.opset_import.pop()
     _stamp(walk.model, targets)
@@ -132,14 +132,14 @@ def _walk(
     base_dir: str,
     dry: DryRuns | None,
     runtime: Target | None,
-) -> ModelWalk:
+) -> WalkState:
     if dry is not None:
         facts = dry.facts()
         names = dry.names()
-        return ModelWalk(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=names, runtime=runtime)
+        return WalkState(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=names, runtime=runtime)
     model = ModelProto()
     model.CopyFrom(start)
-    return ModelWalk(start, model, targets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
+    return WalkState(start, model, targets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
 
 
 def _uses_ai_onnx(graph: GraphProto) -> bool:

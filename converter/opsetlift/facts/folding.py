@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy
 from onnx import NodeProto
@@ -11,19 +10,17 @@ from onnx import NodeProto
 from opsetlift.evaluator import EvaluationError, run_node
 from opsetlift.evaluator.kernels.registry import reads_only_shapes
 from opsetlift.evaluator.undefined_results import is_undefined
+from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 
-if TYPE_CHECKING:
-    from opsetlift.facts.scope import ScopeFacts
-
 _MOST_ELEMENTS = 1 << 20
 """Constants are folded up to this many elements; shapes and axes are small, weights are not looked for."""
 
 
-def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, Array]:
+def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, Array]:
     """The values of a node's outputs by name; none where they may differ between runs, or are large."""
     if not _may_fold(scope, node, imports):
         return {}
@@ -54,7 +51,7 @@ def folded(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Ma
     }
 
 
-def _stand_in(scope: ScopeFacts, name: str) -> Array | None:
+def _stand_in(scope: Environment, name: str) -> Array | None:
     """An array of the value's static shape that takes no memory, for operators that look at the shape only."""
     shape = scope.shape(name)
     if shape is None or not all(isinstance(dim, int) for dim in shape):
@@ -62,7 +59,7 @@ def _stand_in(scope: ScopeFacts, name: str) -> Array | None:
     return numpy.broadcast_to(numpy.zeros((), numpy.bool_), tuple(int(dim or 0) for dim in shape))
 
 
-def _may_fold(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> bool:
+def _may_fold(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> bool:
     if called_function_key(node) in scope.model.functions:
         return False
     definition = history.definition(node.domain, node.op_type, imports.get(history.canonical_domain(node.domain), 0))

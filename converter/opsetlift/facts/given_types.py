@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, TypeProto
 
 from opsetlift.evaluator.kernels.registry import find_body_inputs
+from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import common_type, type_of_tensor
 from opsetlift.model.scopes import function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import type_string
 
-if TYPE_CHECKING:
-    from opsetlift.facts.scope import ScopeFacts
 
-
-def given_types(scope: ScopeFacts) -> Mapping[str, TypeProto]:
+def given_types(scope: Environment) -> Mapping[str, TypeProto]:
     """The types of a scope's inputs and initializers by name, as far as they are known."""
     given: dict[str, TypeProto] = {}
     if isinstance(scope.container, FunctionProto):
@@ -41,7 +38,7 @@ def given_types(scope: ScopeFacts) -> Mapping[str, TypeProto]:
     return given
 
 
-def _types_by_owner(scope: ScopeFacts) -> Sequence[TypeProto]:
+def _types_by_owner(scope: Environment) -> Sequence[TypeProto]:
     """The types that the node which holds this subgraph gives its inputs; empty where nothing is known."""
     if scope.owner is None or scope.parent is None:
         return ()

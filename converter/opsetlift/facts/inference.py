@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy
 from onnx import (
@@ -18,9 +17,10 @@ from onnx import (
     shape_inference,
 )
 
-from opsetlift.facts.misread_axes import readable
-from opsetlift.facts.misread_windows import readable_windows
+from opsetlift.facts.environment import Environment, ModelEnvironment
 from opsetlift.facts.value_types import has_rank, rank_of, without_shape
+from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
+from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
 from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.scopes import (
     FunctionKey,
@@ -32,10 +32,6 @@ from opsetlift.model.scopes import (
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
 from opsetlift.support.onnx_errors import ONNX_ERRORS
-
-if TYPE_CHECKING:
-    from opsetlift.facts.model import ModelFacts
-    from opsetlift.facts.scope import ScopeFacts
 
 MOST_ELEMENTS = 1 << 10
 """Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
@@ -56,7 +52,7 @@ def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, F
 
 
 def inferred_types(
-    model: ModelFacts,
+    model: ModelEnvironment,
     node: NodeProto,
     imports: Mapping[str, int],
     type_of: Callable[[str], TypeProto | None],
@@ -97,7 +93,7 @@ def _parameters(node: NodeProto) -> list[AttributeProto]:
 
 
 def _inferred_types(
-    model: ModelFacts,
+    model: ModelEnvironment,
     node: NodeProto,
     imports: Mapping[str, int],
     type_of: Callable[[str], TypeProto | None],
@@ -123,7 +119,9 @@ def _inferred_types(
         found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
         return {} if found is None else {node.output[0]: found}
     first = type_of(inputs[0]) if inputs and inputs[0] else None
-    read = readable(readable_windows(node), definition.since_version, first and rank_of(first))
+    read = with_axes_inferred_rightly(
+        with_windows_inferred_rightly(node), definition.since_version, first and rank_of(first)
+    )
     if read is None:
         return {} if first is None else {node.output[0]: without_shape(first)}
     question = Question(model, definition, read, imports, type_of, constant, stand_ins or {})
@@ -145,7 +143,7 @@ class Question:
 
     def __init__(
         self,
-        model: ModelFacts,
+        model: ModelEnvironment,
         definition: history.Definition,
         node: NodeProto,
         imports: Mapping[str, int],
@@ -212,7 +210,7 @@ def _with_declared_subgraphs(node: NodeProto) -> NodeProto:
     return copy
 
 
-def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
+def inferred_ranks(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, TypeProto]:
     """Output types whose ranks follow from how many elements an input has, whatever their values are.
 
     So it is with target shapes, axes, repeats and the like: inference is asked with fallbacks for the values, and
@@ -239,7 +237,9 @@ def inferred_ranks(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int
     return ranked
 
 
-def type_told_by_outputs(scope: ScopeFacts, node: NodeProto, imports: Mapping[str, int], name: str) -> TypeProto | None:
+def type_told_by_outputs(
+    scope: Environment, node: NodeProto, imports: Mapping[str, int], name: str
+) -> TypeProto | None:
     """The type of an input whose rank nothing else tells: the only rank for which onnx infers those that outputs have.
 
     None where another rank would do as well, or might.

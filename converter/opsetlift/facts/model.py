@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
-from opsetlift.facts.scope import ScopeFacts
+from opsetlift.facts.environment import Types
+from opsetlift.facts.scope import ScopeFacts, ScopeTables
 from opsetlift.facts.type_strings import types_from_nothing
-from opsetlift.facts.whole_model import Types, whole_model_types
+from opsetlift.facts.whole_model import whole_model_types
 from opsetlift.model.arrays import Array
+from opsetlift.model.def_use import ModelIndex
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     FunctionKey,
@@ -18,65 +20,87 @@ from opsetlift.model.scopes import (
     function_key,
     function_path,
     imported_opsets,
-    subgraphs,
 )
 
 
-class ModelFacts:
-    """The facts of one model; `base_dir` is where its external data lies.
+@dataclass
+class ModelTables:
+    """What has been worked out of a model. Every walk of it shares this.
 
-    `is_undeclared` says that the model declares no types of what it computes. Those that onnx's whole-model inference
-    gives are all inferred then, and need not be inferred again node by node.
+    Attributes:
+        index: Definitions and uses.
+        graph: What is known of its graph.
+        functions: What is known of the bodies of its functions, by path.
+        inferred: What onnx's whole-model inference gives; None until asked for.
+        possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
     """
 
-    def __init__(self, model: ModelProto, base_dir: str = "", *, is_undeclared: bool = False) -> None:
+    index: ModelIndex
+    graph: ScopeTables
+    functions: dict[str, ScopeTables] = field(default_factory=dict)
+    inferred: tuple[Types, Types] | None = None
+    possible_types: tuple[frozenset[str] | None, ...] = ()
+
+
+class ModelFacts:
+    """The facts of one model.
+
+    Args:
+        model: The model, which must not change.
+        base_dir: The folder of its external data.
+        is_undeclared: Whether the model declares no types of what it computes. Those that onnx's whole-model inference
+            gives are all inferred then, and need not be inferred again node by node.
+        tables: What was worked out of the same model before.
+    """
+
+    def __init__(
+        self, model: ModelProto, base_dir: str = "", *, is_undeclared: bool = False, tables: ModelTables | None = None
+    ) -> None:
         self.model = model
         self.base_dir = base_dir
         self.is_undeclared = is_undeclared
+        if tables is None:
+            index = ModelIndex(model)
+            tables = ModelTables(index, ScopeTables(index.graph))
+        self.tables = tables
         self.functions = {function_key(function): function for function in model.functions}
-        self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imported_opsets(model.opset_import))
+        imports = imported_opsets(model.opset_import)
+        self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imports, tables=tables.graph)
         self._scopes = {GRAPH_PATH: self.graph}
+        self._all_scopes: dict[str, ScopeFacts] | None = None
+        self._call_sites: Mapping[FunctionKey, list[tuple[ScopeFacts, NodeProto]]] | None = None
 
     def renewed(self) -> ModelFacts:
         """The facts for another walk of the same model: what has been worked out, not what a walk registered."""
-        other = ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared)
-        for name in ("_inferred", "possible_types"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
-        other._scopes = {path: scope.renewed(other, None) for path, scope in self._scopes.items()}
-        other.graph = other._scopes[GRAPH_PATH]
-        return other
+        return ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared, tables=self.tables)
 
     def function_scope(self, function: FunctionProto) -> ScopeFacts:
         """The facts of a function's body."""
         path = function_path(function)
         if path not in self._scopes:
             imports = imported_opsets(function.opset_import)
-            self._scopes[path] = ScopeFacts(self, self.functions[function_key(function)], path, None, imports)
+            own = self.functions[function_key(function)]
+            tables = self.tables.functions.setdefault(path, ScopeTables(self.tables.index.function(own)))
+            self._scopes[path] = ScopeFacts(self, own, path, None, imports, tables=tables)
         return self._scopes[path]
 
-    @cached_property
-    def _paths(self) -> dict[str, ScopeFacts]:
-        paths: dict[str, ScopeFacts] = {}
-
-        def visit(scope: ScopeFacts) -> None:
-            paths[scope.path] = scope
-            for index, node in enumerate(scope.container.node):
-                for attribute, graph in subgraphs(node) if node.attribute else ():
-                    visit(scope.child(index, node, attribute, graph))
-
-        visit(self.graph)
-        for function in self.model.functions:
-            visit(self.function_scope(function))
-        return paths
+    def _by_path(self) -> dict[str, ScopeFacts]:
+        if self._all_scopes is None:
+            self._all_scopes = {}
+            pending = [self.graph, *map(self.function_scope, self.model.functions)][::-1]
+            while pending:
+                scope = pending.pop()
+                self._all_scopes[scope.path] = scope
+                pending += reversed(list(scope.children()))
+        return self._all_scopes
 
     def all_scopes(self) -> Iterator[ScopeFacts]:
         """The facts of the graph, the functions and all subgraphs."""
-        yield from self._paths.values()
+        yield from self._by_path().values()
 
     def scope(self, path: str) -> ScopeFacts:
         """The facts of the scope at `path`."""
-        return self._scopes.get(path) or self._paths[path]
+        return self._scopes.get(path) or self._by_path()[path]
 
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value seen from the scope at `path`; None where nothing is known."""
@@ -86,37 +110,43 @@ class ModelFacts:
         """The value of a constant seen from the scope at `path`; None where it is computed at run time."""
         return self.scope(path).constant(name)
 
-    @cached_property
+    @property
     def possible_types(self) -> frozenset[str] | None:
         """Every type that any value of the model may have; None where one of them is not known.
 
         Much cheaper than the type of each value: most nodes pass on the type of an input.
         """
-        found: set[str | None] = set()
-        for scope in self._paths.values():
-            found.update(types_from_nothing(scope))
-        return None if None in found else frozenset(one for one in found if one is not None)
+        if not self.tables.possible_types:
+            found: set[str | None] = set()
+            for scope in self.all_scopes():
+                found.update(types_from_nothing(scope))
+            known = None if None in found else frozenset(one for one in found if one is not None)
+            self.tables.possible_types = (known,)
+        return self.tables.possible_types[0]
 
-    @cached_property
+    @property
     def call_sites(self) -> Mapping[FunctionKey, list[tuple[ScopeFacts, NodeProto]]]:
         """Where each function is called from."""
-        sites: dict[FunctionKey, list[tuple[ScopeFacts, NodeProto]]] = {key: [] for key in self.functions}
-        for scope in self._paths.values():
-            for node in scope.container.node:
-                if (key := called_function_key(node)) in sites:
-                    sites[key].append((scope, node))
-        return sites
+        if self._call_sites is None:
+            sites: dict[FunctionKey, list[tuple[ScopeFacts, NodeProto]]] = {key: [] for key in self.functions}
+            for scope in self.all_scopes() if sites else ():
+                for node in scope.container.node:
+                    if (key := called_function_key(node)) in sites:
+                        sites[key].append((scope, node))
+            self._call_sites = sites
+        return self._call_sites
 
-    @cached_property
     def _inferred(self) -> tuple[Types, Types]:
-        return whole_model_types(self.model, twice=self.is_undeclared)
+        if self.tables.inferred is None:
+            self.tables.inferred = whole_model_types(self.model, twice=self.is_undeclared)
+        return self.tables.inferred
 
     @property
     def hints(self) -> Types:
         """Types by scope path and name as onnx's own whole-model inference (with its data propagation) sees them."""
-        return self._inferred[1]
+        return self._inferred()[1]
 
     @property
     def certain_types(self) -> Types:
         """Of a model that declares no types of what it computes, those that its nodes would give one by one."""
-        return self._inferred[0] if self.is_undeclared else {}
+        return self._inferred()[0] if self.is_undeclared else {}

@@ -2,45 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy as shallow_copy
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-from opsetlift.facts.agreement import Agreement
+from opsetlift.facts.cross_check import CrossCheck
+from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
 from opsetlift.facts.given_types import given_types
 from opsetlift.facts.inference import inferred_ranks, inferred_types
 from opsetlift.facts.type_strings import type_strings
 from opsetlift.facts.value_types import has_rank, merged, type_of_tensor
 from opsetlift.model.arrays import Array, array_of
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import (
     Container,
     function_key,
     omitted_inputs,
-    referenced_names,
     subgraph_path,
     subgraphs,
 )
 from opsetlift.specification.dtypes import element_type, name_of_numpy_dtype, shape_of_type, type_string
 
-if TYPE_CHECKING:
-    from opsetlift.facts.model import ModelFacts
+
+@dataclass
+class ScopeTables:
+    """What has been worked out of one scope of the original. Every walk of the model shares it.
+
+    Attributes:
+        index: Definitions and uses.
+        given_types: Those of inputs and initializers; None until asked for.
+        types: Types with shapes by name; None until asked for. While they are worked out, node by node, what precedes
+            the node is here already.
+        type_strings: Types without shapes, of all values; None until asked for.
+        constants: The values of constants, None for what is computed at run time, as far as they were asked for.
+        presumed: Types that were worked out before, of values that need not be inferred.
+        children: Those of subgraphs, by the node's position and the attribute.
+    """
+
+    index: DefUse
+    given_types: Mapping[str, TypeProto] | None = None
+    types: dict[str, TypeProto] | None = None
+    type_strings: Mapping[str, str] | None = None
+    constants: dict[str, Array | None] = field(default_factory=dict)
+    presumed: Mapping[str, TypeProto] = field(default_factory=dict)
+    children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)
+
+    def child(self, position: int, attribute: str, graph: GraphProto) -> ScopeTables:
+        """Those of a subgraph of the node at a position."""
+        key = (position, attribute)
+        if key not in self.children:
+            self.children[key] = ScopeTables(self.index.child(position, attribute, graph))
+        return self.children[key]
 
 
 class ScopeFacts:
-    """The facts of one scope: a graph, a subgraph, or a function's body."""
+    """The facts of one scope: a graph, a subgraph, or a function's body.
+
+    Args:
+        model: The model around it.
+        container: The scope as the original has it.
+        path: Where it is.
+        parent: The facts of the scope around, of a subgraph.
+        imports: The opsets of its nodes, by domain.
+        owner: The node that has this subgraph.
+        tables: What was worked out before.
+    """
 
     def __init__(
         self,
-        model: ModelFacts,
+        model: ModelEnvironment,
         container: Container,
         path: str,
         parent: ScopeFacts | None,
         imports: Mapping[str, int],
         owner: NodeProto | None = None,
+        tables: ScopeTables | None = None,
     ) -> None:
         self.model = model
         self.container = container
@@ -48,16 +86,23 @@ class ScopeFacts:
         self.parent = parent
         self.imports = imports
         self.owner = owner
+        self.tables = tables or ScopeTables(DefUse(container))
+        self.index = self.tables.index
         self._children: dict[str, ScopeFacts] = {}
-        self._constants: dict[str, Array | None] = {}
+        self._omissible: frozenset[str] | None = None
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
         self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
-        self._presumed: Mapping[str, TypeProto] = {}
+        self._emitted_constants: dict[str, Array | None] = {}
 
-    @cached_property
+    @property
     def omissible(self) -> frozenset[str]:
-        """The values seen from here that are no values where a call of the function leaves an input out."""
+        """The values seen from here that are absent where a call of the function leaves an input out."""
+        if self._omissible is None:
+            self._omissible = self._find_omissible()
+        return self._omissible
+
+    def _find_omissible(self) -> frozenset[str]:
         if not isinstance(self.container, FunctionProto):
             return self.parent.omissible if self.parent else frozenset()
         omitted: set[str] = set()
@@ -68,31 +113,29 @@ class ScopeFacts:
             )
         return frozenset(omitted)
 
-    def renewed(self, model: ModelFacts, parent: ScopeFacts | None) -> ScopeFacts:
-        """The facts without those of emitted nodes."""
-        other = shallow_copy(self)
-        other.model, other.parent = model, parent
-        other._children = {path: child.renewed(model, other) for path, child in self._children.items()}
-        other._constants = {name: value for name, value in self._constants.items() if self._is_known(name)}
-        other._emitted, other._added_types, other._emitted_types = {}, {}, {}
-        return other
-
     def child(self, index: int, node: NodeProto, attribute: str, graph: GraphProto) -> ScopeFacts:
-        """The facts of a subgraph of the node at `index`."""
+        """The facts of a subgraph of the node at `index`; `attribute` is as `subgraphs` names it."""
         path = subgraph_path(self.path, index, node, attribute)
         if path not in self._children:
-            self._children[path] = ScopeFacts(self.model, graph, path, self, self.imports, node)
+            tables = self.tables.child(index, attribute, graph)
+            self._children[path] = ScopeFacts(self.model, graph, path, self, self.imports, node, tables)
         return self._children[path]
+
+    def children(self) -> Iterator[ScopeFacts]:
+        """The facts of all subgraphs of the scope's nodes."""
+        for index, node in enumerate(self.container.node):
+            for attribute, graph in subgraphs(node) if node.attribute else ():
+                yield self.child(index, node, attribute, graph)
 
     def subgraph_of(self, output: str, attribute: str) -> ScopeFacts | None:
         """The facts of a subgraph of the node that computes `output`; None where no node of the original does."""
-        node = self._producers.get(output)
-        if node is None:
+        position = self.index.positions.get(output)
+        if position is None:
             return None
-        index = next(index for index, candidate in enumerate(self.container.node) if output in candidate.output)
+        node = self.container.node[position]
         # An emitted node may have taken the output over from one of another kind.
         graph = next((graph for name, graph in subgraphs(node) if name == attribute), None)
-        return None if graph is None else self.child(index, node, attribute, graph)
+        return None if graph is None else self.child(position, node, attribute, graph)
 
     def register(self, node: NodeProto, opset: int, domain: str) -> None:
         """Take note of an emitted node: it may be asked for the facts of its outputs. Known names keep their facts."""
@@ -103,8 +146,8 @@ class ScopeFacts:
                 self._emitted[output] = (copy, {**self.imports, domain: opset})
 
     def presume(self, types: Mapping[str, TypeProto]) -> None:
-        """Believe types that were worked out before: what computes these values alone is not asked again."""
-        self._presumed = types
+        """Use types that were worked out before: nodes that compute nothing but these values are not inferred."""
+        self.tables.presumed = types
 
     def register_tensor(self, tensor: TensorProto) -> None:
         """Take note of an added initializer whose content may never be asked for."""
@@ -116,7 +159,7 @@ class ScopeFacts:
 
     def register_constant(self, name: str, value: Array) -> None:
         """Take note of an added initializer."""
-        self._constants[name] = value
+        self._emitted_constants[name] = value
         self._added_types[name] = type_of_tensor(element_type(name_of_numpy_dtype(value.dtype)), value.shape)
 
     def type_string(self, name: str) -> str | None:
@@ -125,8 +168,8 @@ class ScopeFacts:
             found = self.type_of(name)
             return found and type_string(found)
         if self._is_known(name):
-            if "_types" in self.__dict__:
-                found = self._types.get(name)
+            if self.tables.types is not None:
+                found = self.tables.types.get(name)
                 return found and type_string(found)
             return self.type_strings.get(name)
         return self.parent.type_string(name) if self.parent else None
@@ -145,7 +188,7 @@ class ScopeFacts:
                     self._emitted_types.update(inferred_ranks(self, node, imports))
             return self._emitted_types[name]
         if self._is_known(name):
-            return self._types.get(name)
+            return self._types().get(name)
         return self.parent.type_of(name) if self.parent else None
 
     def shape(self, name: str) -> list[int | str | None] | None:
@@ -161,114 +204,103 @@ class ScopeFacts:
         """
         if not name:
             return None
-        if name in self._constants:
-            return self._constants[name]
+        if name in self._emitted_constants:
+            return self._emitted_constants[name]
         if name in self._emitted:
-            return self._fold(name, *self._emitted[name])
-        if name in self.initializers:
-            value = None if name in self._inputs else self._read(self.initializers[name])
-        elif name in self._producers:
-            if self._producers[name].input:
-                # Types come first: their inference asks for constants, and should find none half folded.
-                assert self._types is not None
-            return self._fold(name, self._producers[name], self.imports)
-        elif name in self._inputs or self.parent is None:
-            value = None
-        else:
-            return self.parent.constant(name)
-        self._constants[name] = value
-        return value
+            return self._fold(name, *self._emitted[name], self._emitted_constants)
+        known = self.tables.constants
+        if name in known:
+            return known[name]
+        if name in self.index.inputs:
+            return None
+        if name in self.index.initializers:
+            known[name] = self._read(self.index.initializers[name])
+            return known[name]
+        node = self.index.producer(name)
+        if node is None:
+            return self.parent.constant(name) if self.parent is not None else None
+        if node.input:
+            # Types come first: their inference asks for constants, and should find none half folded.
+            self._types()
+        return self._fold(name, node, self.imports, known)
 
     def parameter_behind(self, name: str) -> str:
         """The function's parameter that is the value of a Constant; "" where that is not so."""
-        node = self._producers.get(name)
+        node = self.index.producer(name)
         if node is None or node.input:
             return self.parent.parameter_behind(name) if node is None and self.parent else ""
         return next((attribute.ref_attr_name for attribute in node.attribute if attribute.ref_attr_name), "")
 
     def computes(self, name: str) -> bool:
         """Whether a node of this scope computes the value."""
-        return name in self._producers
+        return name in self.index.positions
 
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""
-        return name in self._names_read
-
-    @cached_property
-    def _names_read(self) -> frozenset[str]:
-        outputs = self.container.output
-        read = {output if isinstance(output, str) else output.name for output in outputs}
-        for node in self.container.node:
-            read.update(node.input)
-            for _, graph in subgraphs(node):
-                read.update(referenced_names(graph))
-        return frozenset(read)
+        return self.index.use_count(name) > 0
 
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""
         if self._is_known(name):
-            return name in self.initializers
+            return name in self.index.initializers
         return self.parent.is_initializer(name) if self.parent else False
 
     def _is_known(self, name: str) -> bool:
-        return name in self._producers or name in self._inputs or name in self.initializers
-
-    @cached_property
-    def _producers(self) -> Mapping[str, NodeProto]:
-        return {output: node for node in self.container.node for output in node.output if output}
-
-    @cached_property
-    def _inputs(self) -> frozenset[str]:
-        if isinstance(self.container, FunctionProto):
-            return frozenset(self.container.input)
-        return frozenset(info.name for info in self.container.input)
-
-    @cached_property
-    def initializers(self) -> Mapping[str, TensorProto | SparseTensorProto]:
-        """The initializers of the scope by name; a function has none."""
-        if isinstance(self.container, FunctionProto):
-            return {}
-        found: dict[str, TensorProto | SparseTensorProto] = {t.name: t for t in self.container.initializer}
-        found.update({sparse.values.name: sparse for sparse in self.container.sparse_initializer})
-        return found
+        return self.index.defines(name)
 
     def _read(self, tensor: TensorProto | SparseTensorProto) -> Array | None:
         if isinstance(tensor, SparseTensorProto):
             return None
         return array_of(tensor, self.model.base_dir)
 
-    def _fold(self, name: str, node: NodeProto, imports: Mapping[str, int]) -> Array | None:
-        self._constants[name] = None  # for inference that asks for it on the way
-        self._constants.update(folded(self, node, imports))
-        return self._constants[name]
+    def _fold(
+        self, name: str, node: NodeProto, imports: Mapping[str, int], known: dict[str, Array | None]
+    ) -> Array | None:
+        known[name] = None  # for inference that asks for it on the way
+        known.update(folded(self, node, imports))
+        return known[name]
 
-    @cached_property
+    @property
     def given_types(self) -> Mapping[str, TypeProto]:
         """Types of what no node of this scope computes: inputs and initializers."""
-        return given_types(self)
+        if self.tables.given_types is None:
+            self.tables.given_types = given_types(self)
+        return self.tables.given_types
 
-    @cached_property
+    @property
     def type_strings(self) -> Mapping[str, str]:
         """Types without shapes, of all values of this scope."""
-        return type_strings(self)
+        if self.tables.type_strings is None:
+            self.tables.type_strings = type_strings(self)
+        return self.tables.type_strings
 
-    @cached_property
     def _types(self) -> Mapping[str, TypeProto]:
-        """Types with shapes, by onnx's inference, node by node."""
-        known = dict(self.given_types)
-        self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
+        """Types with shapes, by onnx's inference, node by node in topological order.
+
+        While it goes on the table has what precedes the node, which serves the constants that are folded for it.
+        """
+        if self.tables.types is None:
+            known = self.tables.types = dict(self.given_types)
+            try:
+                self._infer_nodes(known)
+            except BaseException:
+                self.tables.types = None
+                raise
+        return self.tables.types
+
+    def _infer_nodes(self, known: dict[str, TypeProto]) -> None:
         hints = self.model.hints.get(self.path, {})
-        agreement = Agreement(self, known)
+        presumed = self.tables.presumed
+        cross_check = CrossCheck(self, known)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
-            if all(map(self._presumed.__contains__, outputs)):
-                known.update((name, self._presumed[name]) for name in outputs)
-            elif (certain := agreement.types_of(node)) is not None:
+            if all(map(presumed.__contains__, outputs)):
+                known.update((name, presumed[name]) for name in outputs)
+            elif (certain := cross_check.types_of(node)) is not None:
                 known.update(certain)
             else:
                 self._infer(node, outputs, hints, known)
-            agreement.learn(node, known)
-        return known
+            cross_check.learn(node, known)
 
     def _infer(
         self, node: NodeProto, outputs: Sequence[str], hints: Mapping[str, TypeProto], known: dict[str, TypeProto]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
 
+from opsetlift.facts.environment import Environment
 from opsetlift.facts.inference import inferred_types
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, tensor_type, type_of_spelling, type_string
 
-if TYPE_CHECKING:
-    from opsetlift.facts.scope import ScopeFacts
 
-
-def type_strings(scope: ScopeFacts) -> Mapping[str, str]:
+def type_strings(scope: Environment) -> Mapping[str, str]:
     """The types of the values of a scope, as the schemas spell them, by name; shapes are not looked at."""
     known = {name: found for name, value in scope.given_types.items() if (found := type_string(value))}
     sources_of: dict[tuple[str, str], tuple[int | str | None, ...] | None] = {}
@@ -43,13 +40,13 @@ def type_strings(scope: ScopeFacts) -> Mapping[str, str]:
     return known
 
 
-def types_from_nothing(scope: ScopeFacts) -> Iterator[str | None]:
+def types_from_nothing(scope: Environment) -> Iterator[str | None]:
     """The types that enter a scope other than through a node's input: None for one that is not known."""
     if not isinstance(scope.container, FunctionProto):  # whose inputs are values of the callers' scopes
         yield from (tensor_type(dtype_name(kind)) for kind in {one.data_type for one in scope.container.initializer})
         for sparse in scope.container.sparse_initializer:
             yield tensor_type(dtype_name(sparse.values.data_type))
-        initialized = scope.initializers
+        initialized = scope.index.initializers
         yield from (type_string(info.type) for info in scope.container.input if info.name not in initialized)
     passed_on: dict[tuple[str, str], bool] = {}
     for node in scope.container.node:
@@ -63,7 +60,7 @@ def types_from_nothing(scope: ScopeFacts) -> Iterator[str | None]:
             yield from map(scope.type_strings.get, filter(None, node.output))
 
 
-def _sources_unless_function(scope: ScopeFacts, node: NodeProto) -> tuple[int | str | None, ...] | None:
+def _sources_unless_function(scope: Environment, node: NodeProto) -> tuple[int | str | None, ...] | None:
     domain = history.canonical_domain(node.domain)
     if called_function_key(node) in scope.model.functions or domain not in scope.imports:
         return None
@@ -99,7 +96,7 @@ def _output_sources(domain: str, operator: str, opset: int) -> tuple[int | str |
     return tuple(sources)
 
 
-def _type_string_by_inference(scope: ScopeFacts, node: NodeProto, output: str, known: Mapping[str, str]) -> str | None:
+def _type_string_by_inference(scope: Environment, node: NodeProto, output: str, known: Mapping[str, str]) -> str | None:
     def lookup(name: str) -> TypeProto | None:
         given = scope.given_types.get(name)
         if given is not None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 
+from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
-from opsetlift.facts.misread_axes import hide_misread
-from opsetlift.facts.misread_windows import read_windows_within
 from opsetlift.facts.value_types import is_static
+from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
+from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
 from opsetlift.model.scopes import (
     GRAPH_PATH,
@@ -28,10 +29,6 @@ from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 _LONGEST_VECTOR = 1 << 22
 """Elements of a vector up to which onnx's data propagation is let loose on a model."""
-
-
-Types = Mapping[str, Mapping[str, TypeProto]]
-"""By scope path and name."""
 
 
 def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
@@ -54,8 +51,8 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
     _hold_up_lossy_casts(light)
-    hide_misread(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
-    read_windows_within(light.graph)
+    hide_wrongly_inferred_axes(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    infer_windows_rightly(light.graph)
     holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
     plain = _inferred(light) if twice or holds_large_numbers else {}
     if plain is None:

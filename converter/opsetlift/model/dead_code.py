@@ -1,96 +1,75 @@
-"""Drops constants that a conversion took the last use from."""
+"""Dead-code elimination: removes what computes values that a conversion took the last use from."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onnx import GraphProto, NodeProto
 
-from opsetlift.model.scopes import Container, referenced_names, subgraphs
+from opsetlift.model.def_use import DefUse
+from opsetlift.model.scopes import Container
 from opsetlift.specification import history
 
 
 @dataclass
 class Dropped:
-    """What went: initializers by name, nodes by index; and the candidates that an outer scope has to decide on."""
+    """What was removed from a scope.
+
+    Attributes:
+        initializers: By name.
+        positions: Those of the nodes.
+        outer: Values of the scopes around, which these have to decide on.
+    """
 
     initializers: set[str] = field(default_factory=set)
-    nodes: set[int] = field(default_factory=set)
-    outer: list[str] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)
 
 
-def drop_unused(
-    container: Container,
-    replacements: dict[int, list[NodeProto]],
-    candidates: Iterable[str],
-    imports: Mapping[str, int],
-) -> Dropped:
-    """Drop what computes the `candidates`, as far as nothing else uses it.
+def drop_unused(index: DefUse, imports: Mapping[str, int]) -> Dropped:
+    """Remove what computes the values that have lost their last use.
 
     These are initializers that no caller can override, and deterministic nodes together with what only they used.
-    `replacements` (the nodes to stand in the place of the one at an index) is changed in place.
+
+    Args:
+        index: That of the scope, which says what has lost its last use; nodes are removed through it.
+        imports: The opsets of the scope, by domain.
     """
     dropped = Dropped()
-    is_graph = isinstance(container, GraphProto)
-    inputs = {info.name for info in container.input} if is_graph else set(container.input)
-    initializers = {tensor.name for tensor in container.initializer} if is_graph else set()
-    uses = _uses(container, replacements)
-    pending = sorted(name for name in set(candidates) - inputs if not uses[name])
-    producers = _producers(container, replacements) if pending else {}
     gone: set[str] = set()
-    outer: set[str] = set()
-    while pending:
-        name = pending.pop()
-        if name in initializers:
-            dropped.initializers.add(name)
-            continue
-        if name not in producers:
-            outer.add(name)
-            continue
-        index, node = producers[name]
-        outputs = set(filter(None, node.output))
-        if name in gone or any(uses[output] for output in outputs) or not _is_removable(node, imports):
-            continue
-        standing = replacements.get(index, [container.node[index]])
-        replacements[index] = [one for one in standing if one is not node]
-        dropped.nodes.add(index)
-        gone |= outputs
-        for read in filter(None, node.input):
-            uses[read] -= 1
-            if not uses[read] and read not in inputs:
-                pending.append(read)
-    dropped.outer = sorted(outer)
-    gone |= dropped.initializers
-    if gone:
-        for fields in (container.initializer, container.value_info) if is_graph else (container.value_info,):
-            # Sorting moves references; deleting one by one moves all that follow, each time.
-            fields.sort(key=lambda one: one.name in gone)
-            del fields[len(fields) - sum(one.name in gone for one in fields) :]
+    while pending := index.take_unused():
+        for name in pending:
+            if index.is_dense_initializer(name):
+                # An initializer that is an input, too, is the default of what callers may give.
+                if name not in index.inputs:
+                    index.drop_initializer(name)
+                    dropped.initializers.add(name)
+                continue
+            node = index.producer(name)
+            if node is None:
+                if not index.defines(name):
+                    dropped.outer.add(name)
+                continue
+            if any(index.use_count(output) for output in node.output if output) or not _is_removable(node, imports):
+                continue
+            position = index.positions[name]
+            index.replace(position, [one for one in index.nodes(position) if one is not node])
+            dropped.positions.add(position)
+            gone.update(node.output)
+    _delete(index.container, gone | dropped.initializers)
     return dropped
 
 
-def _standing(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Iterator[tuple[int, NodeProto]]:
-    for index, node in enumerate(container.node):
-        for one in replacements.get(index, (node,)):
-            yield index, one
-
-
-def _uses(container: Container, replacements: Mapping[int, list[NodeProto]]) -> Counter[str]:
-    """How often nodes, their subgraphs and the outputs of the scope mention each name as a use."""
-    uses: Counter[str] = Counter()
-    for _, node in _standing(container, replacements):
-        uses.update(node.input)
-        if node.attribute:
-            for _, graph in subgraphs(node):
-                uses.update(referenced_names(graph))
-    uses.update(one if isinstance(one, str) else one.name for one in container.output)
-    return uses
-
-
-def _producers(container: Container, replacements: Mapping[int, list[NodeProto]]) -> dict[str, tuple[int, NodeProto]]:
-    return {output: (index, node) for index, node in _standing(container, replacements) for output in node.output}
+def _delete(container: Container, names: set[str]) -> None:
+    """Delete the initializers and the declared types of these names."""
+    if not names:
+        return
+    is_graph = isinstance(container, GraphProto)
+    for fields in (container.initializer, container.value_info) if is_graph else (container.value_info,):
+        # Sorting moves references; deleting one by one moves all that follow, each time.
+        fields.sort(key=lambda one: one.name in names)
+        del fields[len(fields) - sum(one.name in names for one in fields) :]
 
 
 def _is_removable(node: NodeProto, imports: Mapping[str, int]) -> bool:

@@ -233,7 +233,7 @@ def _rewrites(trace: ConversionTrace) -> tuple[int, int]:
         site
         for scope in trace.scopes.values()
         for site in scope.sites
-        if any(rule.apply is not None for _, rule in site.crossings)
+        if any(rule.apply is not None for _, rule in site.applied)
     ]
     return len(changed), max((site.ulps for site in changed), default=0)
 

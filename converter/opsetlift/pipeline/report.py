@@ -119,7 +119,7 @@ def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:
         crossing
         for scope in trace.scopes.values()
         for site in scope.sites
-        for crossing in site.crossings
+        for crossing in site.applied
         if crossing[1].apply is not None
     )
     return tuple(Rewrite(str(transition), rule.name, count, rule.ulps) for (transition, rule), count in counts.items())

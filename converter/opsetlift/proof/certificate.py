@@ -343,7 +343,7 @@ def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
             "stop": site.stop,
             "crossings": [
                 {"transition": asdict(transition), "rule": rule.name, "ulps": rule.ulps}
-                for transition, rule in site.crossings
+                for transition, rule in site.applied
             ],
         }
         for site in scope.sites

@@ -90,7 +90,7 @@ class Site:
     def rules(self) -> tuple[str, ...]:
         """The rules that changed it, each with its transition."""
         traces = [one.site for one in (*self.joined, self.aligned) if one.site]
-        return tuple(f"{transition}: {rule.name}" for site in traces for transition, rule in site.crossings)
+        return tuple(f"{transition}: {rule.name}" for site in traces for transition, rule in site.applied)
 
     @property
     def ulps(self) -> int:

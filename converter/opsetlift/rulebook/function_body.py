@@ -77,16 +77,16 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
             settle(referenced_names(graph))
         rename([node], names, site.fresh_name)
         node.name = ""
-        site.emit(node, opsets[history.canonical_domain(node.domain)])
+        opset = opsets[history.canonical_domain(node.domain)]
+        site.preview(node, opset)
         value = _small_value(site, node)
-        emitted = site.emitted.pop()
         if value is not None:
             known[body_node.output[0]] = value
             continue
         # In a function the constants that this emits are nodes, and come before the one that reads them.
         settle(body_node.input)
         node.input[:] = [names.get(formal, formal) for formal in body_node.input]
-        site.emitted.append(emitted)
+        site.emit(node, opset)
     settle(function.output)
     # An output that the node does not ask for is one that a body made for it may leave out.
     site.replace(*(names.get(output) for output in function.output[: len(site.node.output)]))

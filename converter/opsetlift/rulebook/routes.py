@@ -15,6 +15,7 @@ from opsetlift.specification.history import (
     Direction,
     OperatorHistory,
     Transition,
+    histories,
     history,
 )
 from opsetlift.support.refusal import Why
@@ -32,7 +33,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Leg:
+class RouteStep:
     """One transition of a route, its rule (None where none is written) and the types that it loses."""
 
     transition: Transition
@@ -50,22 +51,22 @@ class Leg:
 class Route:
     """What a node has to go through. A node without a route is left alone."""
 
-    legs: tuple[Leg, ...] = ()
+    steps: tuple[RouteStep, ...] = ()
     descend: bool = False
     """Whether it may hold subgraphs, which are walked whatever becomes of the node."""
-    is_doubted: bool = False
+    needs_runtime_check: bool = False
     """Whether the runtime that it is for may not take it as it is written there."""
     why: Why | None = None
     """Set where such a node cannot be taken anywhere; `sentence` says why."""
     sentence: str = ""
 
-    def without_idle_legs(self, possible_types: frozenset[str]) -> Route | None:
-        """The route of a node whose values can only have these types: legs that only guard others are left out.
+    def without_idle_steps(self, possible_types: frozenset[str]) -> Route | None:
+        """The route of a node whose values can only have these types: steps that only guard others are left out.
 
         None where nothing remains to be done.
         """
-        legs = tuple(leg for leg in self.legs if not leg.is_idle(possible_types))
-        return replace(self, legs=legs) if legs or self.descend or self.is_doubted else None
+        steps = tuple(step for step in self.steps if not step.is_idle(possible_types))
+        return replace(self, steps=steps) if steps or self.descend or self.needs_runtime_check else None
 
 
 @cache
@@ -88,7 +89,7 @@ class Routes:
 
     def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
-        self._doubted = runtime.doubted if runtime else frozenset()
+        self._needing_check = runtime.doubted if runtime else frozenset()
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
@@ -101,21 +102,21 @@ class Routes:
     def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         found = history(domain, operator)
         if found is None or not found.since_version(source):
-            is_doubted = (domain, operator) in self._doubted
-            if domain not in CONVERTED_DOMAINS or (source == target and not is_doubted):
+            needs_runtime_check = (domain, operator) in self._needing_check
+            if domain not in CONVERTED_DOMAINS or (source == target and not needs_runtime_check):
                 return Route(descend=True)
             if experiment := self._rule_book.experimental(domain, operator, source):
-                return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
+                return Route((RouteStep(experiment, self._rule_book.rule(experiment), ()),), descend=True)
             since = f"; it was introduced in {found.introduction}" if found else ""
             sentence = f"opset {source} has no operator {operator}{since}, so that what it should compute is not known"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
-        legs = self._legs(found, source, target)
-        is_doubted = (domain, operator) in self._doubted
-        return Route(legs, descend, is_doubted) if legs or descend or is_doubted else None
+        steps = self._steps(found, source, target)
+        needs_runtime_check = (domain, operator) in self._needing_check
+        return Route(steps, descend, needs_runtime_check) if steps or descend or needs_runtime_check else None
 
-    def _legs(self, found: OperatorHistory, source: int, target: int) -> tuple[Leg, ...]:
-        legs = []
+    def _steps(self, found: OperatorHistory, source: int, target: int) -> tuple[RouteStep, ...]:
+        steps = []
         for transition in found.transitions_between(source, target):
             rule = self._rule_book.rule(transition)
             lost = (
@@ -124,15 +125,13 @@ class Routes:
                 else gates(found.definitions[transition.near], found.definitions[transition.far])
             )
             if rule is None or rule.apply is not None or lost:
-                legs.append(Leg(transition, rule, lost))
-        return tuple(legs)
+                steps.append(RouteStep(transition, rule, lost))
+        return tuple(steps)
 
 
 @cache
 def operators_taking(type_string: str, opset: int, domain: str) -> bool:
     """Whether any operator of `domain` at `opset` takes a value of this type."""
-    from opsetlift.specification.history import histories
-
     for (operator_domain, _), operator_history in histories().items():
         definition = operator_history.at(opset) if operator_domain == domain else None
         if definition is not None and any(

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site.rounding import RoundingBound
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 
-if TYPE_CHECKING:
-    from opsetlift.rulebook.site import Site
-
-Apply = Callable[["Site"], None]
+Apply = Callable[[Site], None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,11 @@ class Rule:
         return self.ulps == 0
 
     @property
+    def bound(self) -> RoundingBound:
+        """What a site may claim."""
+        return RoundingBound(self.ulps, self.fewer_digits)
+
+    @property
     def exactness(self) -> str:
         """For people: "exact", or the bound and where it applies."""
         if not self.ulps:
@@ -69,10 +72,6 @@ RuleLike = Rule | Apply
 
 unchanged = Rule("unchanged", None)
 """The node means the same on the far side. Dtypes that the far side lacks are refused by the walk's type gate."""
-
-
-class UndeclaredRounding(RuntimeError):
-    """A rule rounds, or rounds further, than its entry in the rule book declares."""
 
 
 def _becomes_its_values(site: Site) -> None:

@@ -13,7 +13,7 @@ from onnx import NodeProto
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Transition
 
-Crossings = list[tuple[Transition, Rule]]
+AppliedRules = list[tuple[Transition, Rule]]
 """The rules that were applied, each at its transition, in order."""
 
 
@@ -26,7 +26,7 @@ class SiteTrace:
     start: int
     stop: int
     """The half-open range of positions in the result scope's nodes that took its place; empty where it was dropped."""
-    crossings: Crossings
+    applied: AppliedRules
     """The rules that changed it or nodes that they emitted, in order."""
     with_converted_bodies: NodeProto | None = None
     """The node before its own rules changed it, with subgraphs that had been converted by then; the traces of these are
@@ -35,7 +35,7 @@ class SiteTrace:
     @property
     def ulps(self) -> int:
         """The sum of the rounding bounds of its rules; 0 where all of them are exact."""
-        return sum(rule.ulps for _, rule in self.crossings)
+        return sum(rule.ulps for _, rule in self.applied)
 
 
 @dataclass
@@ -85,18 +85,18 @@ class ConversionTrace:
         sites = (site for scope in self.scopes.values() for site in scope.sites)
         return [site.with_converted_bodies for site in sites if site.with_converted_bodies is not None]
 
-    def crossings_in(self, path: str) -> Crossings:
+    def applied_in(self, path: str) -> AppliedRules:
         """The rules that were applied in a scope and in the subgraphs in it."""
         scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
-        return [crossing for scope in scopes for site in scope.sites for crossing in site.crossings]
+        return [crossing for scope in scopes for site in scope.sites for crossing in site.applied]
 
-    def add_site(self, path: str, index: int, crossings: Sequence[tuple[Transition, Rule]] = ()) -> None:
+    def add_site(self, path: str, index: int, applied: Sequence[tuple[Transition, Rule]] = ()) -> None:
         """Claim a node of the original that was changed outside the walk, and stayed one node."""
         scope = self.scope(path)
         for site in scope.sites:
             if site.index == index:
-                site.crossings += crossings
+                site.applied += applied
                 return
         shift = sum(site.stop - site.start - 1 for site in scope.sites if site.index < index)
-        scope.sites.append(SiteTrace(index, index + shift, index + shift + 1, list(crossings)))
+        scope.sites.append(SiteTrace(index, index + shift, index + shift + 1, list(applied)))
         scope.sites.sort(key=lambda site: site.index)

@@ -15,8 +15,8 @@ from typing import Any
 from onnx import helper
 from onnx.defs import OpSchema
 
+from opsetlift.specification.definition import AI_ONNX, Definition
 from opsetlift.specification.dtypes import tensor_type
-from opsetlift.specification.history import AI_ONNX, Definition
 
 SINCE_VERSION = 1
 """What their definitions state; they never had another."""

@@ -6,32 +6,43 @@ This module is the only reader of `onnx.defs`. Everything here is worked out onc
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
-from typing import Any
+from functools import cache
 
 import onnx
 import onnx.defs
-from onnx import FunctionProto, NodeProto, TypeProto
-from onnx.defs import OpSchema
 
-AI_ONNX = ""
-AI_ONNX_ML = "ai.onnx.ml"
+from opsetlift.specification.definition import (
+    AI_ONNX,
+    AI_ONNX_ML,
+    CONVERTED_DOMAINS,
+    Definition,
+    canonical_domain,
+    display_domain,
+)
+from opsetlift.specification.experimental import experimental_definition
 
-CONVERTED_DOMAINS = (AI_ONNX, AI_ONNX_ML)
-"""The domains that OpsetLift has rules for; preview domains have one version each and hence no step."""
-
-
-def canonical_domain(domain: str) -> str:
-    """The default domain has two spellings, "" and "ai.onnx" (IR spec, Operator Sets); ours is ""."""
-    return AI_ONNX if domain == "ai.onnx" else domain
-
-
-def display_domain(domain: str) -> str:
-    """The spelling for people: "ai.onnx" for the default domain."""
-    return domain or "ai.onnx"
+__all__ = [
+    "AI_ONNX",
+    "AI_ONNX_ML",
+    "CONVERTED_DOMAINS",
+    "Definition",
+    "Direction",
+    "OperatorHistory",
+    "Transition",
+    "all_transitions",
+    "canonical_domain",
+    "definition",
+    "display_domain",
+    "gaining_types_from_nothing",
+    "has_operators_without_inference",
+    "histories",
+    "history",
+    "infers_types",
+    "latest_opset",
+]
 
 
 @cache
@@ -116,133 +127,6 @@ class Transition:
         return f"{name} {near}→{far}"
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())
-
-
-class Definition:
-    """One operator at one since-version: a view of its OpSchema."""
-
-    def __init__(self, schema: OpSchema) -> None:
-        self.schema = schema
-
-    @property
-    def _untyped_schema(self) -> Any:
-        """The schema, for what onnx's type stubs leave out."""
-        return self.schema
-
-    @cached_property
-    def attribute_kinds(self) -> Mapping[str, int]:
-        """The type of each attribute, as AttributeProto numbers them."""
-        # The schemas' enumeration has AttributeProto's numbers; onnx's stubs do not say that it is one of ints.
-        return {name: int(one.type) for name, one in self.schema.attributes.items()}  # type: ignore[call-overload]
-
-    @cached_property
-    def required_attributes(self) -> frozenset[str]:
-        return frozenset(name for name, one in self.schema.attributes.items() if one.required)
-
-    def requires_input(self, position: int) -> bool:
-        """Whether a node must have the input at a position."""
-        formals = self.schema.inputs
-        return position < len(formals) and formals[position].option == OpSchema.FormalParameterOption.Single
-
-    @property
-    def since_version(self) -> int:
-        return self.schema.since_version
-
-    @cached_property
-    def types_by_variable(self) -> Mapping[str, frozenset[str]]:
-        """Type variable -> the types it may stand for: {"T": {"tensor(float)", ...}}."""
-        return {
-            constraint.type_param_str: frozenset(constraint.allowed_type_strs)
-            for constraint in self.schema.type_constraints
-        }
-
-    def allowed_types(self, type_variable: str) -> frozenset[str]:
-        """The types that a formal parameter's `type_str`, a variable or a type itself, stands for."""
-        return self.types_by_variable.get(type_variable) or frozenset([type_variable])
-
-    @property
-    def given_types(self) -> frozenset[str]:
-        """The types of the first output."""
-        outputs = self.schema.outputs
-        return self.allowed_types(outputs[0].type_str) if outputs else frozenset()
-
-    @cached_property
-    def takes_subgraphs(self) -> bool:
-        return any(
-            attribute.type in (OpSchema.AttrType.GRAPH, OpSchema.AttrType.GRAPHS)
-            for attribute in self.schema.attributes.values()
-        )
-
-    @cached_property
-    def is_random(self) -> bool:
-        """Whether two runs on equal inputs may differ."""
-        return str(self._untyped_schema.node_determinism) == "NodeDeterminism.NonDeterministic"
-
-    @property
-    def infers_types(self) -> bool:
-        """Whether onnx's shape inference says anything about the outputs."""
-        return bool(self._untyped_schema.has_type_and_shape_inference_function)
-
-    @cached_property
-    def infers_through_body(self) -> bool:
-        """Whether onnx infers the outputs' types from the function body."""
-        return bool(self._untyped_schema.has_function) and not self.infers_types
-
-    @property
-    def needs_context_for_body(self) -> bool:
-        """Whether the function body depends on the node and on its inputs' types."""
-        schema = self._untyped_schema
-        return bool(schema.has_context_dependent_function and not schema.has_function)
-
-    def function_body(self, node: NodeProto, input_types: Sequence[TypeProto]) -> FunctionProto | None:
-        """The operator's function body, of several the one for the oldest opset; None where the schema has none."""
-        schema = self._untyped_schema
-        if schema.has_function:
-            data = schema.get_function_with_opset_version(min(schema.function_opset_versions))
-        elif schema.has_context_dependent_function:
-            opset = min(schema.context_dependent_function_opset_versions)
-            types = [one.SerializeToString() for one in input_types]
-            data = schema.get_context_dependent_function_with_opset_version(opset, node.SerializeToString(), types)
-        else:
-            return None
-        if not data:
-            return None
-        body = FunctionProto()
-        body.ParseFromString(data)
-        return body
-
-    @cached_property
-    def signature(self) -> object:
-        """What has to be the same for two versions to differ in their types and text only."""
-        schema = self.schema
-
-        def formal(parameter: OpSchema.FormalParameter) -> object:
-            return (str(parameter.option), parameter.is_homogeneous, parameter.min_arity, parameter.type_str)
-
-        attributes = sorted(
-            (a.name, str(a.type), a.required, a.default_value.SerializeToString()) for a in schema.attributes.values()
-        )
-        return (
-            [formal(i) for i in schema.inputs],
-            [formal(o) for o in schema.outputs],
-            attributes,
-            (schema.min_input, schema.max_input, schema.min_output, schema.max_output, schema.deprecated),
-        )
-
-    @cached_property
-    def text(self) -> object:
-        """Everything that the schema says in words, white space folded: the meaning, as far as it is documented."""
-        schema = self.schema
-        return (
-            _one_line(schema.doc),
-            [_one_line(i.description) for i in schema.inputs],
-            [_one_line(o.description) for o in schema.outputs],
-            sorted((a.name, _one_line(a.description)) for a in schema.attributes.values()),
-        )
-
-
 class OperatorHistory:
     """One operator through the opsets of its domain."""
 
@@ -318,8 +202,6 @@ def history(domain: str, operator: str) -> OperatorHistory | None:
 @cache
 def definition(domain: str, operator: str, opset: int) -> Definition | None:
     """The definition in force at `opset`, or that of an experimental operator there; None where there is none."""
-    from opsetlift.specification.experimental import experimental_definition
-
     found = history(domain, operator)
     return (found.at(opset) if found else None) or experimental_definition(canonical_domain(domain), operator, opset)
 
@@ -337,16 +219,19 @@ def gaining_types_from_nothing(opset: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_silent(domain: str, operator: str, opset: int) -> bool:
-    """Whether the definition in force infers no types for its outputs, as many of the oldest do not."""
+def infers_types(domain: str, operator: str, opset: int) -> bool:
+    """Whether onnx infers the types of the outputs of an operator at `opset`; True also where there is no definition.
+
+    Many of the oldest definitions have no inference.
+    """
     found = definition(domain, operator, opset)
-    return found is not None and not found.infers_types
+    return found is None or found.infers_types
 
 
 @cache
-def has_silent_operators(domain: str, opset: int) -> bool:
-    """Whether any operator of `domain` at `opset` infers no types."""
-    return any(is_silent(*key, opset) for key in histories() if key[0] == domain)
+def has_operators_without_inference(domain: str, opset: int) -> bool:
+    """Whether onnx infers no types for some operator of `domain` at `opset`."""
+    return any(not infers_types(*key, opset) for key in histories() if key[0] == domain)
 
 
 def all_transitions() -> Iterator[Transition]:

@@ -9,7 +9,7 @@ from itertools import cycle
 from onnx import NodeProto, helper
 
 from opsetlift.facts import ScopeFacts
-from opsetlift.facts.misread_windows import has_late_windows
+from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 from opsetlift.model.scopes import called_function_key, subgraphs
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type

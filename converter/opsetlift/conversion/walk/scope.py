@@ -1,22 +1,23 @@
-"""Takes every node of one scope across its transitions, and puts the results into place."""
+"""Takes every node of one scope to the target, and writes the results into the scope."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto, TensorProto
 
-from opsetlift.conversion.walk.crossing import NodeWalk, RuleFailed, Stopped
-from opsetlift.conversion.walk.declaring import declare_silent_values
+from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
+from opsetlift.conversion.walk.state import WalkState
 from opsetlift.facts import ScopeFacts
 from opsetlift.facts.objections import objection_to
 from opsetlift.model.dead_code import drop_unused
+from opsetlift.model.def_use import uses_of
 from opsetlift.model.files.errors import ModelFileError
-from opsetlift.model.scopes import Container, called_function_key, referenced_names, subgraphs
+from opsetlift.model.scopes import Container, called_function_key, subgraphs
 from opsetlift.rulebook.routes import Route
-from opsetlift.rulebook.trace import Crossings, SiteTrace
+from opsetlift.rulebook.trace import AppliedRules, SiteTrace
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, tensor_type
 from opsetlift.specification.history import AI_ONNX, canonical_domain
@@ -24,23 +25,24 @@ from opsetlift.support.internal_error import Fault, InternalError
 from opsetlift.support.refusal import Refusal, SiteRefused, Why
 from opsetlift.targets.forms import may_object
 
-if TYPE_CHECKING:
-    from opsetlift.conversion.walk.model import ModelWalk
-
 
 class ScopeWalk(NodeWalk):
     """The walk through one scope."""
 
     def __init__(
-        self, walk: ModelWalk, container: Container, facts: ScopeFacts, parent: ScopeWalk | None = None
+        self,
+        walk: WalkState,
+        container: Container,
+        facts: ScopeFacts,
+        parent: ScopeWalk | None = None,
+        position: int | None = None,
     ) -> None:
-        super().__init__(walk, container, facts, parent)
-        self._replacements: dict[int, list[NodeProto]] = {}
-        self._crossings: dict[int, Crossings] = {}
+        super().__init__(walk, container, facts, parent, position)
+        self._applied: dict[int, AppliedRules] = {}
         self._converted: dict[int, NodeProto] = {}
 
     def run(self) -> None:
-        """Take each node across its transitions, then put the results into place."""
+        """Take each node to the target, remove what nothing uses any more, and write the results."""
         routes: dict[tuple[str, str], Route | None] = {}
         missing = Route()
         for index, node in enumerate(self.container.node):
@@ -58,7 +60,7 @@ class ScopeWalk(NodeWalk):
                 if self.walk.refusals and self.walk.ends_when_refused:
                     return
             if spelt != node.domain:
-                self._crossings.setdefault(index, [])
+                self._applied.setdefault(index, [])
                 self.walk.trace.notes.add(f"nodes of domain {spelt!r} have the domain '' now: checkers know no other")
         self._finish()
 
@@ -66,14 +68,14 @@ class ScopeWalk(NodeWalk):
         domain = canonical_domain(domain)
         opset = self.imports.get(domain, 1)
         route = self.walk.routes.find(domain, operator, opset, self.target(domain))
-        if route is not None and route.is_doubted and self.walk.runtime is not None:
+        if route is not None and route.needs_runtime_check and self.walk.runtime is not None:
             possible = self.walk.facts.possible_types
             if not may_object(domain, operator, self.target(domain), possible, self.walk.runtime):
-                route = replace(route, is_doubted=False)
-        if route is None or not any(leg.gates for leg in route.legs):
+                route = replace(route, needs_runtime_check=False)
+        if route is None or not any(step.gates for step in route.steps):
             return route
         possible = self.walk.facts.possible_types
-        return route if possible is None else route.without_idle_legs(possible)
+        return route if possible is None else route.without_idle_steps(possible)
 
     @cached_property
     def _ahead(self) -> frozenset[str]:
@@ -101,7 +103,7 @@ class ScopeWalk(NodeWalk):
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:
             self._descend(index, node)
-        if not (route.legs or route.why or route.is_doubted) or (
+        if not (route.steps or route.why or route.needs_runtime_check) or (
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
@@ -109,12 +111,12 @@ class ScopeWalk(NodeWalk):
         self._base_node_name = node.name
         name = node.name or self.base_name
         operator = node.op_type
-        crossings: Crossings = []
+        applied: AppliedRules = []
         converted = self._converted_bodies(index, node) if route.descend else None
         try:
             if route.why:
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
-            nodes = self.cross(node, route, crossings)
+            nodes = self.convert_node(node, route, applied)
         except Stopped as stopped:
             transition, reason = stopped.transition, stopped.reason
             shown = str(transition) if transition else ""
@@ -129,12 +131,14 @@ class ScopeWalk(NodeWalk):
         except Exception as error:
             self._note_failure(index, error, operator, name)
             return
-        if crossings:
-            self._crossings[index] = crossings
+        if applied:
+            self._applied[index] = applied
             if converted is not None:
                 self._converted[index] = converted
         if nodes is not None:
-            self._replacements[index] = nodes
+            self.index.replace(index, nodes)
+        elif applied:
+            self.index.update(index)
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
         """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where the node as it was
@@ -168,7 +172,7 @@ class ScopeWalk(NodeWalk):
         original = self.facts.container.node[index]
         for (attribute, before), (_, graph) in zip(subgraphs(original), subgraphs(node), strict=True):
             facts = self.facts.child(index, original, attribute, before)
-            ScopeWalk(self.walk, graph, facts, self).run()
+            ScopeWalk(self.walk, graph, facts, self, index).run()
 
     def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
         """Take the subgraphs of an emitted node, written for `opset`, to the target."""
@@ -183,52 +187,47 @@ class ScopeWalk(NodeWalk):
             self.walk.trace.scopes.pop(path, None)
 
     def _finish(self) -> None:
-        if self.dropped_uses:
-            self._sweep()
-        position = 0
-        kept: list[NodeProto] = []
+        self._drop_unused()
         sites: list[SiteTrace] = []
-        if self._replacements:
-            for index, node in enumerate(self.container.node):
-                standing = self._replacements.get(index, (node,))
-                kept.extend(standing)
-                if index in self._crossings:
-                    converted = self._converted.get(index)
-                    sites.append(SiteTrace(index, position, len(kept), self._crossings[index], converted))
-                position = len(kept)
-            del self.container.node[:]
-            self.container.node.extend(kept)
+        if self.index.has_replaced_nodes:
+            stop = 0
+            for index, nodes in self.index.all_nodes():
+                start, stop = stop, stop + len(nodes)
+                if index in self._applied:
+                    sites.append(SiteTrace(index, start, stop, self._applied[index], self._converted.get(index)))
         else:
             sites = [
-                SiteTrace(index, index, index + 1, crossings, self._converted.get(index))
-                for index, crossings in self._crossings.items()
+                SiteTrace(index, index, index + 1, applied, self._converted.get(index))
+                for index, applied in self._applied.items()
             ]
-        if sites:
-            self.walk.trace.scope(self.path).sites.extend(sites)
         if self._parts:
             self._refuse_uses_as_a_whole()
+        self.index.write()
+        if sites:
+            self.walk.trace.scope(self.path).sites.extend(sites)
         if isinstance(self.container, GraphProto):
-            declare_silent_values(self, self.container)
+            declare_types_not_inferred(self, self.container)
 
-    def _sweep(self) -> None:
-        dropped = drop_unused(self.container, self._replacements, self.dropped_uses, self.imports)
+    def _drop_unused(self) -> None:
+        dropped = drop_unused(self.index, self.imports)
         if self.parent is not None:
-            self.parent.dropped_uses += dropped.outer
+            self.parent.discard(dropped.outer)
         if dropped.initializers:
             scope = self.walk.trace.scope(self.path)
             scope.dropped_initializers |= dropped.initializers - scope.added_initializers
             scope.added_initializers -= dropped.initializers
-        for index in dropped.nodes:
-            self._crossings.setdefault(index, [])
+        for index in dropped.positions:
+            self._applied.setdefault(index, [])
 
     def _refuse_uses_as_a_whole(self) -> None:
-        """A dissolved value must not be read any more."""
+        """Refuse what still reads a value that has become its elements."""
+        if not any(map(self.index.use_count, self._parts)):
+            return
         refused = {(refusal.path, refusal.node) for refusal in self.walk.refusals}
         readers: list[tuple[str, str, set[str]]] = []
-        for node in self.container.node:
+        for node in (node for _, nodes in self.index.all_nodes() for node in nodes):
             name = node.name or next(iter(filter(None, node.output)), "")
-            captured = (one for _, graph in subgraphs(node) for one in referenced_names(graph))
-            readers.append((node.op_type, name, {*node.input, *captured}))
+            readers.append((node.op_type, name, set(uses_of([node]))))
         outputs = {one if isinstance(one, str) else one.name for one in self.container.output}
         for operator, reader, names in (*readers, ("", "", outputs)):
             for value in sorted(names & self._parts.keys()):

@@ -1,37 +1,48 @@
-"""The values of a scope while it is walked: new ones, and those that have become others."""
+"""The values of a scope while it is converted: new ones, and those that others replace."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
+from opsetlift.conversion.walk.state import WalkState
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.arrays import Array, tensor_of
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.inlining import Inlined
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.site import Site
-from opsetlift.rulebook.site.operators import AT_TARGET
+from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, tensor_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.targets.forms import has_kernel
-
-if TYPE_CHECKING:
-    from opsetlift.conversion.walk.model import ModelWalk
-
 
 _LARGEST_CONSTANT = 1 << 10
 """Elements of a constant that is moved with the nodes around it; larger ones are weights."""
 
 
 class ScopeValues:
-    """What rules may ask of a scope and add to it; `container` is changed, `facts` are those of the original."""
+    """What rules may ask of a scope and add to it: most of what `SiteScope` promises.
 
-    def __init__(self, walk: ModelWalk, container: Container, facts: ScopeFacts, parent: ScopeValues | None) -> None:
+    Args:
+        walk: What all scopes of the model share.
+        container: The scope, which is changed.
+        facts: Those of the original scope.
+        parent: The scope around.
+        position: That of the node in `parent` that has this subgraph; None for a node that a rule emitted.
+    """
+
+    def __init__(
+        self,
+        walk: WalkState,
+        container: Container,
+        facts: ScopeFacts,
+        parent: ScopeValues | None,
+        position: int | None,
+    ) -> None:
         self.walk = walk
         self.container = container
         self.facts = facts
@@ -40,7 +51,9 @@ class ScopeValues:
         self.names = walk.names
         self.base_name = ""
         """What new names begin with: the first output of the original node that is being converted."""
-        self.dropped_uses: list[str] = []
+        around = parent.index if parent is not None and position is not None else None
+        self.index: DefUse = facts.index.fork(container, around, position or 0)
+        """Definitions and uses in the scope as it is now."""
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._unread: set[str] = set()
         self._parts: dict[str, tuple[str, ...]] = {}
@@ -80,22 +93,24 @@ class ScopeValues:
         return name
 
     def is_read(self, name: str) -> bool:
-        """Whether anything reads a value: of the original's one knows, and of emitted ones it is assumed."""
+        """Whether anything reads a value of the original; of an emitted one it is assumed."""
         return name not in self._unread and (not self.facts.computes(name) or self.facts.reads(name))
 
-    def constant(self, site: Site, array: Array, hint: str) -> str:
-        """The name of a constant: a shared initializer, or in a function, which has none, a Constant node."""
+    def discard(self, names: Iterable[str]) -> None:
+        """Take note that emitted nodes which read these values are not needed after all."""
+        self.index.discard(names)
+
+    def shared_constant(self, array: Array, hint: str) -> str:
+        """The name of an initializer with this value; equal ones share one."""
+        assert isinstance(self.container, GraphProto)
         dtype = name_of_numpy_dtype(array.dtype)
         content = array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
         key = (dtype, array.shape, content)
-        if isinstance(self.container, FunctionProto):
-            # Below 9 a Constant is a float; its own transitions say what becomes of the others.
-            opset = site.opset if site.transition.domain == AI_ONNX else self.imports.get(AI_ONNX, 1)
-            return str(site.op_in(AI_ONNX, max(opset, 9)).Constant(value=tensor_of(array)))
         if key not in self._constants:
             name = self.fresh_name(hint)
             self.container.initializer.append(tensor_of(array, name))
             self.facts.register_constant(name, array)
+            self.index.add_initializer(name)
             self.walk.trace.scope(self.path).added_initializers.add(name)
             self._constants[key] = name
         return self._constants[key]
@@ -108,6 +123,7 @@ class ScopeValues:
         added.name = name
         added.doc_string = added.doc_string or doc_string
         self.facts.register_tensor(added)
+        self.index.add_initializer(name)
         self.walk.trace.scope(self.path).added_initializers.add(name)
         return name
 
@@ -116,26 +132,26 @@ class ScopeValues:
         self.facts.register(node, opset, domain)
 
     def register_inlined(
-        self, site: Site, attribute: str, content: Inlined, sink: list[tuple[NodeProto, int]] | None = None
+        self, node: NodeProto, attribute: str, content: Inlined, emitted: Emitted, *, as_nodes: bool
     ) -> None:
-        """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known.
+        """Take over the initializers of a subgraph that is inlined, and let the types of its values be known.
 
-        Small ones become nodes in `sink`, if there is one: onnx's inference reads axes and the like off a subgraph's
-        own constants only.
+        Small ones become nodes where the nodes stay in a subgraph: onnx's inference reads axes and the like off a
+        subgraph's own constants only.
         """
         for tensor in content.initializers:
-            is_kept = sink is not None and self._is_small_constant(tensor)
-            if not is_kept and not isinstance(self.container, FunctionProto):
+            is_node = as_nodes and self._is_small_constant(tensor)
+            if not is_node and not isinstance(self.container, FunctionProto):
                 self.add_initializer(tensor, tensor.name)
                 continue
             constant = NodeProto(op_type="Constant", output=[tensor.name])
             constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
-            (site.emitted if sink is None else sink).append((constant, AT_TARGET))
+            emitted.append((constant, AT_TARGET))
             self.register(constant, self.target(AI_ONNX), AI_ONNX)
-        inside = self.facts.subgraph_of(next(filter(None, site.node.output)), attribute)
-        for node in content.nodes:
-            self.register(node, self.target(canonical_domain(node.domain)), canonical_domain(node.domain))
-        computed = {name for node in content.nodes for name in node.output}
+        inside = self.facts.subgraph_of(next(filter(None, node.output)), attribute)
+        for one in content.nodes:
+            self.register(one, self.target(canonical_domain(one.domain)), canonical_domain(one.domain))
+        computed = {name for one in content.nodes for name in one.output}
         for old, new in content.names.items():
             found = inside.type_of(old) if inside is not None and new in computed else None
             if found is not None:

@@ -55,7 +55,6 @@ class EditableSite(SiteView):
         """Give the node another input, absent ones before it being written as ""."""
         while len(self.node.input) <= position:
             self.node.input.append("")
-        self._drop(self.node.input[position])
         self.node.input[position] = name
         self._is_edited = True
         self._trim()
@@ -68,7 +67,6 @@ class EditableSite(SiteView):
     def remove_input(self, position: int) -> None:
         """Take an input away; later ones move up. Nothing happens where it does not exist."""
         if position < len(self.node.input):
-            self._drop(self.node.input[position])
             del self.node.input[position]
             self._trim()
             self._is_edited = True
@@ -98,10 +96,6 @@ class EditableSite(SiteView):
     def _trim(self) -> None:
         while self.node.input and not self.node.input[-1]:
             del self.node.input[-1]
-
-    def _drop(self, name: str) -> None:
-        if name:
-            self.scope.dropped_uses.append(name)
 
     def ask_for_outputs(self, positions: Iterable[int]) -> None:
         """Let the node compute these outputs; those that it has not get a name that nobody reads."""

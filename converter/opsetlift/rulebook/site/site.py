@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-from opsetlift.model.arrays import Array
+from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.inlining import rename_captured
-from opsetlift.rulebook.rule import UndeclaredRounding
 from opsetlift.rulebook.site.editing import EditableSite
 from opsetlift.rulebook.site.operators import Operators
+from opsetlift.rulebook.site.rounding import EXACT, RoundingBound
+from opsetlift.rulebook.site.scope import Emitted, SiteScope
 from opsetlift.rulebook.site.view import Dims
 from opsetlift.specification import history
 from opsetlift.specification.carriers import carriers_of, cast_back_attributes
@@ -20,32 +21,38 @@ from opsetlift.specification.dtypes import numpy_dtype, tensor_type, tensor_type
 from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import Why
 
-if TYPE_CHECKING:
-    from opsetlift.rulebook.rule import Rule
-    from opsetlift.rulebook.site.host import SiteHost
-
 
 class Site(EditableSite):
-    """A node in its scope, on its way across one transition: what rules are given."""
+    """A node in its scope at one transition: what rules are given."""
 
-    __slots__ = ("emitted", "inner_crossings", "is_replaced", "rounding", "rule")
+    __slots__ = ("_bound", "_emitted", "_is_replaced", "_rounding")
 
-    def __init__(self, node: NodeProto, transition: Transition, scope: SiteHost) -> None:
+    def __init__(self, node: NodeProto, transition: Transition, scope: SiteScope, bound: RoundingBound = EXACT) -> None:
         super().__init__(node, transition, scope)
-        self.emitted: list[tuple[NodeProto, int]] = []
-        """Nodes to stand before (or, if `is_replaced`, instead of) the node, each with the opset it is written for."""
-        self.is_replaced = False
-        self.rule: Rule | None = None
-        """The rule that the site is given to."""
-        self.rounding: int | None = None
-        """The bound that the rule has claimed for this site, in ULPs."""
-        self.inner_crossings: list[tuple[Transition, Rule]] = []
-        """What the nodes of emitted subgraphs went through."""
+        self._bound = bound
+        self._emitted: Emitted = []
+        self._is_replaced = False
+        self._rounding: int | None = None
+
+    @property
+    def emitted(self) -> Sequence[tuple[NodeProto, int]]:
+        """The nodes that come before the node, or replace it (`is_replaced`), each with the opset it is written for."""
+        return self._emitted
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether what was emitted takes the place of the node."""
+        return self._is_replaced
+
+    @property
+    def rounding(self) -> int | None:
+        """The bound that the rule has claimed for this site, in ULPs; None where it has claimed none."""
+        return self._rounding
 
     @property
     def touched(self) -> bool:
         """Whether the rule has done anything."""
-        return self._is_edited or self.is_replaced or bool(self.emitted)
+        return self._is_edited or self._is_replaced or bool(self._emitted)
 
     def rounds(self, ulps: int | None = None, *, fewer_digits: int = 0) -> None:
         """Say that the rewrite rounds here.
@@ -57,16 +64,7 @@ class Site(EditableSite):
         Raises:
             UndeclaredRounding: The entry (`rounding(...)`) declares no rounding, or not as much.
         """
-        rule = self.rule
-        if rule is None or not rule.ulps:
-            raise UndeclaredRounding("the rule rounds here, and its entry in the rule book does not declare it")
-        claimed = rule.ulps if ulps is None else ulps
-        if claimed > rule.ulps or fewer_digits > rule.fewer_digits:
-            raise UndeclaredRounding(
-                f"the rule claims {claimed} ULP of a stage with {fewer_digits} fewer digits, and its entry in the rule "
-                f"book declares {rule.ulps} and {rule.fewer_digits}"
-            )
-        self.rounding = claimed << fewer_digits
+        self._rounding = self._bound.claim(ulps, fewer_digits)
 
     @property
     def op(self) -> Operators:
@@ -75,18 +73,18 @@ class Site(EditableSite):
 
     def op_at(self, opset: int) -> Operators:
         """Emits nodes written for `opset`; the walk takes them to the target from there."""
-        return Operators(self, opset, self.transition.domain, self.emitted)
+        return Operators(self, opset, self.transition.domain, self._emitted)
 
     def op_in(self, domain: str, opset: int) -> Operators:
         """Emits nodes of another domain, written for `opset` of it."""
-        return Operators(self, opset, domain, self.emitted)
+        return Operators(self, opset, domain, self._emitted)
 
     def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
         """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""
-        position = len(self.emitted)
+        position = len(self._emitted)
         count = outputs or len(self.node.output)
-        result = self.op._emit(self.node.op_type, *inputs, outputs=count, **changed)
-        copied = self.emitted[position][0]
+        result = self.op.emit(self.node.op_type, *inputs, outputs=count, **changed)
+        copied = self._emitted[position][0]
         copied.attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in changed)
         # Registered again: its facts depend on the attributes that it has just been given.
         self.scope.register(copied, self.opset, self.transition.domain)
@@ -151,11 +149,15 @@ class Site(EditableSite):
                 return True
         return False
 
+    def preview(self, node: NodeProto, opset: int) -> None:
+        """Let the facts be known of a node that may be emitted later; its outputs have fresh names."""
+        self.scope.register(node, opset, history.canonical_domain(node.domain))
+
     def emit(self, node: NodeProto, opset: int) -> None:
         """Emit a node that is written already, for `opset` of its domain; its outputs have fresh names."""
-        self.scope.register(node, opset, history.canonical_domain(node.domain))
+        self.preview(node, opset)
         self.scope.walk_emitted_body(node, opset)
-        self.emitted.append((node, opset))
+        self._emitted.append((node, opset))
 
     def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
         """Say the type of an emitted value, where onnx's inference has no way to know it."""
@@ -174,19 +176,23 @@ class Site(EditableSite):
         an outer value goes through Identity.
         """
         written_for = opset or self.opset
-        sink: list[tuple[NodeProto, int]] = []
+        emitted: Emitted = []
         types = [one if isinstance(one, TypeProto) else tensor_type_proto(*one) for one in takes]
         inputs = [self.scope.subgraph_input(one) for one in types]
-        outputs = build(Operators(self, written_for, self.transition.domain, sink), *(info.name for info in inputs))
-        return self.scope.finish_subgraph(self, sink, inputs, outputs)
+        outputs = build(Operators(self, written_for, self.transition.domain, emitted), *(info.name for info in inputs))
+        return self.scope.finish_subgraph(self.node, self.transition, emitted, inputs, outputs)
 
     def fresh_name(self, hint: str) -> str:
         """A name that nothing in the model has, made from that of the model's node that is being converted."""
         return self.scope.fresh_name(hint)
 
     def constant(self, array: Array, hint: str = "constant") -> str:
-        """The name of a constant value; equal ones share one initializer per scope."""
-        return self.scope.constant(self, array, hint)
+        """The name of a constant: an initializer that equal ones share, or in a function a Constant node."""
+        if self.scope.takes_initializers:
+            return self.scope.shared_constant(array, hint)
+        # Below 9 a Constant is a float; its own transitions say what becomes of the others.
+        opset = self.opset if self.transition.domain == history.AI_ONNX else self.scope.imports.get(history.AI_ONNX, 1)
+        return str(self.op_in(history.AI_ONNX, max(opset, 9)).Constant(value=tensor_of(array)))
 
     def constant_int64(self, values: Sequence[int], hint: str = "axes") -> str:
         """The name of a constant int64 vector."""
@@ -205,14 +211,14 @@ class Site(EditableSite):
 
         Of the values that `build` computes only the returned one may be used.
         """
-        start = len(self.emitted)
+        start = len(self._emitted)
         name = build()
-        value = self.constant_value(name) if len(self.emitted) > start else None
+        value = self.constant_value(name) if len(self._emitted) > start else None
         if value is None:
             return name
-        for node, _ in self.emitted[start:]:
-            self.scope.dropped_uses.extend(filter(None, node.input))
-        del self.emitted[start:]
+        for node, _ in self._emitted[start:]:
+            self.scope.discard(filter(None, node.input))
+        del self._emitted[start:]
         return self.constant(value, hint)
 
     def replace(self, *values: str | None) -> None:
@@ -220,7 +226,7 @@ class Site(EditableSite):
 
         A value that no emitted node computes, or that serves twice, goes through an Identity.
         """
-        producers = {name: node for node, _ in self.emitted for name in node.output}
+        producers = {name: node for node, _ in self._emitted for name in node.output}
         taken: set[str] = set()
         for output, value in zip(self.node.output, values, strict=False):
             if not output:
@@ -229,14 +235,14 @@ class Site(EditableSite):
                 self.refuse(Why.NO_EQUIVALENT, f"output {output!r} has no counterpart at opset {self.opset}")
             if value not in producers or value in taken:
                 node = NodeProto(op_type="Identity", input=[value], output=[output])
-                self.emitted.append((node, max(self.opset, 1)))
+                self._emitted.append((node, max(self.opset, 1)))
                 continue
             taken.add(value)
             self._rename_emitted(value, output)
-        self.is_replaced = True
+        self._is_replaced = True
 
     def _rename_emitted(self, old: str, new: str) -> None:
-        for node, _ in self.emitted:
+        for node, _ in self._emitted:
             for names in (node.input, node.output):
                 for position, name in enumerate(names):
                     if name == old:
@@ -248,8 +254,8 @@ class Site(EditableSite):
     def become(self, operator: str, *, opset: int | None = None) -> None:
         """Let the node be another operator from here on, with the attributes and inputs that it has now."""
         self.node.op_type = operator
-        self.emitted.append((self.node, opset or self.opset))
-        self.is_replaced = True
+        self._emitted.append((self.node, opset or self.opset))
+        self._is_replaced = True
 
     def become_initializer(self, tensor: TensorProto) -> None:
         """Let the node's one output be an initializer with the tensor's content, which is not looked at."""
@@ -259,7 +265,7 @@ class Site(EditableSite):
             self.replace(self.scope.add_initializer(tensor, self.fresh_name("constant")))
             return
         self.scope.add_initializer(tensor, name, self.node.doc_string)
-        self.is_replaced = True
+        self._is_replaced = True
 
     def dissolve(self, output: int, parts: Sequence[str]) -> None:
         """Let an output, which the far side cannot hold, be these values: rules ask for them by `parts`.
@@ -267,4 +273,4 @@ class Site(EditableSite):
         The node is dropped. What reads the output otherwise is refused.
         """
         self.scope.dissolve(self.node.output[output], parts)
-        self.is_replaced = True
+        self._is_replaced = True

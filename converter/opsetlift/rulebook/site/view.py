@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
 
 from opsetlift.facts import type_told_by_outputs
 from opsetlift.model.arrays import Array
+from opsetlift.rulebook.site.scope import SiteScope
 from opsetlift.specification import history
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, element_type, shape_of_type
 from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import SiteRefused, Why
-
-if TYPE_CHECKING:
-    from opsetlift.rulebook.site.host import SiteHost
 
 Dims = list[int | str | None]
 """A number, a symbol or None per dimension."""
@@ -27,7 +25,7 @@ class SiteView:
 
     __slots__ = ("_is_edited", "_written", "node", "scope", "transition")
 
-    def __init__(self, node: NodeProto, transition: Transition, scope: SiteHost) -> None:
+    def __init__(self, node: NodeProto, transition: Transition, scope: SiteScope) -> None:
         self.node = node
         self.transition = transition
         self.scope = scope

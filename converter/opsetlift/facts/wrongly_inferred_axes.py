@@ -1,4 +1,4 @@
-"""Axes that onnx's inference (1.23) takes for others, written so that it does not.
+"""Axes that onnx's inference (1.23) takes for others, written so that it infers the right shapes.
 
 Before opset 11 the texts of Slice, Squeeze and Unsqueeze do not say that axes may be negative. Exporters wrote such
 axes all the same, and runtimes count them from the end; the inference gives shapes that are wrong. It also does so for
@@ -12,16 +12,16 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from opsetlift.model.scopes import subgraphs_within
 from opsetlift.specification import history
 
-_MISREAD = frozenset(("Slice", "Squeeze", "Unsqueeze"))
+_WRONGLY_INFERRED = frozenset(("Slice", "Squeeze", "Unsqueeze"))
 _MAY_BE_NEGATIVE = 11
 
 
-def readable(node: NodeProto, since_version: int, rank: int | None) -> NodeProto | None:
-    """The node, or one of the same meaning that the inference reads rightly, where the first input is of that rank.
+def with_axes_inferred_rightly(node: NodeProto, since_version: int, rank: int | None) -> NodeProto | None:
+    """The node, or one of the same meaning for which the inference gives the right shape, given the first input's rank.
 
-    None where it takes the rank, and that is not known.
+    None where that depends on the rank, and the rank is not known.
     """
-    axes = _misread_axes(node, since_version)
+    axes = _wrongly_inferred_axes(node, since_version)
     if axes is None:
         return node
     copy = NodeProto()
@@ -37,18 +37,18 @@ def readable(node: NodeProto, since_version: int, rank: int | None) -> NodeProto
     return copy
 
 
-def hide_misread(graph: GraphProto, opset: int) -> None:
-    """Let nodes that would be misread be of a domain that the inference does not know, here and in subgraphs."""
+def hide_wrongly_inferred_axes(graph: GraphProto, opset: int) -> None:
+    """Give nodes that are inferred wrongly a domain that the inference does not know, here and in subgraphs."""
     for one in (graph, *subgraphs_within(graph)):
         for node in one.node:
-            if node.op_type in _MISREAD:
+            if node.op_type in _WRONGLY_INFERRED:
                 found = history.definition(node.domain, node.op_type, opset)
-                if found is not None and _misread_axes(node, found.since_version) is not None:
-                    node.domain = "misread"
+                if found is not None and _wrongly_inferred_axes(node, found.since_version) is not None:
+                    node.domain = "opsetlift.not_inferred"
 
 
-def _misread_axes(node: NodeProto, since_version: int) -> AttributeProto | None:
-    if node.op_type not in _MISREAD or history.canonical_domain(node.domain) != history.AI_ONNX:
+def _wrongly_inferred_axes(node: NodeProto, since_version: int) -> AttributeProto | None:
+    if node.op_type not in _WRONGLY_INFERRED or history.canonical_domain(node.domain) != history.AI_ONNX:
         return None
     axes = next((attribute for attribute in node.attribute if attribute.name == "axes"), None)
     if axes is None:

@@ -1,28 +1,30 @@
-"""What a site asks of the scope that its node stands in. The walk implements it."""
+"""What a site asks of the scope that its node is in. The walk implements it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.arrays import Array
+from opsetlift.model.inlining import Inlined
+from opsetlift.specification.history import Transition
 
-if TYPE_CHECKING:
-    from opsetlift.model.inlining import Inlined
-    from opsetlift.rulebook.site.site import Site
+AT_TARGET = 0
+"""The opset of emitted nodes that have been taken to the target before."""
+
+Emitted = list[tuple[NodeProto, int]]
+"""Nodes that a rule has emitted, in order, each with the opset that it is written for."""
 
 
-class SiteHost(Protocol):
+class SiteScope(Protocol):
     """The scope (graph, subgraph or function body) of a site: its facts, its names, and what a rule may add to it."""
 
     facts: ScopeFacts
     imports: Mapping[str, int]
     """The opsets that the scope imports, by domain."""
-    dropped_uses: list[str]
-    """Names that lost a use: what computes them goes where nothing else reads it."""
 
     @property
     def takes_initializers(self) -> bool:
@@ -53,8 +55,11 @@ class SiteHost(Protocol):
     def unread_name(self) -> str:
         """A new name for an output that nothing reads."""
 
-    def constant(self, site: Site, array: Array, hint: str) -> str:
-        """The name of a constant: a shared initializer, or in a function, which has none, a Constant node."""
+    def shared_constant(self, array: Array, hint: str) -> str:
+        """The name of an initializer with this value; equal ones share one. Only graphs have initializers."""
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Take note that emitted nodes which read these values are not needed after all."""
 
     def add_initializer(self, tensor: TensorProto, name: str, doc_string: str = "") -> str:
         """Give the graph an initializer with the tensor's content; returns its name."""
@@ -63,9 +68,16 @@ class SiteHost(Protocol):
         """Let the facts of an emitted node's outputs be known."""
 
     def register_inlined(
-        self, site: Site, attribute: str, content: Inlined, sink: list[tuple[NodeProto, int]] | None = None
+        self, node: NodeProto, attribute: str, content: Inlined, emitted: Emitted, *, as_nodes: bool
     ) -> None:
-        """Take over the initializers of a subgraph that is taken apart, and let the types of its values be known."""
+        """Take over the initializers of a subgraph that is inlined, and let the types of its values be known.
+
+        Args:
+            node: The node that has the subgraph, in its attribute of this name.
+            content: What was inlined.
+            emitted: Where initializers go that become Constant nodes.
+            as_nodes: Whether small initializers become nodes; all do where the scope is a function.
+        """
 
     def declare(self, name: str, dtype: str, shape: Sequence[int | str | None] | None) -> None:
         """Let the type of an emitted value be known."""
@@ -78,9 +90,10 @@ class SiteHost(Protocol):
 
     def finish_subgraph(
         self,
-        site: Site,
-        sink: Sequence[tuple[NodeProto, int]],
+        node: NodeProto,
+        transition: Transition,
+        emitted: Emitted,
         inputs: Sequence[ValueInfoProto],
         outputs: Sequence[str],
     ) -> GraphProto:
-        """A subgraph of emitted nodes, taken to the target already."""
+        """A subgraph of nodes that the rule for `node` emitted at a transition, taken to the target already."""

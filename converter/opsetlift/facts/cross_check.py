@@ -1,34 +1,31 @@
-"""Where onnx's inference of a whole model says what it would say of a node by itself.
+"""Cross-checks onnx's inference of a whole model with its inference node by node, to use the first where both agree.
 
-Without its propagation of data it is the same. With it, it takes sizes through nodes as well as types, by rules of its
-own for each operator, where a node by itself is given the values that were computed. So a node that may look at a
-computed value is asked by itself. What others give follows from the types that they read: where those are the same, so
-is the answer.
+Without its propagation of data the first gives the same. With it, it takes sizes through nodes as well as types, by
+rules of its own for each operator, where inference of one node reads the values that were computed. So nodes that may
+read a computed value are inferred one by one. What others give follows from the types that they read: where those are
+the same by both ways, so is the result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from onnx import NodeProto, TensorProto, TypeProto
 
+from opsetlift.facts.environment import Environment
 from opsetlift.facts.inference import MOST_ELEMENTS
 from opsetlift.facts.value_types import is_static
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import shape_of_type
 
-if TYPE_CHECKING:
-    from opsetlift.facts.scope import ScopeFacts
-
 _INTEGERS = frozenset((TensorProto.INT64, TensorProto.INT32))
 
 
-class Agreement:
-    """Of the main graph of a model that declares no types of what it computes."""
+class CrossCheck:
+    """That of the main graph of a model that declares no types of what it computes; of others it uses nothing."""
 
-    def __init__(self, scope: ScopeFacts, given: Mapping[str, TypeProto]) -> None:
+    def __init__(self, scope: Environment, given: Mapping[str, TypeProto]) -> None:
         self._scope = scope
         is_undeclared = scope.model.is_undeclared and scope.path == GRAPH_PATH
         inferred = self._inferred = scope.model.hints[scope.path] if is_undeclared else {}
@@ -39,7 +36,7 @@ class Agreement:
         """The values whose types are the same by both ways."""
 
     def types_of(self, node: NodeProto) -> Mapping[str, TypeProto] | None:
-        """The types of a node's outputs by name; None where it has to be asked by itself."""
+        """The types of a node's outputs by name; None where the node has to be inferred by itself."""
         known = _all_static(node, self._certain)
         if known is not None or not self._inferred:
             return known
@@ -48,7 +45,7 @@ class Agreement:
         return _all_static(node, self._inferred) if self._is_plain_operator(node) else None
 
     def _is_plain_operator(self, node: NodeProto) -> bool:
-        """Whether it is an operator, and no sizes can take a way inside it."""
+        """Whether it is an operator without a body that sizes could be propagated through."""
         domain = history.canonical_domain(node.domain)
         definition = history.definition(domain, node.op_type, self._scope.imports.get(domain, 0))
         if definition is None or definition.takes_subgraphs:
@@ -56,7 +53,7 @@ class Agreement:
         return not self._scope.model.functions or called_function_key(node) not in self._scope.model.functions
 
     def learn(self, node: NodeProto, known: Mapping[str, TypeProto]) -> None:
-        """Take note of the types that a node's outputs turned out to have."""
+        """Take note of the types that a node's outputs have."""
         for name in filter(None, node.output):
             one = known.get(name)
             if one is None or not self._inferred:

@@ -1,4 +1,4 @@
-"""Poolings that onnx's inference (1.23) reads otherwise than runtimes do, written so that it does not.
+"""Poolings that onnx's inference (1.23) reads otherwise than runtimes do, written so that it infers the right shapes.
 
 With ceil_mode, windows that start in the end pads do not count. The texts say so from opset 22 on; ONNX's test of
 MaxPool-12 and onnxruntime from 1.21 on have it so at every version. The inference counts them below 22, and from 22 on
@@ -54,7 +54,7 @@ def _axes_of_windows(node: NodeProto) -> list[_Axis]:
     return [_Axis(*one) for one in zip(pads[:rank], pads[rank:], strides, spans, strict=True)]
 
 
-def readable_windows(node: NodeProto) -> NodeProto:
+def with_windows_inferred_rightly(node: NodeProto) -> NodeProto:
     """The node, or one with pads in place of ceil_mode that has as many windows, whatever the input's sizes are."""
     axes = _axes_of_windows(node)
     if not any(axis.may_end_late(None) for axis in axes):
@@ -76,10 +76,10 @@ def has_late_windows(node: NodeProto, shape: Sequence[int | str | None] | None) 
     return any(axis.may_end_late(size) for axis, size in zip(axes, sizes, strict=True))
 
 
-def read_windows_within(graph: GraphProto) -> None:
-    """Let all poolings be readable ones, here and in subgraphs."""
+def infer_windows_rightly(graph: GraphProto) -> None:
+    """Rewrite all poolings so that inference gives the right shapes, here and in subgraphs."""
     for one in (graph, *subgraphs_within(graph)):
         for node in one.node:
-            read = readable_windows(node)
+            read = with_windows_inferred_rightly(node)
             if read is not node:
                 node.CopyFrom(read)

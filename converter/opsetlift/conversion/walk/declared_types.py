@@ -1,23 +1,19 @@
-"""Types said in value_info, where the definitions at the target infer none."""
+"""Declares types in value_info where the definitions at the target do not infer them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from onnx import GraphProto, ValueInfoProto
 
+from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.specification import history
 from opsetlift.specification.history import canonical_domain
 
-if TYPE_CHECKING:
-    from opsetlift.conversion.walk.values import ScopeValues
 
-
-def declare_silent_values(scope: ScopeValues, graph: GraphProto) -> None:
-    """Say the types of what old definitions compute: many of them infer none, and checkers need to know."""
-    silent: dict[tuple[str, str], bool] = {}
+def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
+    """Declare the types of what definitions compute that infer none, as many old ones do: checkers need them."""
+    not_inferred: dict[tuple[str, str], bool] = {}
     if not any(
-        history.has_silent_operators(domain, opset)
+        history.has_operators_without_inference(domain, opset)
         for domain, opset in scope.walk.targets.items()
         if opset < scope.imports.get(domain, opset)
     ):
@@ -25,10 +21,10 @@ def declare_silent_values(scope: ScopeValues, graph: GraphProto) -> None:
     declared: set[str] | None = None
     for node in graph.node:
         key = (node.domain, node.op_type)
-        if key not in silent:
+        if key not in not_inferred:
             domain = canonical_domain(node.domain)
-            silent[key] = history.is_silent(domain, node.op_type, scope.target(domain))
-        if not silent[key]:
+            not_inferred[key] = not history.infers_types(domain, node.op_type, scope.target(domain))
+        if not not_inferred[key]:
             continue
         declared = declared or {info.name for info in (*graph.value_info, *graph.output)}
         for name in node.output:

@@ -1,0 +1,248 @@
+"""Takes one node of a scope, and what rules emit in its place, to the target."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+from onnx import GraphProto, NodeProto, ValueInfoProto
+
+from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.state import WalkState
+from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
+from opsetlift.conversion.walk.values import ScopeValues
+from opsetlift.facts import ScopeFacts
+from opsetlift.model.files.errors import ModelFileError
+from opsetlift.model.scopes import Container
+from opsetlift.rulebook.routes import Route, RouteStep
+from opsetlift.rulebook.rule import Rule, becomes_its_values
+from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site.rounding import EXACT
+from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
+from opsetlift.rulebook.trace import AppliedRules
+from opsetlift.specification.history import Transition, canonical_domain
+from opsetlift.support.internal_error import InternalError
+from opsetlift.support.refusal import SiteRefused, Why
+from opsetlift.targets.forms import node_objection
+
+_DEEPEST_RECURRENCE = 12
+"""How often a transition may apply to what its own rule emits, before its rules are taken not to terminate."""
+
+_MOST_FALLBACKS = 3
+"""How often a fallback may apply to what it emits itself."""
+
+
+class Stopped(Exception):
+    """A site was refused, at a transition or (None) before any."""
+
+    def __init__(self, reason: SiteRefused, transition: Transition | None) -> None:
+        self.reason = reason
+        self.transition = transition
+        super().__init__(reason.sentence)
+
+
+class RuleFailed(Exception):
+    """A rule raised an error that is no refusal; that error is the cause."""
+
+    def __init__(self, rule: Rule, transition: Transition) -> None:
+        self.rule = rule
+        self.transition = transition
+        super().__init__(rule.name)
+
+
+class NodeWalk(ScopeValues, ABC):
+    """Takes nodes of a scope through their transitions."""
+
+    def __init__(
+        self,
+        walk: WalkState,
+        container: Container,
+        facts: ScopeFacts,
+        parent: ScopeValues | None,
+        position: int | None,
+    ) -> None:
+        super().__init__(walk, container, facts, parent, position)
+        self._base_node_name = ""
+        self._in_progress: list[Transition] = []
+        self._applied_inside: AppliedRules = []
+        """The rules that were applied to emitted subgraphs of the site whose rule is running."""
+
+    @abstractmethod
+    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
+        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
+
+    def convert_node(self, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
+        """Take a node along its route.
+
+        Args:
+            node: It is edited in place as far as its rules do so.
+            route: Its transitions.
+            applied: The rules that apply are added to it.
+
+        Returns:
+            The nodes that replace it; None where it stays.
+
+        Raises:
+            Stopped: It is refused at a transition.
+        """
+        emitted: list[NodeProto] = []
+        for step in route.steps:
+            site = Site(node, step.transition, self, step.rule.bound if step.rule else EXACT)
+            try:
+                applied_inside = self._apply(step, site)
+                if site.touched:
+                    assert step.rule is not None
+                    self._note_applied(step.transition, step.rule, site, applied)
+                    applied += applied_inside
+                    emitted += self._lower_emitted(step.transition, site, applied)
+                if not site.is_replaced:
+                    check_gates(step, node, self.facts, self._unread)
+            except SiteRefused as reason:
+                raise Stopped(reason, step.transition) from reason
+            if site.is_replaced:
+                return emitted
+        if route.needs_runtime_check and (replacing := self._fit(node, applied)) is not None:
+            return [*emitted, *replacing]
+        return [*emitted, node] if emitted else None
+
+    def _fit(self, node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
+        """What replaces a node that the runtime does not accept as it is written; None where it accepts it.
+
+        Raises:
+            Stopped: No fallback is known.
+        """
+        runtime, domain = self.walk.runtime, canonical_domain(node.domain)
+        opset = self.target(domain)
+        objection = node_objection(node, opset, self.facts, runtime) if runtime else ""
+        if not objection or not runtime:
+            return None
+        transition = Transition(domain, node.op_type, opset, opset, False)
+        rule = self.walk.rule_book.fallback(domain, node.op_type)
+        known = [self.facts.constant(name) if name else None for name in node.output]
+        if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
+            rule = becomes_its_values
+        site = Site(node, transition, self, rule.bound if rule else EXACT)
+        try:
+            if rule is None or self._in_progress.count(transition) >= _MOST_FALLBACKS:
+                raise SiteRefused(Why.TARGET, objection)
+            applied_inside = self._apply(RouteStep(transition, rule, ()), site)
+            if not site.touched:
+                raise SiteRefused(Why.TARGET, objection)
+            self._note_applied(transition, rule, site, applied)
+            applied += applied_inside
+            emitted = self._lower_emitted(transition, site, applied)
+            if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
+                raise SiteRefused(Why.TARGET, remaining)
+        except SiteRefused as reason:
+            sentence = objection if reason.sentence == objection else f"{objection}; {reason.sentence}"
+            raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
+        return emitted if site.is_replaced else [*emitted, node]
+
+    def _apply(self, step: RouteStep, site: Site) -> AppliedRules:
+        """Give the site to its rule; returns the rules that were applied to subgraphs that it emitted."""
+        if step.rule is None:
+            site.refuse(Why.NOT_WRITTEN, "no rule has been written for this transition yet")
+        if step.rule.apply is None:
+            return []
+        if omitted := self.facts.omissible.intersection(site.node.input):
+            site.refuse(
+                Why.ATTRIBUTE_REFERENCE,
+                f"whether there is an input {min(omitted)!r} is known only at each call of the function",
+            )
+        around, self._applied_inside = self._applied_inside, []
+        try:
+            step.rule.apply(site)
+            return self._applied_inside
+        except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
+            raise
+        except Exception as error:
+            raise RuleFailed(step.rule, step.transition) from error
+        finally:
+            self._applied_inside = around
+
+    def _note_applied(self, transition: Transition, rule: Rule, site: Site, applied: AppliedRules) -> None:
+        if rule.ulps:
+            by_default = 0 if rule.when else rule.largest_ulps()
+            rule = replace(rule, ulps=by_default if site.rounding is None else site.rounding, fewer_digits=0, when="")
+        if self.walk.exact and not rule.is_exact:
+            raise SiteRefused(
+                Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"
+            )
+        applied.append((transition, rule))
+
+    def _lower_emitted(self, transition: Transition, site: Site, applied: AppliedRules) -> list[NodeProto]:
+        """Take what a rule emitted to the target, with the name and the metadata of the original.
+
+        Raises:
+            SiteRefused: A rule emits nodes to which it applies again, without end.
+        """
+        if self._in_progress.count(transition) >= _DEEPEST_RECURRENCE:
+            chain = ", ".join(dict.fromkeys(map(str, self._in_progress)))
+            raise SiteRefused(Why.NOT_WRITTEN, f"rewrite rules do not terminate: {chain}")
+        self._in_progress.append(transition)
+        try:
+            before = site.node
+            main_output = next(filter(None, before.output), "") if site.is_replaced else None
+            nodes: list[NodeProto] = []
+            for node, opset in site.emitted:
+                if node is before:
+                    nodes += self._lowered(node, opset, applied)
+                else:
+                    is_heir = main_output in node.output
+                    nodes += self._lowered_new(node, opset, before, site.transition, applied, is_heir=is_heir)
+            return nodes
+        finally:
+            self._in_progress.pop()
+
+    def _lowered_new(
+        self,
+        node: NodeProto,
+        opset: int,
+        before: NodeProto,
+        transition: Transition,
+        applied: AppliedRules,
+        *,
+        is_heir: bool,
+    ) -> list[NodeProto]:
+        """What becomes of a new node, which a rule emitted for `before` and wrote for `opset`."""
+        if opset == AT_TARGET:
+            return [node]
+        self._copy_metadata(node, before, is_heir=is_heir)
+        check_emitted(node, opset, transition, self.facts, self.imports)
+        return self._lowered(node, opset, applied)
+
+    def _lowered(self, node: NodeProto, opset: int, applied: AppliedRules) -> list[NodeProto]:
+        domain = canonical_domain(node.domain)
+        route = self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
+        replacing = self.convert_node(node, route, applied) if route is not None else None
+        return [node] if replacing is None else replacing
+
+    def _copy_metadata(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
+        if not node.name and before.name:
+            node.name = before.name if is_heir else self.names.fresh(f"{self._base_node_name}_{node.op_type}")
+        node.doc_string = node.doc_string or before.doc_string
+        if not node.metadata_props:
+            node.metadata_props.extend(before.metadata_props)
+
+    def finish_subgraph(
+        self,
+        node: NodeProto,
+        transition: Transition,
+        emitted: Emitted,
+        inputs: Sequence[ValueInfoProto],
+        outputs: Sequence[str],
+    ) -> GraphProto:
+        """A subgraph of nodes that the rule for `node` emitted at a transition, taken to the target already."""
+        graph = GraphProto(name=self.fresh_name("graph"), input=inputs)
+        applied = self._applied_inside
+        for one, opset in emitted:
+            graph.node.extend(self._lowered_new(one, opset, node, transition, applied, is_heir=False))
+        for name in outputs:
+            info = ValueInfoProto(name=name)
+            found = self.facts.type_of(name)
+            if found is not None:
+                info.type.CopyFrom(found)
+            graph.output.append(info)
+        declare_types_not_inferred(self, graph)
+        return graph

@@ -1,0 +1,104 @@
+"""What the functions that work out facts may ask: everything that is known of a scope and of the model around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
+
+from opsetlift.model.arrays import Array
+from opsetlift.model.def_use import DefUse
+from opsetlift.model.scopes import Container, FunctionKey
+
+Types = Mapping[str, Mapping[str, TypeProto]]
+"""Types by the path of the scope and the name of the value."""
+
+
+class Environment(Protocol):
+    """One scope: a graph, a subgraph or the body of a function. Nodes are worked out in topological order, so that what
+    a node reads is known by the time it is asked for."""
+
+    @property
+    def model(self) -> ModelEnvironment:
+        """The model around the scope."""
+
+    @property
+    def container(self) -> Container:
+        """The scope itself, which never changes."""
+
+    @property
+    def index(self) -> DefUse:
+        """Its definitions and uses."""
+
+    @property
+    def path(self) -> str:
+        """Where it is: "graph", "function:domain:name", "graph/3:If.then_branch"."""
+
+    @property
+    def parent(self) -> Environment | None:
+        """The scope around; None for a main graph or a function."""
+
+    @property
+    def owner(self) -> NodeProto | None:
+        """The node that has this subgraph."""
+
+    @property
+    def imports(self) -> Mapping[str, int]:
+        """The opsets that nodes of the scope are written for, by domain."""
+
+    @property
+    def omissible(self) -> frozenset[str]:
+        """The values seen from here that are absent where a call of the function leaves an input out."""
+
+    @property
+    def given_types(self) -> Mapping[str, TypeProto]:
+        """The types of inputs and initializers, as far as they are known."""
+
+    @property
+    def type_strings(self) -> Mapping[str, str]:
+        """The types of all values of the scope as the schemas spell them, without shapes."""
+
+    def type_string(self, name: str) -> str | None:
+        """The type as the schemas spell it ("tensor(float)"); None where it is not known."""
+
+    def type_of(self, name: str) -> TypeProto | None:
+        """The type with as much of the shape as is known; None where nothing is."""
+
+    def shape(self, name: str) -> list[int | str | None] | None:
+        """A number, a symbol or None per dimension; None where the rank is not known."""
+
+    def constant(self, name: str) -> Array | None:
+        """The value, if it is the same in every run; None otherwise."""
+
+
+class ModelEnvironment(Protocol):
+    """The model around a scope."""
+
+    @property
+    def model(self) -> ModelProto:
+        """The model itself, which never changes."""
+
+    @property
+    def base_dir(self) -> str:
+        """The folder of its external data."""
+
+    @property
+    def functions(self) -> Mapping[FunctionKey, FunctionProto]:
+        """Its functions."""
+
+    @property
+    def call_sites(self) -> Mapping[FunctionKey, Sequence[tuple[Environment, NodeProto]]]:
+        """The scopes and nodes that call each function."""
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether it declares no types of what it computes."""
+
+    @property
+    def hints(self) -> Types:
+        """Types as onnx's own whole-model inference, with its propagation of data, gives them."""
+
+    @property
+    def certain_types(self) -> Types:
+        """Those of a model that declares no types, where inference node by node would give the same."""

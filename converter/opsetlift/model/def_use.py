@@ -1,0 +1,297 @@
+"""Definitions and uses of the values of a scope: one index that everything else shares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
+
+from opsetlift.model.scopes import Container, FunctionKey, function_key, subgraphs
+
+
+class DefUse:
+    """Where each value of one scope is defined, and how often it is used.
+
+    The scope is a graph, a subgraph or the body of a function. A use is an input of a node, an output of the scope, or
+    a capture: a use in a subgraph that does not define the value itself. Both tables are made when they are first asked
+    for, each in one pass over the nodes.
+
+    `fork` gives the index of a copy of the scope that is going to be edited. It takes the tables over, and `update`,
+    `replace`, `add_initializer` and `drop_initializer` keep them true; edits in a subgraph count in the scopes around.
+    """
+
+    def __init__(self, container: Container) -> None:
+        self.container = container
+        self._positions: dict[str, int] | None = None
+        self._uses: Counter[str] | None = None
+        self._inputs: frozenset[str] | None = None
+        self._initializers: dict[str, TensorProto | SparseTensorProto] | None = None
+        self._children: dict[tuple[int, str], DefUse] = {}
+        self._origin: DefUse | None = None
+        self._parent: DefUse | None = None
+        self._forks: dict[int, list[DefUse]] = {}
+        self._edited: set[int] = set()
+        self._replaced: dict[int, list[NodeProto]] = {}
+        self._added_initializers: set[str] = set()
+        self._dropped_initializers: set[str] = set()
+        self._unused: set[str] = set()
+
+    # Definitions
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The names of the scope's inputs."""
+        if self._inputs is None:
+            inputs = self.container.input
+            self._inputs = frozenset(one if isinstance(one, str) else one.name for one in inputs)
+        return self._inputs
+
+    @property
+    def initializers(self) -> Mapping[str, TensorProto | SparseTensorProto]:
+        """The initializers by name, as they were when they were first asked for; a function has none."""
+        if self._initializers is None:
+            self._initializers = {}
+            if isinstance(self.container, GraphProto):
+                self._initializers.update((one.name, one) for one in self.container.initializer)
+                self._initializers.update((one.values.name, one) for one in self.container.sparse_initializer)
+        return self._initializers
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """The position of the node that computes each value, by name."""
+        if self._positions is None:
+            if self._origin is not None:
+                return self._origin.positions
+            self._positions = {
+                name: position for position, node in enumerate(self.container.node) for name in node.output[:] if name
+            }
+        return self._positions
+
+    def producer(self, name: str) -> NodeProto | None:
+        """The node that computes a value; None where none of this scope does."""
+        position = self.positions.get(name)
+        if position is None:
+            return None
+        return next(node for node in self.nodes(position) if name in node.output)
+
+    def is_dense_initializer(self, name: str) -> bool:
+        """Whether the value is an initializer of this scope, and no sparse one."""
+        if name in self._added_initializers:
+            return True
+        found = (self._origin or self).initializers.get(name)
+        return isinstance(found, TensorProto) and name not in self._dropped_initializers
+
+    def defines(self, name: str) -> bool:
+        """Whether the value is an input, an initializer or computed in this scope."""
+        if name in self.positions or name in self.inputs or name in self._added_initializers:
+            return True
+        return name in (self._origin or self).initializers and name not in self._dropped_initializers
+
+    # Uses
+
+    @property
+    def _counts(self) -> Counter[str]:
+        """How often each name is used, captured values included."""
+        if self._uses is None:
+            if self._origin is not None:
+                return self._origin._counts
+            nodes = self.container.node
+            counts = Counter(chain.from_iterable(node.input[:] for node in nodes))
+            counts.update(one if isinstance(one, str) else one.name for one in self.container.output)
+            for position, node in enumerate(nodes):
+                if node.attribute:
+                    for attribute, graph in subgraphs(node):
+                        counts.update(self.child(position, attribute, graph).captures)
+            self._uses = counts
+        return self._uses
+
+    def use_count(self, name: str) -> int:
+        """How often the nodes, their subgraphs and the outputs of the scope use a value."""
+        return self._counts[name]
+
+    @property
+    def captures(self) -> dict[str, int]:
+        """The values that this subgraph takes from the scopes around it, and how often it uses each."""
+        return {name: count for name, count in self._counts.items() if count and name and not self.defines(name)}
+
+    def reads(self, position: int) -> list[str]:
+        """What the nodes at a position use, once per use: their inputs, and what their subgraphs capture."""
+        if position in self._replaced or position in self._edited:
+            return uses_of(self.nodes(position))
+        forks = self._forks.get(position)
+        if self._origin is not None and forks is None:
+            return self._origin.reads(position)
+        node = (self._origin or self).container.node[position]
+        names: list[str] = node.input[:]
+        for child in forks or [self.child(position, *one) for one in subgraphs(node)]:
+            names += _elements(child.captures)
+        return names
+
+    def child(self, position: int, attribute: str, graph: GraphProto) -> DefUse:
+        """The index of a subgraph of the node at a position; `attribute` is as `subgraphs` names it."""
+        key = (position, attribute)
+        if key not in self._children:
+            self._children[key] = DefUse(graph)
+        return self._children[key]
+
+    def names(self) -> set[str]:
+        """Every name of a value in this scope and its subgraphs, used or defined."""
+        names = {*self.positions, *self._counts, *self.inputs, *self.initializers}
+        for position, node in enumerate(self.container.node):
+            if node.attribute:
+                for attribute, graph in subgraphs(node):
+                    names |= self.child(position, attribute, graph).names()
+        names.discard("")
+        return names
+
+    # Edits
+
+    def fork(self, container: Container, parent: DefUse | None = None, position: int = 0) -> DefUse:
+        """The index of an equal copy of the scope, for edits. This one stays as it is.
+
+        Args:
+            container: The copy. Positions stay those of the original, however many nodes take the place of one.
+            parent: The fork for the scope around, where that counts what the copy captures.
+            position: That of the node, in the scope around, that has this subgraph.
+        """
+        fork = DefUse(container)
+        fork._origin = self
+        if parent is not None:
+            fork._parent = parent
+            parent._forks.setdefault(position, []).append(fork)
+        return fork
+
+    def nodes(self, position: int) -> Sequence[NodeProto]:
+        """The nodes at a position: the one that has always been there, or those that replaced it."""
+        replaced = self._replaced.get(position)
+        return [self.container.node[position]] if replaced is None else replaced
+
+    @property
+    def has_replaced_nodes(self) -> bool:
+        """Whether `all_nodes` differs from the nodes of the scope."""
+        return bool(self._replaced)
+
+    def all_nodes(self) -> Iterator[tuple[int, Sequence[NodeProto]]]:
+        """The nodes at each position, in order."""
+        for position, node in enumerate(self.container.node):
+            yield position, self._replaced.get(position, (node,))
+
+    def update(self, position: int) -> None:
+        """Take note that the node at a position was edited in place."""
+        assert self._origin is not None
+        node, before = self.container.node[position], self._origin.container.node[position]
+        if node.input == before.input and node.output == before.output and not any(subgraphs(before)):
+            return
+        self._change(position, None)
+
+    def replace(self, position: int, nodes: Sequence[NodeProto]) -> None:
+        """Put other nodes in the place of those at a position. They are written by `write`."""
+        self._change(position, list(nodes))
+
+    def _change(self, position: int, nodes: list[NodeProto] | None) -> None:
+        assert self._origin is not None
+        uses = self.reads(position)
+        was_edited = position in self._replaced or position in self._edited
+        before = self.nodes(position) if was_edited else [self._origin.container.node[position]]
+        positions = self._positions
+        if positions is None:
+            positions = self._positions = dict(self._origin.positions)
+        for name in chain.from_iterable(node.output for node in before):
+            positions.pop(name, None)
+        if nodes is None:
+            self._edited.add(position)
+        else:
+            self._replaced[position] = nodes
+        self._forks.pop(position, None)
+        for name in chain.from_iterable(node.output for node in self.nodes(position)):
+            if name:
+                positions[name] = position
+                if name not in self._origin.positions:
+                    self._unused.add(name)
+        for name in self.reads(position):
+            self._count(name, 1)
+        for name in uses:
+            self._count(name, -1)
+
+    def _count(self, name: str, change: int) -> None:
+        if self._uses is None:
+            assert self._origin is not None
+            self._uses = self._origin._counts.copy()
+        self._uses[name] += change
+        if not self._uses[name]:
+            self._unused.add(name)
+        if self._parent is not None and not self.defines(name):
+            self._parent._count(name, change)
+
+    def add_initializer(self, name: str) -> None:
+        """Take note of an initializer that was added to the scope."""
+        self._added_initializers.add(name)
+        self._dropped_initializers.discard(name)
+        if name not in self.positions:
+            self._unused.add(name)
+
+    def drop_initializer(self, name: str) -> None:
+        """Take note of an initializer that is taken from the scope."""
+        self._added_initializers.discard(name)
+        self._dropped_initializers.add(name)
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Take note of values that something was going to use, and does not."""
+        self._unused.update(names)
+
+    def take_unused(self) -> list[str]:
+        """The values that have lost their last use, here or in a subgraph, or are new and have none; sorted.
+
+        Each is told once, unless it changes again.
+        """
+        found = sorted(name for name in self._unused if name and not self._counts[name])
+        self._unused.clear()
+        return found
+
+    def write(self) -> None:
+        """Write the nodes that replace others into the scope. The index ends with it: positions are others then."""
+        if self._replaced:
+            nodes = [node for _, standing in self.all_nodes() for node in standing]
+            del self.container.node[:]
+            self.container.node.extend(nodes)
+
+
+def uses_of(nodes: Iterable[NodeProto]) -> list[str]:
+    """The values that nodes use from outside, once per use: as inputs, and in subgraphs that do not define them."""
+    names: list[str] = []
+    for node in nodes:
+        names += node.input
+        if node.attribute:
+            for _, graph in subgraphs(node):
+                names += _elements(DefUse(graph).captures)
+    return names
+
+
+def _elements(counts: Mapping[str, int]) -> Iterator[str]:
+    return chain.from_iterable([name] * count for name, count in counts.items())
+
+
+class ModelIndex:
+    """The indexes of a model's scopes: its graph, the bodies of its functions, and from these their subgraphs.
+
+    Attributes:
+        graph: The index of the main graph.
+    """
+
+    def __init__(self, model: ModelProto) -> None:
+        self._model = model
+        self.graph = DefUse(model.graph)
+        self._functions: dict[FunctionKey, DefUse] = {}
+
+    def function(self, function: FunctionProto) -> DefUse:
+        """The index of the body of one of the model's functions."""
+        key = function_key(function)
+        if key not in self._functions:
+            self._functions[key] = DefUse(function)
+        return self._functions[key]
+
+    def names(self) -> set[str]:
+        """Every name of a value in the model."""
+        return self.graph.names().union(*(self.function(one).names() for one in self._model.functions))
