@@ -12,14 +12,17 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from opsetlift.evaluator import (
+    ComputationFailed,
     EvaluationError,
     Evaluator,
     InputRejected,
     NotExecutable,
     Rejected,
+    TooLarge,
     run_node,
 )
-from opsetlift.evaluator.execute import KernelStep
+from opsetlift.evaluator.kernel_step import KernelStep
+from opsetlift.evaluator.prepare import prepare_node
 
 
 def model(text: str, header: str = '<ir_version: 10, opset_import: ["" : 20]>') -> onnx.ModelProto:
@@ -227,6 +230,55 @@ def test_values_are_freed_after_their_last_use(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(KernelStep, "execute", recorded)
     run("g (float[2,3] x) => (float[2,3] y) { a = Neg(x) b = Exp(a) c = Neg(b) d = Exp(c) y = Neg(d) }", x=ONES)
     assert max(alive) == 2
+
+
+# What a run before found legal
+
+
+def test_a_node_is_judged_again_where_its_inputs_have_other_types() -> None:
+    step = prepare_node(helper.make_node("Add", ["a", "b"], ["c"]), {"": 14}, strict=True, iteration_limit=None)
+    for _ in range(2):
+        assert step.compute([ONES, ONES], {})[0].dtype == numpy.float32
+    with pytest.raises(Rejected, match=r"input 'B' \(1\) is tensor\(double\), but T is tensor\(float\) already"):
+        step.compute([ONES, ONES.astype(numpy.float64)], {})
+    with pytest.raises(Rejected, match=r"is tensor\(bool\); this version takes"):
+        step.compute([ONES > 0, ONES > 0], {})
+    with pytest.raises(Rejected, match=r"is seq\(tensor\(float\)\); this version takes"):
+        step.compute([[ONES], [ONES]], {})
+
+
+def test_what_a_kernel_gives_is_judged_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [ONES, ONES, ONES.astype(numpy.float64)]
+    kernel = lambda call, x: given.pop(0)  # noqa: E731
+    monkeypatch.setattr("opsetlift.evaluator.prepare.find_kernel", lambda *key: kernel)
+    evaluator = Evaluator(model("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }"))
+    for _ in range(2):
+        evaluator.run({"x": ONES})
+    with pytest.raises(ComputationFailed, match=r"output 'Y' \(0\) is tensor\(double\), but T is tensor\(float\)"):
+        evaluator.run({"x": ONES})
+
+
+@pytest.mark.parametrize("values", [ONES.T, numpy.frombuffer(bytes(25), numpy.uint8)[1:].view(numpy.float32)])
+def test_kernels_get_aligned_arrays_in_c_order_in_every_run(
+    values: numpy.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[numpy.ndarray] = []
+    kernel = lambda call, x: given.append(x) or x  # noqa: E731
+    monkeypatch.setattr("opsetlift.evaluator.prepare.find_kernel", lambda *key: kernel)
+    step = prepare_node(helper.make_node("Neg", ["x"], ["y"]), {"": 13}, strict=True, iteration_limit=None)
+    for _ in range(3):
+        step.compute([values], {})
+    assert all(x.flags.c_contiguous and x.flags.aligned for x in given)
+    assert (given[2] == values).all()
+
+
+def test_the_limit_on_elements_holds_in_every_run() -> None:
+    text = "g (float[N] x) => (float[M] y) { y = Concat <axis = 0> (x, x) }"
+    evaluator = Evaluator(model(text), element_limit=6)
+    for _ in range(2):
+        evaluator.run({"x": ONES[0]})
+    with pytest.raises(TooLarge):
+        evaluator.run({"x": ONES.reshape(-1)})
 
 
 # Subgraphs

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from opsetlift.evaluator import Evaluator, NotExecutable, Rejected, prepare, run_node
-from opsetlift.evaluator.prepare import function_opsets
+from opsetlift.evaluator.schema_functions import function_opsets
 from opsetlift.specification.history import definition
 from tests.evaluator.cases import Case, node_cases
 from tests.evaluator.comparison import mismatch

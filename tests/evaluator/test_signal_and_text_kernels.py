@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 import numpy
 import pytest
 from onnx import TensorProto, helper
 
-from opsetlift.evaluator import run_node
-from opsetlift.evaluator.kernels.re2_syntax import NotRe2, UnknownToPython, python_pattern
+from opsetlift.evaluator import NotExecutable, run_node
 from tests.evaluator.one_node import assert_gives, assert_rejected, floats, ints, node, scalar, strings
 from tests.evaluator.onnxruntime_judge import evaluate
 
@@ -241,6 +242,10 @@ def test_splitting_pads_with_empty_strings() -> None:
     assert (parts.tolist(), counts.tolist()) == ([["a", "b c"], ["", ""]], [2, 0])
 
 
+needs_re2 = pytest.mark.skipif(find_spec("re2") is None, reason="the extra opsetlift[regex] is not installed")
+
+
+@needs_re2
 @pytest.mark.parametrize(
     ("pattern", "matching", "other"),
     [
@@ -252,6 +257,9 @@ def test_splitting_pads_with_empty_strings() -> None:
         (r"(?i)ab|c", "AB", "ac"),
         (r"[]^]+", "]^", "a"),
         (r"(?P<x>a)(?<y>b)\x{63}", "abc", "ab"),
+        (r"\p{Greek}+", "λόγος", "logos"),
+        (r"a(?i)b", "aB", "AB"),
+        (r".", "é", "\n"),
     ],
 )
 def test_patterns_are_those_of_re2(pattern: str, matching: str, other: str) -> None:
@@ -259,16 +267,28 @@ def test_patterns_are_those_of_re2(pattern: str, matching: str, other: str) -> N
     assert_gives(case, numpy.array([True, False]))
 
 
+@needs_re2
 @pytest.mark.parametrize("pattern", [r"(?=a)", r"(a)\1", r"a++", r"\Z", r"[[:alien:]]", r"a("])
 def test_what_re2_does_not_take_is_rejected(pattern: str) -> None:
     assert_rejected(node("RegexFullMatch", 20, strings("a"), pattern=pattern), "valid RE2 syntax")
 
 
-def test_what_python_cannot_match_is_told_apart() -> None:
-    with pytest.raises(UnknownToPython, match="Unicode properties"):
-        python_pattern(r"\pL")
-    with pytest.raises(NotRe2):
-        python_pattern(r"(?<=a)b")
+@needs_re2
+@pytest.mark.parametrize("pattern", [rb"\xff", b"\xff"])
+def test_a_pattern_that_is_no_utf8_is_rejected(pattern: bytes) -> None:
+    x = strings("\xff")
+    if pattern == b"\xff":
+        assert_rejected(node("RegexFullMatch", 20, x, pattern=pattern), "invalid UTF-8")
+    else:
+        assert_gives(node("RegexFullMatch", 20, x, pattern=pattern), numpy.array([True]))
+
+
+def test_without_google_re2_the_node_is_not_executable_and_the_message_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(NotExecutable, match=r"RegexFullMatch-20 node.*pip install 'opsetlift\[regex\]'"):
+        evaluate(node("RegexFullMatch", 20, strings("a"), pattern="a"))
 
 
 def test_skips_join_tokens_that_are_apart() -> None:

@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
-import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 from opsetlift.evaluator import values
+from opsetlift.evaluator.assembly import assembled
+from opsetlift.evaluator.body import Body, Formal
+from opsetlift.evaluator.definitions import definition_in_force, opset_imports
 from opsetlift.evaluator.errors import NotExecutable, Place, Rejected
-from opsetlift.evaluator.execute import Body, Description, ExpandedStep, Formal, FunctionStep, KernelStep, Step
+from opsetlift.evaluator.function_steps import Description, ExpandedStep, FunctionStep
 from opsetlift.evaluator.gate import Gate, Illegal, gate_of
+from opsetlift.evaluator.kernel_step import KernelStep
 from opsetlift.evaluator.kernels.registry import find_kernel
+from opsetlift.evaluator.schema_functions import function_version, given_attributes, schema_function
+from opsetlift.evaluator.step import Step
 from opsetlift.specification import dtypes
-from opsetlift.specification.experimental import experimental_definition
-from opsetlift.specification.history import (
-    Definition,
-    OperatorHistory,
-    canonical_domain,
-    display_domain,
-    history,
-    latest_opset,
-)
+from opsetlift.specification.history import canonical_domain, display_domain
 from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 FunctionKey = tuple[str, str, str]
 
-# Dropout's schema does not say so, but in training mode it draws random numbers.
 _RANDOM = frozenset(["Dropout"])
+"""Operators that draw random numbers, in training mode, although their schemas are not marked as random."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where nodes stand."""
+    """The graph, subgraph or function body whose nodes are prepared."""
 
     library: Library
     opsets: Mapping[str, int]
@@ -67,7 +63,19 @@ def prepare_model(
     iteration_limit: int | None,
     element_limit: int | None = None,
 ) -> Body:
-    """The main graph of a model. Raises EvaluationError for what is illegal or not executable in it."""
+    """Prepare the main graph of a model.
+
+    Args:
+        model: The model.
+        strict: Whether what exporters commonly did against the text is rejected.
+        base_dir: The folder of the model's external data.
+        iteration_limit: How often a node may run its subgraph.
+        element_limit: How many elements a value may have.
+
+    Raises:
+        Rejected: The model is illegal.
+        NotExecutable: Something in it cannot be executed here.
+    """
     functions: dict[FunctionKey, FunctionProto] = {}
     for function in model.functions:
         key = (canonical_domain(function.domain), function.name, function.overload)
@@ -81,18 +89,8 @@ def prepare_model(
     return prepare_graph(model.graph, scope)
 
 
-def opset_imports(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """Domain -> opset."""
-    opsets: dict[str, int] = {}
-    for entry in imports:
-        domain = canonical_domain(entry.domain)
-        if opsets.setdefault(domain, entry.version) != entry.version:
-            raise Rejected(f"domain {display_domain(domain)} is imported at two opsets", Place())
-    return opsets
-
-
 def prepare_graph(graph: GraphProto, scope: Scope) -> Body:
-    """A graph; as a subgraph it may use names of the scopes around it."""
+    """Prepare a graph, which may use names of the scopes around it where it is a subgraph."""
     initializers: dict[str, Callable[[], values.Array]] = {}
     for tensor in graph.initializer:
         initializers[tensor.name] = partial(_load_initializer, tensor, values.tensor_value, tensor.name, scope)
@@ -120,67 +118,8 @@ def _prepare_body(
     initializers: Mapping[str, Callable[[], values.Array]],
     scope: Scope,
 ) -> Body:
-    defined = {formal.name for formal in inputs}
-    if len(defined) != len(inputs):
-        raise Rejected("two inputs have the same name", Place(scope.path))
-    defined.update(initializers)
     steps = [_prepare_step(node, index, scope) for index, node in enumerate(nodes)]
-    for step in steps:
-        for name in filter(None, step.outputs):
-            if name in defined:
-                raise Rejected(f"{name!r} has a value already; a graph assigns each name once", step.place)
-            defined.add(name)
-    captured = {name for step in steps for name in step.uses if name not in defined}
-    captured.update(formal.name for formal in outputs if formal.name and formal.name not in defined)
-    if not scope.path:
-        _reject_dangling(steps, outputs, captured)
-    later = {name for step in steps for name in step.outputs if name}
-    for step in steps:
-        if used_too_early := sorted(later.intersection(step.uses)):
-            steps = _sorted_steps(steps, used_too_early[0], scope, step)
-            break
-        later.difference_update(step.outputs)
-    return Body(scope.path, inputs, outputs, steps, initializers, sorted(captured))
-
-
-def _reject_dangling(steps: Sequence[Step], outputs: Sequence[Formal], undefined: set[str]) -> None:
-    for step in steps:
-        for name in step.uses:
-            if name in undefined:
-                raise Rejected(f"nothing in the graph gives {name!r} a value", _user_of(step, name))
-    for output in outputs:
-        if output.name in undefined:
-            raise Rejected(f"nothing in the graph gives the output {output.name!r} a value", Place())
-
-
-def _user_of(step: Step, name: str) -> Place:
-    """The node that uses `name`: the step's own, or one in its subgraphs."""
-    for body in step.bodies.values():
-        for inner in body.steps:
-            if name in inner.uses and name in body.captured:
-                return _user_of(inner, name)
-    return step.place
-
-
-def _sorted_steps(steps: list[Step], name: str, scope: Scope, user: Step) -> list[Step]:
-    """The steps in an order of dependence, which graphs must have; only strict=False sorts them."""
-    waiting = {name for step in steps for name in step.outputs if name}
-    ordered: list[Step] = []
-    pending = steps
-    while pending:
-        held = []
-        for step in pending:
-            if waiting.isdisjoint(step.uses):
-                waiting.difference_update(step.outputs)
-                ordered.append(step)
-            else:
-                held.append(step)
-        if len(held) == len(pending):
-            raise Rejected("the nodes depend on one another in a cycle", pending[0].place)
-        pending = held
-    if scope.library.strict:
-        raise Rejected(f"{name!r} gets its value only later; nodes must be in topological order", user.place)
-    return ordered
+    return assembled(scope.path, inputs, outputs, steps, initializers, strict=scope.library.strict)
 
 
 def _prepare_step(node: NodeProto, index: int, scope: Scope) -> Step:
@@ -220,7 +159,7 @@ def _with_bound_attributes(node: NodeProto, scope: Scope) -> NodeProto:
 
 def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
     domain, opset = place.domain, scope.opsets[place.domain]
-    definition = _definition(domain, node.op_type, opset, place, strict=scope.library.strict)
+    definition = definition_in_force(domain, node.op_type, opset, place, strict=scope.library.strict)
     place = Place(place.path, place.node, domain, node.op_type, definition.since_version)
     try:
         gate = gate_of(definition)
@@ -257,36 +196,6 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
-
-
-def _definition(domain: str, operator: str, opset: int, place: Place, *, strict: bool) -> Definition:
-    experiment = experimental_definition(domain, operator, opset)
-    if experiment is not None:
-        if strict:
-            raise Illegal("the operator was an experimental operator, which no opset has")
-        return experiment
-    versions = _operator_history(domain, operator, opset, place)
-    found = versions.at(opset)
-    if found is None:
-        raise Illegal(f"opset {opset} has no such operator; it came with {versions.introduction}")
-    return found
-
-
-def _operator_history(domain: str, operator: str, opset: int, place: Place) -> OperatorHistory:
-    try:
-        latest = latest_opset(domain)
-    except (KeyError, ValueError):
-        latest = 0
-    if not latest:
-        raise NotExecutable("the operators of this domain are not known here", place)
-    if opset > latest:
-        raise NotExecutable(
-            f"the installed onnx knows {display_domain(domain)} up to opset {latest}, not {opset}", place
-        )
-    versions = history(domain, operator)
-    if versions is None:
-        raise Illegal(f"{display_domain(domain)} has no such operator")
-    return versions
 
 
 def _prepare_call(node: NodeProto, function: FunctionProto, scope: Scope, place: Place) -> Body:
@@ -331,44 +240,13 @@ def _prepare_function(
     return prepared[key, bound]
 
 
-def function_opsets(schema: Any) -> list[int]:
-    """The opsets that function bodies of a definition are written for; empty where it has none."""
-    if schema.has_context_dependent_function:
-        return list(schema.context_dependent_function_opset_versions)
-    return list(schema.function_opset_versions)
-
-
 def _prepare_expansion(node: NodeProto, place: Place, scope: Scope, gate: Gate, foldable: bool) -> Step:
-    schema: Any = gate.schema  # onnx's stubs lack what follows
-    opset, versions = scope.opsets[place.domain], function_opsets(schema)
-    if not versions:
-        raise NotExecutable("there is no kernel for this version", place)
-    version = max((version for version in versions if version <= opset), default=min(versions))
-    dependent = schema.has_context_dependent_function
+    version = function_version(gate.schema, scope.opsets[place.domain], place)
 
     def expand(inputs: tuple[Description, ...]) -> Body:
-        if dependent:
-            type_protos = [values.type_proto(*described).SerializeToString() for described in inputs]
-            serialized = schema.get_context_dependent_function_with_opset_version(
-                version, node.SerializeToString(), type_protos
-            )
-        else:
-            serialized = schema.get_function_with_opset_version(version)
-        function = FunctionProto.FromString(serialized)
-        if not function.node:
-            raise NotExecutable("there is no kernel, and the schema's function does not cover these inputs", place)
-        produced = {*function.input, *(name for inner in function.node for name in inner.output)}
-        for index, name in enumerate(function.output):
-            if name not in produced:  # a function may leave out what is not asked for
-                function.output[index] = ""
-        attributes: dict[str, Any] = {
-            name: attribute.default_value
-            for name, attribute in schema.attributes.items()
-            if attribute.default_value.type != AttributeProto.UNDEFINED
-        }
-        attributes.update({attribute.name: attribute for attribute in node.attribute})
+        function = schema_function(gate.schema, version, node, inputs, place)
         key = (place.domain, node.op_type, f"{version} {len(node.output)} {inputs}")
-        return _prepare_function(function, key, attributes, scope, scope.opsets)
+        return _prepare_function(function, key, given_attributes(gate.schema, node), scope, scope.opsets)
 
     return ExpandedStep(node, place, foldable, gate, expand)
 
@@ -381,7 +259,7 @@ def prepare_node(
     iteration_limit: int | None,
     element_limit: int | None = None,
 ) -> Step:
-    """One node by itself; its subgraphs cannot see anything outside."""
+    """Prepare one node by itself, whose subgraphs see nothing outside; the arguments are those of `prepare_model`."""
     library = Library(strict=strict, iteration_limit=iteration_limit, element_limit=element_limit)
     scope = Scope(library, {canonical_domain(domain): opset for domain, opset in opsets.items()})
     step = _prepare_step(node, 0, scope)

@@ -77,7 +77,8 @@ def operands(call: Call, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any]
     """The operands of a binary operator that took `broadcast` and `axis` before opset 7."""
     if call.since_version < 7:
         return a, legacy_broadcast(call, a, b)
-    check_numpy_broadcast(call, a, b)
+    if a.shape != b.shape:
+        check_numpy_broadcast(call, a, b)
     return a, b
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
-from opsetlift.evaluator.kernels.re2_syntax import NotRe2, UnknownToPython, python_pattern
+from opsetlift.evaluator.errors import NotExecutable
 from opsetlift.evaluator.kernels.registry import Call, kernel
 
 Array = NDArray[Any]
@@ -56,12 +55,32 @@ def string_split(call: Call, x: Array) -> tuple[Array, Array]:
 
 @kernel("RegexFullMatch", since=(20,))
 def regex_full_match(call: Call, x: Array) -> Array:
+    """Tell which strings a regular expression of RE2 matches in full, by google-re2 (`opsetlift[regex]`).
+
+    RegexFullMatch-20.
+
+    Args:
+        call: `pattern` is the expression.
+        x: Strings of any shape.
+
+    Returns:
+        bool, of the shape of x.
+
+    Raises:
+        Rejected: The pattern is not RE2 syntax.
+        NotExecutable: google-re2 is not installed.
+    """
     try:
-        pattern = re.compile(python_pattern(call.attributes.get("pattern") or ""), re.ASCII)
-    except (NotRe2, re.error) as error:
-        call.fail(f"the pattern must be valid RE2 syntax: {error}")
-    except UnknownToPython as error:
-        raise NotImplementedError(f"Python's regular expressions have no {error}") from error
+        import re2
+    except ImportError as error:
+        raise NotExecutable("matching RE2's expressions takes google-re2: pip install 'opsetlift[regex]'") from error
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        pattern = re2.compile(call.attributes.get("pattern") or "", options)
+    except re2.error as error:
+        (message,) = error.args
+        call.fail(f"the pattern must be valid RE2 syntax: {message.decode(errors='replace')}")
     matches = [pattern.fullmatch(text) is not None for text in x.reshape(-1)]
     return numpy.array(matches, bool).reshape(x.shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 import onnx
@@ -49,24 +50,10 @@ def _names_read(node: onnx.NodeProto) -> Iterable[str]:
 
 
 def find_cycle(edges: Mapping[Vertex, Sequence[Vertex]]) -> list[Vertex]:
-    """The vertices of one cycle, its start repeated at the end; empty where there is none. Does not recurse."""
-    done: set[Vertex] = set()
-    for root in edges:
-        path: list[Vertex] = []
-        on_path: set[Vertex] = set()
-        pending = [(root, iter((root,)))]
-        while pending:
-            parent, following = pending[-1]
-            vertex = next(following, None)
-            if vertex is None:
-                pending.pop()
-                if pending:
-                    on_path.discard(path.pop())
-                    done.add(parent)
-            elif vertex in on_path:
-                return [*path[path.index(vertex) :], vertex]
-            elif vertex not in done:
-                path.append(vertex)
-                on_path.add(vertex)
-                pending.append((vertex, iter(edges.get(vertex, ()))))
+    """The vertices of one cycle, its start repeated at the end; empty where there is none."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        cycle: list[Vertex] = error.args[1]
+        return cycle[::-1]  # graphlib's edges lead to what comes before
     return []

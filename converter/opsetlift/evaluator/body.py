@@ -1,0 +1,209 @@
+"""Prepared graphs and how they run: a body is a list of steps over an environment of named values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsetlift.evaluator import values
+from opsetlift.evaluator.errors import EvaluationError, Place, Rejected
+from opsetlift.evaluator.step import Environment, Step
+from opsetlift.evaluator.values import Array, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """A formal input or output of a body, with its type where one is declared."""
+
+    name: str
+    type_string: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What it takes to run a body for some outputs."""
+
+    outputs: tuple[str, ...]
+    steps_and_releases: tuple[tuple[Step, tuple[str, ...]], ...]
+    """Each step with the names whose last use it is."""
+    constants: Mapping[str, Value]
+
+
+class Body:
+    """A graph, a subgraph or a function body: its interface, its steps in order, its initializers."""
+
+    def __init__(
+        self,
+        path: tuple[str, ...],
+        inputs: Sequence[Formal],
+        outputs: Sequence[Formal],
+        steps: Sequence[Step],
+        initializers: Mapping[str, Callable[[], Array]],
+        captured: Sequence[str],
+    ) -> None:
+        self.path = path
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(formal.name for formal in outputs)
+        self._output_types = {formal.name: formal.type_string for formal in outputs if formal.type_string}
+        self.captured = tuple(captured)
+        self.foldable: bool = all(step.foldable for step in steps)
+        self.steps = tuple(steps)
+        self._initializers = initializers
+        self._input_names = frozenset(formal.name for formal in inputs)
+        self._plans: dict[tuple[str, ...] | None, Plan] = {}
+        self._defaults: Environment = {}
+        self.has_run = False
+
+    def subgraphs_not_run(self) -> Iterator[tuple[Step, str]]:
+        """Yield the nodes with a subgraph that no run came to, each with that attribute.
+
+        Nodes whose inputs are all constants are left out: they decide alike in every run.
+        """
+        plan = self.plan()
+        for step, _ in plan.steps_and_releases:
+            if step.bodies and not plan.constants.keys() >= set(filter(None, step.inputs)):
+                for attribute, body in step.bodies.items():
+                    if body.has_run:
+                        yield from body.subgraphs_not_run()
+                    else:
+                        yield step, attribute
+
+    @property
+    def value_names(self) -> Iterable[str]:
+        """The names that the body itself gives a value."""
+        yield from self._input_names
+        yield from self._initializers
+        for step in self.steps:
+            yield from filter(None, step.outputs)
+
+    def plan(self, outputs: Sequence[str] | None = None) -> Plan:
+        """Return how to compute `outputs`, with the nodes that they need; None: the body's outputs, with every node."""
+        key = None if outputs is None else tuple(outputs)
+        if key not in self._plans:
+            self._plans[key] = self._make_plan(key)
+        return self._plans[key]
+
+    def _make_plan(self, outputs: tuple[str, ...] | None) -> Plan:
+        wanted = self.outputs if outputs is None else outputs
+        steps = self.steps if outputs is None else _needed(self.steps, outputs)
+        known: Environment = {}
+        left = []
+        for step in steps:
+            if not (step.foldable and all(self._is_constant(name, known) for name in step.uses)):
+                left.append(step)
+                continue
+            for name in step.uses:
+                self._load(name, known)
+            try:
+                results = step.execute(known)
+            except EvaluationError:  # it may never be reached; where it is, it fails again, then with reason
+                left.append(step)
+                continue
+            known.update(zip(step.outputs, results, strict=False))
+        used = {name for step in left for name in step.uses}.union(wanted)
+        for name in used:
+            if self._is_constant(name, known):
+                self._load(name, known)
+        timeline = tuple(zip(left, _releases(left, wanted), strict=True))
+        return Plan(wanted, timeline, {name: known[name] for name in used if name in known})
+
+    def _is_constant(self, name: str, known: Environment) -> bool:
+        return name in known or (name in self._initializers and name not in self._input_names)
+
+    def _load(self, name: str, environment: Environment) -> None:
+        if name not in environment:
+            environment[name] = self._initializers[name]()
+
+    def default(self, name: str) -> Value:
+        """Return the initializer of an input that the caller leaves out; None where it has none."""
+        if name not in self._initializers:
+            return None
+        self._load(name, self._defaults)
+        return self._defaults[name]
+
+    def has_default(self, name: str) -> bool:
+        """Return whether the input `name` may be left out."""
+        return name in self._initializers
+
+    def run(self, arguments: Sequence[Value], outer: Environment, place: Place) -> list[Value]:
+        """Run it as a subgraph.
+
+        Args:
+            arguments: The inputs by position.
+            outer: The values of the scopes around it, of which it takes those that it captures.
+            place: The node that runs it, for errors.
+
+        Raises:
+            Rejected: The number or a type of the inputs is not what the subgraph declares.
+            EvaluationError: A node in it cannot be computed.
+        """
+        environment = {name: outer[name] for name in self.captured}
+        self._bind(arguments, environment, place)
+        self.has_run = True
+        return self.execute(environment, self.plan())
+
+    def _bind(self, arguments: Sequence[Value], environment: Environment, place: Place) -> None:
+        """Put the inputs of a subgraph into its environment."""
+        formals: Sequence[Formal] = self.inputs
+        if len(arguments) < len(formals):  # up to IR version 3 initializers were listed as inputs, too
+            formals = [formal for formal in formals if formal.name not in self._initializers]
+        if len(arguments) != len(formals):
+            raise Rejected(f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", place)
+        for formal, value in zip(formals, arguments, strict=True):
+            if formal.type_string is not None:
+                try:
+                    value = values.as_type(value, formal.type_string)
+                except ValueError as error:
+                    raise Rejected(f"subgraph input {formal.name!r}: {error}", Place(self.path)) from error
+            environment[formal.name] = value
+        for formal in self.inputs:
+            if formal.name not in environment:
+                environment[formal.name] = self.default(formal.name)
+
+    def run_function(self, arguments: Sequence[Value]) -> list[Value]:
+        """Run it as a function body on inputs by position; those left out are absent."""
+        absent = [None] * (len(self.inputs) - len(arguments))
+        names = (formal.name for formal in self.inputs)
+        return self.execute(dict(zip(names, [*arguments, *absent], strict=True)), self.plan())
+
+    def execute(self, environment: Environment, plan: Plan) -> list[Value]:
+        """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
+        environment.update(plan.constants)
+        for step, releases in plan.steps_and_releases:
+            results = step.execute(environment)
+            if len(results) == 1:
+                environment[step.outputs[0]] = results[0]
+            else:
+                environment.update(zip(step.outputs, results, strict=False))
+            for name in releases:
+                environment.pop(name, None)
+        return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]
+
+    def _checked_output(self, name: str, value: Value) -> Value:
+        declared = self._output_types.get(name)
+        if declared is None:
+            return value
+        try:
+            return values.as_type(value, declared)
+        except ValueError as error:
+            raise Rejected(f"output {name!r}: {error}", Place(self.path)) from error
+
+
+def _needed(steps: Sequence[Step], outputs: Iterable[str]) -> list[Step]:
+    wanted = set(outputs)
+    needed = []
+    for step in reversed(steps):
+        if wanted.intersection(step.outputs):
+            needed.append(step)
+            wanted.update(step.uses)
+    return needed[::-1]
+
+
+def _releases(steps: Sequence[Step], outputs: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    kept = set(outputs)
+    releases = []
+    for step in reversed(steps):
+        last = [name for name in {*step.uses, *step.outputs} if name not in kept]
+        kept.update(last)
+        releases.append(tuple(last))
+    return tuple(reversed(releases))
