@@ -8,8 +8,8 @@ import pytest
 
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
-from opsetlift.normalizer import graph_facts
 from opsetlift.normalizer.bridge import to_graph
+from opsetlift.normalizer.facts import graph_facts
 from opsetlift.normalizer.model_state import ModelState
 from opsetlift.specification import dtypes
 from tests.conversion import model
@@ -106,7 +106,7 @@ def test_nothing_stays_known_after_passes_that_keep_to_no_rules() -> None:
     y = _tensor(state, "y")
     assert state.facts.shape_of(y) == (2, 3)
     y.inputs[0].inputs[0] = state.graph.inputs[1]
-    state.facts.distrust()
+    state.facts.forget_everything()
     assert state.facts.shape_of(y) == (5,)
 
 

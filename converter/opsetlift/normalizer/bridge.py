@@ -7,7 +7,7 @@ place for is put there, and everything else rides along: `to_model(to_graph(mode
 `to_graph(model, base_dir="")` and `to_model(graph)` are all there is to know.
 """
 
-from opsetlift.normalizer.exporting import to_model
-from opsetlift.normalizer.importing import to_graph
+from opsetlift.normalizer.graphs.exporting import to_model
+from opsetlift.normalizer.graphs.importing import to_graph
 
 __all__ = ["to_graph", "to_model"]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
-from onnx_graphsurgeon.graph_pattern.graph_pattern import PatternMapping
-from onnx_graphsurgeon.logger import G_LOGGER
 
+from opsetlift.normalizer.graphs.graphsurgeon_internals import ready_for_matching
+from opsetlift.normalizer.graphs.traversal import nodes_in
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.traversal import nodes_in
 
-Replacement = Callable[[gs.Graph, PatternMapping, Context], Sequence[gs.Tensor] | None]
+Replacement = Callable[[gs.Graph, gs.PatternMapping, Context], Sequence[gs.Tensor] | None]
 """Adds nodes to the graph, and gives a tensor for each of the match's outputs; None leaves the match as it is."""
 
 
@@ -41,8 +39,8 @@ class Pattern:
 
     def rewrite(self, graph: gs.Graph, context: Context) -> None:
         """Replace each match in a graph."""
-        # Of each node that does not match graphsurgeon says so, on standard output.
-        with _numbered(graph), G_LOGGER.suppress(G_LOGGER.ERROR):
+        outer = set(map(id, graph.nodes))
+        with ready_for_matching(graph, [node for node in nodes_in(graph) if id(node) not in outer]):
             matches = self.pattern.match_all(graph)
         taken: set[int] = set()
         replaced: dict[int, gs.Tensor] = {}
@@ -59,7 +57,7 @@ class Pattern:
                 taken.update(map(id, nodes) if pairs else ())
 
     def _replace(
-        self, graph: gs.Graph, match: PatternMapping, nodes: list[gs.Node], context: Context
+        self, graph: gs.Graph, match: gs.PatternMapping, nodes: list[gs.Node], context: Context
     ) -> list[tuple[gs.Tensor, gs.Tensor]]:
         """Build what stands for a match; gives each output with what it gave way to."""
         before = set(map(id, graph.nodes))
@@ -79,28 +77,14 @@ class Pattern:
         return list(zip(outputs, results, strict=True))
 
 
-@contextmanager
-def _numbered(graph: gs.Graph) -> Iterator[None]:
-    """Numbers for the nodes of subgraphs: graphsurgeon numbers those of the graph itself only, and asks for all."""
-    outer = set(map(id, graph.nodes))
-    inner = [node for node in nodes_in(graph) if id(node) not in outer]
-    for number, node in enumerate(inner, len(graph.nodes)):
-        node.id = number
-    try:
-        yield
-    finally:
-        for node in inner:
-            del node.id
-
-
-def _matched_nodes(match: PatternMapping) -> Iterator[gs.Node]:
+def _matched_nodes(match: gs.PatternMapping) -> Iterator[gs.Node]:
     if match.onnx_node is not None:
         yield match.onnx_node
     for inner in match.values():
         yield from _matched_nodes(inner)
 
 
-def _is_read_elsewhere(match: PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
+def _is_read_elsewhere(match: gs.PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
     """graphsurgeon sees to nodes that read inner values, and to outputs of this graph, but not to those of others."""
     ends = set(map(id, match.outputs))
     return any(

@@ -16,7 +16,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.files.tensors import all_tensors
-from opsetlift.normalizer.cutting import Cut, cut_out
+from opsetlift.normalizer.opaque_nodes import Cut, cut_out
 from opsetlift.proof import Outcome
 from opsetlift.proof.battery import Attempt, Battery, Case, Explored, Floor, Input
 from opsetlift.proof.diversity import InputDiversity

@@ -16,23 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import onnx
 import onnx_graphsurgeon as gs
 from onnx.defs import OpSchema
 
 from opsetlift.model.arrays import Array as Array
-from opsetlift.normalizer.places import Place, Scope
-from opsetlift.normalizer.sweeping import sweep
+from opsetlift.normalizer.graphs.dead_code import remove_dead_nodes
+from opsetlift.normalizer.graphs.places import Place, Scope
+from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, ModelState
 from opsetlift.specification import history
 from opsetlift.targets import Target
-
-if TYPE_CHECKING:
-    from opsetlift.normalizer.model_state import ModelState
-
-FIRST_IR_VERSION_WITH_CONSTANTS = 4
-"""Before it every initializer of the main graph is an input, too."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +174,7 @@ class Context:
 
     def remove_unused(self) -> None:
         """Remove dead nodes, and initializers and types of values that nothing uses, from this graph."""
-        sweep(self._graph, self._state.pinned if self.scope == "graph" else ())
+        remove_dead_nodes(self._graph, self._state.pinned if self.scope == "graph" else ())
 
     def remove_unused_functions(self) -> None:
         """Remove the model's functions that nothing calls."""

@@ -18,10 +18,10 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model, without_weights
 from opsetlift.model.ir_version import needed_by_content
 from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.model_state import ModelState
+from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, ModelState
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
 from opsetlift.normalizer.proving import Proof, prove_passes
-from opsetlift.normalizer.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS, Pass
+from opsetlift.normalizer.rewriting import Pass
 from opsetlift.proof import Outcome
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.support.refusal import ConversionRefused
@@ -130,7 +130,7 @@ class Undoing:
     """What onnx's checker objects to in the source already."""
     accounts: Sequence[Account] = ()
     rounds: int = 0
-    has_settled: bool = True
+    has_converged: bool = True
     _left_out: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> ModelProto:
@@ -152,7 +152,7 @@ class Undoing:
                 raise
             except Exception as error:
                 return self._as_it_was(self.passes, _unexpected(error))
-            if not pipeline.has_settled and self._leaves_out_an_endless_pass(pipeline):
+            if not pipeline.has_converged and self._leaves_out_an_endless_pass(pipeline):
                 continue
             try:
                 model = self._judged(pipeline)
@@ -163,7 +163,7 @@ class Undoing:
                 self._leave_out(*guilty)
             else:
                 self.accounts, self.rounds = pipeline.accounts, pipeline.rounds
-                self.has_settled = pipeline.has_settled
+                self.has_converged = pipeline.has_converged
                 return model
 
     def _ran(self, left_out: Mapping[str, int], most_changes: int | None = None) -> Pipeline:
@@ -192,7 +192,7 @@ class Undoing:
         """
         last_round = pipeline.changes[pipeline.changes_before_last_round :]
         names = list(dict.fromkeys(one.name for one in reversed(last_round) if one.is_built_in))
-        name = next(filter(self._settles_without, names), None)
+        name = next(filter(self._converges_without, names), None)
         if name is None and all(one.is_built_in for one in last_round):
             name = names[0]
         if name is None:
@@ -204,9 +204,9 @@ class Undoing:
         self._leave_out(undone, 0)
         return True
 
-    def _settles_without(self, name: str) -> bool:
+    def _converges_without(self, name: str) -> bool:
         try:
-            return self._ran({**self._left_out, name: 0}).has_settled
+            return self._ran({**self._left_out, name: 0}).has_converged
         except PassFailed:
             return False
 

@@ -117,7 +117,7 @@ def normalize(
     notes += work.notes
     if work.proof is not None and require_proof and not work.proof.is_proven:
         raise ProofMissing(work.proof)
-    if not work.has_settled:
+    if not work.has_converged:
         notes.append(f"the passes did not settle in {MOST_ROUNDS} rounds; normalising again may change more")
     return Normalization(model, _report(source, model, work, notes), work.proof, conversion)
 

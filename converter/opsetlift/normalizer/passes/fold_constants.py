@@ -17,7 +17,8 @@ from math import prod
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import can_write_down, is_held, is_plain, static_shape, write_down
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.helpers.editing import can_write_down, is_held, is_plain, static_shape, write_down
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 
@@ -77,7 +78,7 @@ def _has_room(size: int, node: gs.Node, context: Context) -> bool:
 def _freed(node: gs.Node, context: Context) -> int:
     """The bytes of constants that nothing but the node reads."""
     constants = {id(tensor): tensor for tensor in node.inputs if isinstance(tensor, gs.Constant)}
-    return sum(tensor._values.nbytes for tensor in constants.values() if context.uses(tensor) == 1)
+    return sum(held_values(tensor).nbytes for tensor in constants.values() if context.uses(tensor) == 1)
 
 
 def _values(node: gs.Node, context: Context) -> list[Array | None] | None:

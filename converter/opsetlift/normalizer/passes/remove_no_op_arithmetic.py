@@ -14,7 +14,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import given, nodes_of, producer
+from opsetlift.normalizer.helpers.editing import given, nodes_of, producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _FIRST_BROADCASTING = 7

@@ -10,6 +10,8 @@ from typing import Any
 import numpy
 import onnx_graphsurgeon as gs
 
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+
 _PLAIN = frozenset((int, float, str, bytes))
 _PLAIN_OR_LIST = _PLAIN | {list}
 
@@ -76,7 +78,7 @@ def _shown_value(value: Any) -> Any:
     if type(value) is list:
         return [one if type(one) in _PLAIN else _shown_value(one) for one in value]
     if isinstance(value, gs.Constant):
-        return _Identity(value._values)
+        return _Identity(held_values(value))
     if isinstance(value, (numpy.ndarray, gs.Graph)):
         return _Identity(value)
     if isinstance(value, gs.Node.AttributeRef):

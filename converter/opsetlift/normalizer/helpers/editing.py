@@ -9,8 +9,9 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.stored import StoredTensor
 from opsetlift.normalizer.rewriting import Context
-from opsetlift.normalizer.stored import StoredTensor
 from opsetlift.specification import history
 
 _MOST_INTEGERS = 1 << 10
@@ -136,7 +137,7 @@ def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], c
 
 def content(constant: gs.Constant) -> Array:
     """The values of a constant, which stay where they are stored."""
-    stored = constant._values
+    stored = held_values(constant)
     return stored.read() if isinstance(stored, StoredTensor) else constant.values
 
 

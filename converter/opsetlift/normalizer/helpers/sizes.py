@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import axes_of, given, integers, producer, rank_of
+from opsetlift.normalizer.helpers.editing import axes_of, given, integers, producer, rank_of
+from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.rewriting import Context
-from opsetlift.normalizer.slices import slice_of
 
 Size = int | str | None
 """A number, a symbol, or not known."""

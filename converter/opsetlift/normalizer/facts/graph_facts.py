@@ -16,12 +16,13 @@ from opsetlift.facts.inference import inferred_types
 from opsetlift.facts.value_types import elements_of, is_static
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
-from opsetlift.normalizer.declarations import forget_declarations
-from opsetlift.normalizer.dependence import Dependence
-from opsetlift.normalizer.exporting import to_model, write_node
-from opsetlift.normalizer.infos import element_type_of
-from opsetlift.normalizer.places import Place, key_of, opsets_of
-from opsetlift.normalizer.traversal import subgraphs_of, tensors_in
+from opsetlift.normalizer.facts.declarations import forget_declarations
+from opsetlift.normalizer.facts.dependence import Dependence
+from opsetlift.normalizer.graphs.exporting import to_model, write_node
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.places import Place, key_of, opsets_of
+from opsetlift.normalizer.graphs.traversal import subgraphs_of, tensors_in
+from opsetlift.normalizer.graphs.value_infos import element_type_of
 from opsetlift.specification import dtypes
 
 _LARGEST_READ = 1 << 23
@@ -34,7 +35,7 @@ _LARGEST_EVALUATED = 1 << 28
 """Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
 
 
-Standing = tuple[int, int]
+Revision = tuple[int, int]
 """The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
 
 
@@ -69,18 +70,18 @@ class GraphFacts:
         self._places = places
         self._base_dir = base_dir
         self._known: dict[int, _Known] = {}
-        self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
-        self._has_looked_around = True
+        self._scopes: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
+        self._has_inferred_new_types = True
         """Whether what followed from the types known before has been worked out, without a copy of the model."""
         self._dependence: Dependence | None = None
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
-        self._state_of_facts: int | None = None
+        self._revision_of_facts: int | None = None
 
     @property
-    def standing(self) -> Standing:
+    def revision(self) -> Revision:
         """Where it is the same as before, the same question about the same tensor has the same answer."""
-        return self._state, self._state if self._state_of_facts is None else self._state_of_facts
+        return self._state, self._state if self._revision_of_facts is None else self._revision_of_facts
 
     def graph_has_changed(self) -> None:
         """More than names and declared types are others than before."""
@@ -88,21 +89,21 @@ class GraphFacts:
 
     def renew(self) -> None:
         """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
-        if self._state_of_facts in (None, self._state):
+        if self._revision_of_facts in (None, self._state):
             return
         self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
 
-    def distrust(self) -> None:
+    def forget_everything(self) -> None:
         """Work everything out anew: tensors may stand for other values than before."""
         self._forget_all_but({})
         self.forget_nodes()
 
     def _forget_all_but(self, known: dict[int, _Known]) -> None:
         self._known = known
-        self._snapshot = None
-        self._has_looked_around = not known
+        self._scopes = None
+        self._has_inferred_new_types = not known
         self._dependence = None
-        self._state_of_facts = None
+        self._revision_of_facts = None
 
     def forget_nodes(self) -> None:
         """Nodes have changed."""
@@ -110,21 +111,21 @@ class GraphFacts:
 
     def _known_of(self, tensor: gs.Tensor) -> _Known | None:
         known = self._known.get(id(tensor))
-        if known is None and not self._has_looked_around:
-            self._has_looked_around = True
+        if known is None and not self._has_inferred_new_types:
+            self._has_inferred_new_types = True
             self._begin()
-            self._look_around()
+            self._infer_new_types()
             known = self._known.get(id(tensor))
-        if known is None and self._snapshot is None:
-            self._taken_snapshot()
+        if known is None and self._scopes is None:
+            self._facts_of_copy()
             known = self._known.get(id(tensor))
         return known
 
     def _begin(self) -> None:
-        if self._state_of_facts is None:
-            self._state_of_facts = self._state
+        if self._revision_of_facts is None:
+            self._revision_of_facts = self._state
 
-    def _look_around(self) -> None:
+    def _infer_new_types(self) -> None:
         """Infer the types of what nodes compute from tensors of which all is known: most of what is new since then."""
         model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
         functions = {key_of(function) for function in self._graph.functions}
@@ -154,16 +155,16 @@ class GraphFacts:
             if found is not None and is_static(found):
                 self._known.setdefault(id(tensor), _Known(tensor, found))
 
-    def _taken_snapshot(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
-        if self._snapshot is None:
-            self._snapshot = {}
+    def _facts_of_copy(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
+        if self._scopes is None:
+            self._scopes = {}
             self._begin()
             model = to_model(self._graph, largest=_LARGEST_COPIED)
             forget_declarations(model)
             facts = ModelFacts(model, self._base_dir, is_undeclared=True)
             by_scope = [(facts.scope(place.path), tensors_in(place.graph)) for place in self._places()]
             for scope, tensors in by_scope:
-                self._snapshot.update({id(one): (one, one.name, scope) for one in tensors})
+                self._scopes.update({id(one): (one, one.name, scope) for one in tensors})
                 scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
             for scope, tensors in by_scope:
                 for one in tensors:
@@ -171,7 +172,7 @@ class GraphFacts:
                         continue
                     if (found := scope.type_of(one.name)) is not None:
                         self._known[id(one)] = _Known(one, found)
-        return self._snapshot
+        return self._scopes
 
     def type_of(self, tensor: gs.Tensor) -> TypeProto | None:
         """The type with as much of the shape as is known."""
@@ -210,9 +211,9 @@ class GraphFacts:
     ) -> Array | None:
         """The value of a tensor, where it is the same in every run."""
         if isinstance(tensor, gs.Constant):
-            return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
+            return tensor.values if held_values(tensor).nbytes <= _LARGEST_READ else None
         if not self._depends_on_run(tensor):
-            found = self._taken_snapshot().get(id(tensor))
+            found = self._facts_of_copy().get(id(tensor))
             value = found[2].constant(found[1]) if found is not None else None
             if value is not None:
                 return value
@@ -239,7 +240,7 @@ class GraphFacts:
     def _evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
         if not _reads_constants_only(node):
             return None
-        if sum(tensor._values.nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
+        if sum(held_values(tensor).nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
             return None
         if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
             return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import onnx_graphsurgeon as gs
 
 from opsetlift.evaluator.kernels.registry import may_read_only_shapes
-from opsetlift.normalizer.places import Place
+from opsetlift.normalizer.graphs.places import Place
 from opsetlift.specification import history
 
 
