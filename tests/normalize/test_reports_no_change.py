@@ -1,4 +1,4 @@
-"""What a pass says of itself: where it says that it has left a graph as it was, it has."""
+"""A built-in pass that reports no change has left the graph unchanged."""
 
 from __future__ import annotations
 

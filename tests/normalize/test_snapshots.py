@@ -1,4 +1,4 @@
-"""What is seen of a change to a graph, and how much of a change it is said to be."""
+"""How a snapshot shows a change to a graph, and how many changes it counts."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SIZE_LIMIT = 1 << 20
 
 
 class ModelState:
-    """The model that passes work on; `size_limit` and `target` are what passes are told."""
+    """The model that passes work on, with the `size_limit` and the `target` that passes are given."""
 
     def __init__(
         self, graph: gs.Graph, *, base_dir: str = "", target: Target | None = None, size_limit: int = SIZE_LIMIT
@@ -45,9 +45,9 @@ class ModelState:
         self.size_limit = size_limit
         self.pinned = _names_in_training(graph)
         if any(isinstance(tensor, gs.Constant) for tensor in _initializers(graph)):
-            # Whatever the model states: such initializers came with this version.
+            # Whatever the model declares: only from this version on may initializers not be inputs.
             graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
-        # Not as they were before the pass that asks: it may have moved nodes, and with them the paths of subgraphs.
+        # A function, as the pass that asks may have moved nodes, and with them the paths of subgraphs.
         self.facts = GraphFacts(graph, partial(places_in, graph), base_dir)
         self._taken: set[str] | None = None
         self._last_number: Counter[str] = Counter()
@@ -59,7 +59,7 @@ class ModelState:
 
     @property
     def ir_version(self) -> int:
-        """The IR version that the model is of."""
+        """The IR version of the model."""
         return int(self.graph.ir_version)
 
     def places(self) -> Sequence[Place]:
@@ -69,9 +69,10 @@ class ModelState:
         return self._places
 
     def clean_up(self) -> None:
-        """After a pass: what is dead goes, nodes stand in order, links between nodes and tensors are right.
+        """After a pass: remove dead nodes, sort the others, and rebuild the links between nodes and tensors.
 
-        Raises CyclicGraph.
+        Raises:
+            CyclicGraph: A pass lets a node read what is computed from its own outputs.
         """
         self.nodes_have_changed()
         for place in self.places():

@@ -17,11 +17,11 @@ Replacement = Callable[[gs.Graph, gs.PatternMapping, Context], Sequence[gs.Tenso
 
 @dataclass(frozen=True)
 class Pattern:
-    """A `gs.GraphPattern` and what stands in place of each match.
+    """A `gs.GraphPattern` and what replaces each match.
 
     `replacement(graph, match, context)` reads `match.inputs`, `match.outputs`, `match.constants` and
     `match.get("name of a node of the pattern")`, and builds on with `graph.layer(...)`. The nodes that it adds take on
-    the doc strings and the metadata of those that they stand for. Matches do not overlap, and none is taken whose inner
+    the doc strings and the metadata of those that they replace. Matches do not overlap, and none is taken whose inner
     values something else reads.
     """
 
@@ -59,7 +59,7 @@ class Pattern:
     def _replace(
         self, graph: gs.Graph, match: gs.PatternMapping, nodes: list[gs.Node], context: Context
     ) -> list[tuple[gs.Tensor, gs.Tensor]]:
-        """Build what stands for a match; gives each output with what it gave way to."""
+        """Replace a match; gives each of its outputs with its replacement."""
         before = set(map(id, graph.nodes))
         # They change while uses are replaced.
         outputs = list(match.outputs)
@@ -73,7 +73,7 @@ class Pattern:
                 context.inherit(node, *nodes)
         for output, result in zip(outputs, results, strict=True):
             if not context.replace_uses(output, result):
-                raise ValueError(f"{result.name!r} cannot stand for {output.name!r}, whose name has to stay")
+                raise ValueError(f"{result.name!r} cannot replace {output.name!r}, whose name must stay")
         return list(zip(outputs, results, strict=True))
 
 
@@ -85,7 +85,7 @@ def _matched_nodes(match: gs.PatternMapping) -> Iterator[gs.Node]:
 
 
 def _is_read_elsewhere(match: gs.PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
-    """graphsurgeon sees to nodes that read inner values, and to outputs of this graph, but not to those of others."""
+    """Whether the outputs of other graphs name inner values: graphsurgeon checks those of this graph alone."""
     ends = set(map(id, match.outputs))
     return any(
         id(tensor) not in ends and context.is_output(tensor) for node in nodes for tensor in node.outputs if tensor.name

@@ -18,11 +18,11 @@ from opsetlift.normalizer.snapshots.structure import Structure
 from opsetlift.support.errors import OpsetLiftError
 
 MOST_ROUNDS = 24
-"""How often all passes run at most. They settle in a few rounds, unless two of them undo each other's work."""
+"""How often all passes run at most. They converge in a few rounds, unless two of them undo each other's work."""
 
 
 class PassFailed(OpsetLiftError):
-    """A pass raised an error, or left something behind that is no model. The message is one sentence."""
+    """A pass raised an error, or left an invalid model. The message is one sentence."""
 
 
 class RunFailed(PassFailed):
@@ -85,7 +85,7 @@ class Pipeline:
         self.rounds = 0
         self._is_clean = False
         self._unchanged_since: dict[int, Revision] = {}
-        """What stood, by pass, when it last found nothing to do."""
+        """The revision of the facts, by pass, when it last found nothing to do."""
         self.has_converged = not passes
 
     @property
@@ -135,7 +135,7 @@ class Pipeline:
         return one.is_built_in and self._unchanged_since.get(index) == self._state.facts.revision
 
     def _applied(self, one: Pass, before: Snapshot) -> tuple[Snapshot, int]:
-        """The model after a pass, and how much of it is other than before. Raises PassFailed."""
+        """The model after a pass, and the number of differences. Raises RunFailed."""
         try:
             now = self._apply(one, before)
             changes = now.changes_since(before) if now is not before else 0
@@ -151,7 +151,7 @@ class Pipeline:
         return now, changes
 
     def _apply(self, one: Pass, before: Snapshot) -> Snapshot:
-        """The model after a pass; the very snapshot of before where the pass found nothing to do."""
+        """The model after a pass; `before` itself where the pass found nothing to do."""
         done = [one.rewrite(place.graph, Context(self._state, place)) for place in self._state.places()]
         if self._is_clean and one.is_built_in and all(said is False for said in done):
             return before
@@ -163,7 +163,7 @@ class Pipeline:
         self._state.clean_up()
         self._is_clean = True
         if not one.is_built_in:
-            to_model(self._state.graph, largest=0)  # which fails where the pass has left what nobody can write
+            to_model(self._state.graph, largest=0)  # fails where the pass has left what cannot be written
         return self._renewed(before) or self._snapshot(before)
 
     def _renewed(self, before: Snapshot) -> Snapshot | None:

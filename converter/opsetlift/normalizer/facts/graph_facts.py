@@ -1,4 +1,4 @@
-"""What is known of the tensors of gs.Graphs: the facts of the model as it stood, and constants made since."""
+"""Facts of the tensors of gs.Graphs: inferred on a copy of the model, and for nodes and constants that are new."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LARGEST_EVALUATED = 1 << 28
 
 
 Revision = tuple[int, int]
-"""The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
+"""How often the graphs had changed, names and declared types aside: by now, and when the facts were inferred."""
 
 
 class _Known:
@@ -60,9 +60,9 @@ class _Known:
 class GraphFacts:
     """Types, shapes and constants by tensor.
 
-    They are worked out on a copy of the model, when somebody asks. In our own passes a tensor stands for the same value
-    as long as it exists (what gets another shape gets another tensor), so what was known of it stays true while they
-    edit the graphs around it.
+    They are inferred on a copy of the model, when they are asked for. Built-in passes never change the value of an
+    existing tensor (a value of another shape gets a new tensor), so the facts of a tensor stay true while passes edit
+    the graphs around it.
     """
 
     def __init__(self, graph: gs.Graph, places: Callable[[], Iterable[Place]], base_dir: str) -> None:
@@ -72,7 +72,7 @@ class GraphFacts:
         self._known: dict[int, _Known] = {}
         self._scopes: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
         self._has_inferred_new_types = True
-        """Whether what followed from the types known before has been worked out, without a copy of the model."""
+        """Whether the types of new nodes have been inferred from those known before, without a copy of the model."""
         self._dependence: Dependence | None = None
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
@@ -80,21 +80,21 @@ class GraphFacts:
 
     @property
     def revision(self) -> Revision:
-        """Where it is the same as before, the same question about the same tensor has the same answer."""
+        """While it stays the same, so do the facts of every tensor."""
         return self._state, self._state if self._revision_of_facts is None else self._revision_of_facts
 
     def graph_has_changed(self) -> None:
-        """More than names and declared types are others than before."""
+        """Note that more than names and declared types has changed."""
         self._state += 1
 
     def renew(self) -> None:
-        """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
+        """Forget what may not hold any more, but keep the types that are wholly known."""
         if self._revision_of_facts in (None, self._state):
             return
         self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
 
     def forget_everything(self) -> None:
-        """Work everything out anew: tensors may stand for other values than before."""
+        """Infer everything anew: tensors may hold other values than before."""
         self._forget_all_but({})
         self.forget_nodes()
 
@@ -106,7 +106,7 @@ class GraphFacts:
         self._revision_of_facts = None
 
     def forget_nodes(self) -> None:
-        """Nodes have changed."""
+        """Forget the results of evaluated nodes: nodes have changed."""
         self._evaluated.clear()
 
     def _known_of(self, tensor: gs.Tensor) -> _Known | None:
@@ -126,7 +126,7 @@ class GraphFacts:
             self._revision_of_facts = self._state
 
     def _infer_new_types(self) -> None:
-        """Infer the types of what nodes compute from tensors of which all is known: most of what is new since then."""
+        """Infer the outputs of nodes whose inputs are wholly known: most of what is new since the copy."""
         model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
         functions = {key_of(function) for function in self._graph.functions}
         for place in reversed(list(self._places())):  # what holds a subgraph comes before it

@@ -1,4 +1,4 @@
-"""Keeping graphs in order: dead nodes, what nothing uses, the order of nodes, links between nodes and tensors.
+"""Dead-code elimination, topological order, and links between nodes and tensors.
 
 graphsurgeon's own `cleanup` and `toposort` forget unused default values, sort by depth where the order was right
 already, recurse as deep as the graph is long, and unlink the wrong node where two are equal, as those of two branches
@@ -46,8 +46,10 @@ def remove_dead_nodes_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) ->
 
 
 def nodes_in_order(graph: gs.Graph) -> Sequence[gs.Node]:
-    """The nodes of a graph, each after what it reads, and otherwise as they are; as they are where there is no such
-    order. The graph stays as it is."""
+    """The nodes of a graph, each after what it reads, in an otherwise unchanged order; unchanged if there are cycles.
+
+    The graph stays as it is.
+    """
     nodes: Sequence[gs.Node] = graph.nodes
     reading = _Reading(graph)
     try:

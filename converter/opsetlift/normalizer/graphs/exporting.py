@@ -51,10 +51,12 @@ _NOTHING = NodeMetadata(NodeProto())
 
 
 def to_model(graph: gs.Graph, *, largest: int | None = None, in_order: bool = False) -> ModelProto:
-    """The model that a gs.Graph stands for. Weights are copied as they are stored; references to files stay such.
+    """The model of a gs.Graph. Weights are copied as they are stored; references to files stay references.
 
-    Of tensors of more than `largest` bytes nothing but dtype and shape is written, for uses that need no more. With
-    `in_order` nodes are written after what they read, in whatever order the graph has them: models have to.
+    Args:
+        graph: A graph of the bridge, or one that graphsurgeon or a user built.
+        largest: Of tensors of more bytes only dtype and shape are written, for uses that need no more.
+        in_order: Whether to write each node after what it reads, whatever order the graph has them in.
     """
     metadata = metadata_of_graph(graph)
     model = ModelProto()

@@ -16,7 +16,7 @@ from opsetlift.normalizer.rewriting import Context
 class Copier:
     """Copies nodes. `tensors` says what to read and compute by the id of the original; others get fresh names.
 
-    `attributes` are the values that references to attributes stand for; those that are not there are absent.
+    `attributes` are the values of references to attributes; references to others are left out.
     """
 
     def __init__(self, context: Context, tensors: dict[int, gs.Tensor], attributes: Mapping[str, Any]) -> None:
@@ -25,7 +25,7 @@ class Copier:
         self._attributes = attributes
 
     def tensor(self, original: gs.Tensor) -> gs.Tensor:
-        """What stands for a tensor in the copies."""
+        """The copy of a tensor."""
         if original.is_empty():
             return gs.Variable.empty()
         if id(original) not in self._tensors:

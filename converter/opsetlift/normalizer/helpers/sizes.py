@@ -1,4 +1,4 @@
-"""What shape arithmetic comes to, size by size, where not all sizes are numbers."""
+"""The results of shape arithmetic, size by size, where not all sizes are numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 64
 class Sizes:
     """The contents of scalars and vectors that are computed from shapes, each worked out once.
 
-    A tensor stands for the same value as long as it exists, so what was found of it stays true while nodes change.
+    No pass changes the value of an existing tensor, so what was found of it stays true while nodes change.
     """
 
     def __init__(self, context: Context) -> None:

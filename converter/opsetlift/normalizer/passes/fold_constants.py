@@ -30,7 +30,7 @@ _LARGEST_COMPUTED = 1 << 28
 
 
 def fold_constants(graph: gs.Graph, context: Context) -> bool:
-    """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
+    """Turn outputs that do not depend on the run into constants; the nodes that computed them are left dead."""
     is_done = False
     unwritten: set[int] = set()
     for node in list(graph.nodes):

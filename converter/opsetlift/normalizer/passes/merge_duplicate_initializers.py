@@ -27,7 +27,7 @@ def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
             is_short = held_values(group[0]).nbytes <= _LENGTH_OF_START
             for first, *others in [group] if is_short else _groups(group, _digest):
                 for constant in others:
-                    if not _says_something(constant) and (is_short or _content(first) == _content(constant)):
+                    if not _is_documented(constant) and (is_short or _content(first) == _content(constant)):
                         is_done |= _replace(constant, first, context)
     return is_done
 
@@ -90,9 +90,9 @@ def _content(constant: gs.Constant) -> bytes | None:
     return bytes(constant.values.tobytes())
 
 
-def _says_something(constant: gs.Constant) -> bool:
+def _is_documented(constant: gs.Constant) -> bool:
     metadata = metadata_of_tensor(constant)
-    # A pass may have read the values since; what was said of them stands where they are stored.
+    # Where a pass has read the values the constant holds an array, which has no doc string.
     stored = stored_values(constant)
     if stored is None and metadata is not None:
         stored = metadata.stored

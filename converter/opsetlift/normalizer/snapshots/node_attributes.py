@@ -1,4 +1,4 @@
-"""The attributes of nodes as they stand, to be compared with how they stood."""
+"""The attributes of nodes, to be compared with those of an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN_OR_LIST = _PLAIN | {list}
 _attributes_of = attrgetter("attrs")
 
 Shown = dict[str, Any]
-"""The attributes of a node: plain values, lists as they stood, and everything else by what it is."""
+"""The attributes of a node: plain values and lists as they are, everything else by identity or as text."""
 
 
 class NodeAttributes:

@@ -1,7 +1,7 @@
-"""A model as it stands, to be compared with how it stood: whether a pass did something, and how much.
+"""A snapshot of a model, to be compared with an earlier one: whether a pass changed something, and how much.
 
-It is taken and compared after every pass. So everything is put into lists of plain values and identities, which Python
-compares without a step of its own per node; what is as it was before is not taken again.
+One is taken and compared after every pass. So everything is put into lists of plain values and identities, which Python
+compares without executing a statement per node; what has not changed is shared with the earlier snapshot.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Snapshot:
             self._values = _Values(structure.constants)
 
     def renewed(self) -> Snapshot:
-        """What is now to be seen of a structure that still holds; this very snapshot where nothing has changed."""
+        """The snapshot now, where the structure is unchanged; this very object where nothing has changed."""
         now = Snapshot(self.structure, self)
         is_same = (
             now._heads is self._heads

@@ -21,7 +21,7 @@ _name_of = attrgetter("name")
 class Structure:
     """The lists of every graph of a model, the tensors of every node, their names, and which of them are constants.
 
-    While it holds there is nothing to clean_up. It keeps its objects alive, so that no identity is used twice.
+    While it holds there is nothing to clean up. It keeps its objects alive, so that no identity is used twice.
     """
 
     def __init__(self, places: Sequence[Place], functions: Sequence[gs.Function]) -> None:
