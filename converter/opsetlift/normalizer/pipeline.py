@@ -112,7 +112,7 @@ class Pipeline:
                     self._unchanged_since[index] = facts.revision
                     continue
                 if not now.differs_in_names_only(before):
-                    facts.graph_has_changed()
+                    facts.graph_has_changed(now.nodes_changed_since(before))
                 self.has_converged = False
                 done = Change(
                     one.name, one.is_built_in, changes, now.node_count - before.node_count, now.bytes - before.bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy
 import onnx
@@ -13,7 +13,7 @@ from opsetlift.evaluator import EvaluationError, run_node
 from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.facts.inference import inferred_types
-from opsetlift.facts.value_types import elements_of, is_static
+from opsetlift.facts.value_types import elements_of, is_static, merged
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
 from opsetlift.normalizer.facts.declarations import forget_declarations
@@ -33,6 +33,10 @@ _LARGEST_COPIED = 1 << 14
 
 _LARGEST_EVALUATED = 1 << 28
 """Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
+
+
+MADE_UP = "unk__"
+"""How the names begin that onnx's inference gives to sizes that it does not know."""
 
 
 Revision = tuple[int, int]
@@ -56,6 +60,24 @@ class _Known:
         self.is_static = shape is not None and all(type(size) is int for size in shape)
         """Whether nothing more can become known."""
 
+    @property
+    def has_made_up_sizes(self) -> bool:
+        """Whether a size has a name that onnx's inference gave it, which means another size in another inference."""
+        return not self.is_static and any(type(size) is str and size.startswith(MADE_UP) for size in self.shape or ())
+
+    @property
+    def may_be_sizes(self) -> bool:
+        """Whether the shapes of other tensors may depend on the value: it is a scalar or a vector, for all we know."""
+        return self.shape is None or len(self.shape) < 2
+
+    def tells_all_of(self, found: TypeProto | None) -> bool:
+        """Whether a type that was inferred anew tells no more than this one, which is not wholly known."""
+        if found is None or self.shape is None or self.has_made_up_sizes:
+            return False
+        both = TypeProto()
+        both.CopyFrom(self.type)
+        return bool(merged(both, found) == self.type)
+
 
 class GraphFacts:
     """Types, shapes and constants by tensor.
@@ -77,21 +99,67 @@ class GraphFacts:
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
         self._revision_of_facts: int | None = None
+        self._changed: dict[int, gs.Node] = {}
+        """The nodes that have changed since the facts were inferred, by identity, and kept alive."""
 
     @property
     def revision(self) -> Revision:
         """While it stays the same, so do the facts of every tensor."""
         return self._state, self._state if self._revision_of_facts is None else self._revision_of_facts
 
-    def graph_has_changed(self) -> None:
-        """Note that more than names and declared types has changed."""
+    def graph_has_changed(self, nodes: Iterable[gs.Node]) -> None:
+        """Note that more than names and declared types has changed: new nodes, and those that are not as they were."""
         self._state += 1
+        self._changed.update((id(node), node) for node in nodes)
 
     def renew(self) -> None:
-        """Forget what may not hold any more, but keep the types that are wholly known."""
+        """Forget the types of which more may be known now: nodes before them have changed."""
         if self._revision_of_facts in (None, self._state):
             return
-        self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
+        places = list(self._places())
+        if len(places) == 1 and not self._graph.functions:
+            self._forget_all_but(self._still_exact(places[0].graph))
+        else:
+            self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
+
+    def _still_exact(self, graph: gs.Graph) -> dict[int, _Known]:
+        """The known types of a graph without subgraphs of which a new inference could not know more."""
+        kept = {id(one): self._known[id(one)] for one in graph.inputs if id(one) in self._known}
+        model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
+        imports = opsets_of(graph)
+        improved: set[int] = set()
+        """The tensors of whose types or values more may be known."""
+        for node in graph.nodes:
+            known = [self._known.get(id(tensor)) for tensor in node.outputs if tensor.name]
+            if not self._may_be_improved(node, improved):
+                kept.update((id(one.tensor), one) for one in known if one is not None and not one.has_made_up_sizes)
+                improved.update(id(one) for one in node.outputs if id(one) not in kept)
+                continue
+            types = self._inferred(node, write_node(node), model, imports) if self._reads_no_values(node, kept) else {}
+            improved.update(map(id, node.outputs))
+            for one in filter(None, known):
+                if one.is_static or one.tells_all_of(types.get(one.tensor.name)):
+                    kept[id(one.tensor)] = one
+                    if not one.may_be_sizes:
+                        improved.discard(id(one.tensor))
+        return kept
+
+    def _may_be_improved(self, node: gs.Node, improved: Collection[int]) -> bool:
+        """Whether a node has changed, or more may be known of what it reads, also by having become a constant."""
+        return id(node) in self._changed or any(
+            id(tensor) in improved or (isinstance(tensor, gs.Constant) and id(tensor) in self._known)
+            for tensor in node.inputs
+        )
+
+    @staticmethod
+    def _reads_no_values(node: gs.Node, kept: Mapping[int, _Known]) -> bool:
+        """Whether types and constants are all that inference needs of what a node reads: no computed sizes."""
+        return all(
+            isinstance(tensor, gs.Constant)
+            or not tensor.name
+            or (id(tensor) in kept and not kept[id(tensor)].may_be_sizes)
+            for tensor in node.inputs
+        )
 
     def forget_everything(self) -> None:
         """Infer everything anew: tensors may hold other values than before."""
@@ -104,6 +172,7 @@ class GraphFacts:
         self._has_inferred_new_types = not known
         self._dependence = None
         self._revision_of_facts = None
+        self._changed = {}
 
     def forget_nodes(self) -> None:
         """Forget the results of evaluated nodes: nodes have changed."""
@@ -142,6 +211,16 @@ class GraphFacts:
                         self._infer(node, proto, model, imports)
 
     def _infer(self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]) -> None:
+        inferred = self._inferred(node, proto, model, imports)
+        for tensor in node.outputs:
+            found = inferred.get(tensor.name) if tensor.name else None
+            if found is not None and is_static(found):
+                self._known.setdefault(id(tensor), _Known(tensor, found))
+
+    def _inferred(
+        self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]
+    ) -> Mapping[str, TypeProto]:
+        """The types of a node's outputs by name, from the types and the constants that it reads."""
         inputs = {tensor.name: tensor for tensor in node.inputs}
         types = {name: self.type_of(tensor) for name, tensor in inputs.items() if name}
 
@@ -149,11 +228,7 @@ class GraphFacts:
             tensor = inputs[name]
             return tensor.values if isinstance(tensor, gs.Constant) else None
 
-        inferred = inferred_types(model, proto, imports, types.get, constant)
-        for tensor in node.outputs:
-            found = inferred.get(tensor.name) if tensor.name else None
-            if found is not None and is_static(found):
-                self._known.setdefault(id(tensor), _Known(tensor, found))
+        return inferred_types(model, proto, imports, types.get, constant)
 
     def _facts_of_copy(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
         if self._scopes is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import repeat
+from itertools import compress, repeat
 from operator import attrgetter, is_, ne
 from typing import Any
 
@@ -90,6 +90,15 @@ class Snapshot:
         if nodes or constants or _changed(self._variables, before._variables):
             return nodes + constants or 1
         return int(not is_same_structure and not self.structure.has_same_lists(before.structure))
+
+    def nodes_changed_since(self, before: Snapshot) -> Sequence[gs.Node]:
+        """The nodes that are new, or others than before."""
+        is_same_structure = self.structure is before.structure
+        (nodes, rows), (nodes_before, rows_before) = (one._nodes(not is_same_structure) for one in (self, before))
+        if are(nodes, nodes_before):
+            return list(compress(nodes, map(ne, rows, rows_before)))
+        row_before = dict(zip(map(id, nodes_before), rows_before, strict=True))
+        return list(compress(nodes, map(ne, rows, map(row_before.get, map(id, nodes)))))
 
     def _nodes(self, with_links: bool) -> _Rows:
         columns: list[Sequence[Any]] = [self._heads.heads, self._attributes.shown]
