@@ -17,7 +17,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, num
 import opsetlift
 from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.making import new_constant, new_node, new_variable
+from opsetlift.normalizer.graphs.graphsurgeon_internals import new_constant, new_node, new_variable
 from tests.conversion import model
 from tests.evaluator.cases import Case, folder_cases, node_cases
 from tests.small_models import externalise, weighted_model

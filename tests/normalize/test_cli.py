@@ -86,7 +86,7 @@ def test_lists_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
         (["in.onnx", "out.onnx", "--fix-shapes", "batch"], "--fix-shapes takes sizes"),
         (["in.onnx", "out.onnx", "--fix-shapes", "batch=1,batch=2"], "names 'batch' twice"),
         (["in.onnx", "out.onnx", "--fix-shapes", "bathc=1"], "did you mean 'batch'"),
-        (["in.onnx", "out.onnx", "--fix-shapes", "x=1x4"], "declares a size of 3"),
+        (["in.onnx", "out.onnx", "--fix-shapes", "x=1x4"], "declares size 3"),
         (["in.onnx", "out.onnx", "--for", "onnxruntme"], "onnxruntime"),
         (["in.onnx", "out.onnx", "--require-proof", "--no-prove"], "--require-proof"),
         (["in.onnx", "in.onnx"], "this is the input itself"),

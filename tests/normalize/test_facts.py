@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 import pytest
+from onnx import NodeProto
 
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
-from opsetlift.normalizer import graph_facts
 from opsetlift.normalizer.bridge import to_graph
+from opsetlift.normalizer.facts import graph_facts
 from opsetlift.normalizer.model_state import ModelState
 from opsetlift.specification import dtypes
 from tests.conversion import model
@@ -30,7 +31,7 @@ def _add(state: ModelState, operator: str, inputs: list[gs.Tensor], **attributes
     """A new node, as after a pass; gives its output."""
     output = gs.Variable(f"new_{operator}")
     state.graph.nodes.append(gs.Node(operator, attrs=attributes, inputs=inputs, outputs=[output]))
-    state.facts.graph_has_changed()
+    state.facts.graph_has_changed(state.graph.nodes[-1:])
     return output
 
 
@@ -96,9 +97,95 @@ def test_types_that_leave_something_open_are_worked_out_anew() -> None:
     y = _tensor(state, "y")
     assert state.facts.shape_of(y) == ("n", 3)
     y.inputs[0].inputs[0] = state.graph.inputs[1]
-    state.facts.graph_has_changed()
+    state.facts.graph_has_changed(y.inputs)
     state.facts.renew()
     assert state.facts.shape_of(y) == (2, 3)
+
+
+def _first_of(state: ModelState, operator: str) -> gs.Node:
+    return next(node for node in state.graph.nodes if node.op == operator)
+
+
+_CHAIN = """g (float[n, 4] x, float[2, 4] z) => (float[n, 4] y) {
+    a = Neg(x) m = ReduceMean<axes = [-1]>(a) b = Sub(a, m) c = Relu(b) y = Abs(c)
+}"""
+
+
+def test_nodes_after_a_change_that_changes_no_type_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = _state(_CHAIN)
+    assert state.facts.shape_of(_tensor(state, "y")) == ("n", 4)
+    inferred: list[str] = []
+    infer = graph_facts.inferred_types
+
+    def counted(model: ModelFacts, node: NodeProto, *arguments: object) -> object:
+        inferred.append(node.op_type)
+        return infer(model, node, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(graph_facts, "inferred_types", counted)
+    monkeypatch.setattr(graph_facts, "to_model", None)
+    mean = _first_of(state, "ReduceMean")
+    mean.attrs["axes"] = [1]
+    state.facts.graph_has_changed([mean])
+    state.facts.renew()
+    assert [state.facts.shape_of(_tensor(state, name)) for name in "mby"] == [("n", 1), ("n", 4), ("n", 4)]
+    assert inferred == ["ReduceMean"]
+
+
+@pytest.mark.parametrize("edited", ["Neg", "Sub"])
+def test_what_follows_from_an_improved_type_is_inferred_anew(edited: str) -> None:
+    state = _state(_CHAIN)
+    assert state.facts.shape_of(_tensor(state, "y")) == ("n", 4)
+    node = _first_of(state, edited)
+    node.inputs = [state.graph.inputs[1]] * len(node.inputs)
+    state.facts.graph_has_changed([node])
+    state.facts.renew()
+    assert state.facts.shape_of(_tensor(state, "y")) == (2, 4)
+    assert state.facts.shape_of(_tensor(state, "m")) == ((2, 1) if edited == "Neg" else ("n", 1))
+
+
+def test_shapes_that_depend_on_an_improved_size_are_inferred_anew() -> None:
+    state = _state(
+        """g (float[n, 4] x, float[2, 4] z) => (float[k, l] y) <int64[1] four = {4}> {
+        a = Neg(x) s = Shape<end = 1>(a) t = Concat<axis = 0>(four, s) y = Reshape(z, t)
+    }"""
+    )
+    assert state.facts.shape_of(_tensor(state, "y")) != (4, 2)
+    node = _first_of(state, "Neg")
+    node.inputs[0] = state.graph.inputs[1]
+    state.facts.graph_has_changed([node])
+    state.facts.renew()
+    assert state.facts.shape_of(_tensor(state, "y")) == (4, 2)
+
+
+def test_a_shape_that_depends_on_what_has_become_a_constant_is_inferred_anew() -> None:
+    state = _state("g (float[2, 4] x, int64[2] t) => (float[k, l] y) { u = Neg(t) y = Reshape(x, u) }")
+    y, u = _tensor(state, "y"), _tensor(state, "u")
+    assert state.facts.shape_of(y) not in [None, (4, 2)]
+    node = u.inputs[0]
+    node.outputs.clear()
+    u.to_constant(numpy.array([4, 2]))
+    state.graph.nodes.remove(node)
+    state.facts.graph_has_changed([])
+    state.facts.renew()
+    assert state.facts.shape_of(y) == (4, 2)
+
+
+def test_sizes_that_an_inference_names_are_not_kept_for_another_one() -> None:
+    state = _state(
+        """g (bool[n] p, bool[n] q) => (int64[1, k] y, int64[1, l] z) {
+        a = NonZero(p) b = NonZero(q) y = Neg(a) z = Neg(b)
+    }"""
+    )
+    names = ("y", "z")
+    before = [state.facts.shape_of(_tensor(state, name)) for name in names]
+    assert all(shape is not None for shape in before)
+    new = _add(state, "NonZero", [state.graph.inputs[1]])
+    state.graph.nodes.insert(0, state.graph.nodes.pop())
+    last = _add(state, "Neg", [new])
+    state.facts.renew()
+    shapes = [state.facts.shape_of(tensor) for tensor in (*(_tensor(state, name) for name in names), last)]
+    sizes = [shape[1] for shape in shapes if shape is not None and shape[1] is not None]
+    assert len(set(sizes)) == len(sizes), "different sizes have the same name"
 
 
 def test_nothing_stays_known_after_passes_that_keep_to_no_rules() -> None:
@@ -106,7 +193,7 @@ def test_nothing_stays_known_after_passes_that_keep_to_no_rules() -> None:
     y = _tensor(state, "y")
     assert state.facts.shape_of(y) == (2, 3)
     y.inputs[0].inputs[0] = state.graph.inputs[1]
-    state.facts.distrust()
+    state.facts.forget_everything()
     assert state.facts.shape_of(y) == (5,)
 
 
@@ -125,7 +212,7 @@ def test_new_calls_of_functions_are_what_the_function_makes_of_them() -> None:
     assert state.facts.shape_of(y) == (4, 3)
     output = gs.Variable("new")
     state.graph.nodes.append(gs.Node("Double", domain="local", inputs=[y], outputs=[output]))
-    state.facts.graph_has_changed()
+    state.facts.graph_has_changed(state.graph.nodes[-1:])
     state.facts.renew()
     assert state.facts.shape_of(output) == (8, 3)
 
@@ -164,7 +251,7 @@ def test_what_a_parameter_of_a_function_stands_for_is_not_known(body: str, dtype
         assert state.facts.shape_of(result) is None
         assert state.facts.dtype_of(result) == dtype
         assert state.facts.shape_of(constant) == (2,)
-        state.facts.graph_has_changed()
+        state.facts.graph_has_changed([])
         state.facts.renew()
 
 

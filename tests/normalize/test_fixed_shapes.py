@@ -1,4 +1,4 @@
-"""Sizes for open dimensions: symbols everywhere they stand, shapes of inputs, and what contradicts the model."""
+"""Sizes for open dimensions: symbols everywhere, shapes of inputs, and what contradicts the model."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_shapes_that_are_fixed_are_folded() -> None:
     [
         ({"bach": 2}, "no dimension 'bach'; did you mean 'batch'"),
         ({"z": (1, 2)}, "no input 'z'"),
-        ({"x": (1, 3)}, "'x' has rank 3, so 1x3 is no shape"),
-        ({"x": (1, 4, 5)}, "declares a size of 3 where 1x4x5 has 4"),
+        ({"x": (1, 3)}, "'x' has rank 3, and 1x3 has rank 2"),
+        ({"x": (1, 4, 5)}, "declares size 3 where 1x4x5 has 4"),
         ({"x": (1, 3, 5), "batch": 2}, "'batch' cannot be both 1 and 2"),
         ({"batch": -1}, "cannot have size -1"),
         ({"batch": (1, 2)}, "'batch' is a dimension and takes one size, not 1x2"),

@@ -374,7 +374,7 @@ class TestOwnRewrites:
 
         source = text_model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
         result = normalize(source, [to_abs], prove=False)
-        assert "did not settle" in result.report.notes[0]
+        assert "did not converge" in result.report.notes[0]
 
 
 class TestPatterns:
@@ -400,7 +400,7 @@ class TestPatterns:
 
     def test_where_the_name_of_an_output_would_be_lost_it_is_said(self) -> None:
         source = text_model("g (float[N] x) => (float[N] y) { b = Neg(x) y = Neg(b) }")
-        with pytest.raises(PassFailed, match="'x' cannot stand for 'y', whose name has to stay"):
+        with pytest.raises(PassFailed, match="'x' cannot replace 'y', whose name must stay"):
             normalize(source, [self.double_negation()])
 
     @pytest.mark.parametrize(

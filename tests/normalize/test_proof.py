@@ -29,7 +29,7 @@ def replacing(before: str, after: str) -> Pass:
 
 
 def test_the_pass_that_changed_a_result_is_named() -> None:
-    innocent = [replacing("Identity", "Abs"), replacing("Abs", "Neg")]
+    right = [replacing("Identity", "Abs"), replacing("Abs", "Neg")]
     passes = ["fold-constants", replacing("Ceil", "Floor"), "remove-no-op-moves", "canonical-attributes"]
     with pytest.raises(PassNotEquivalent) as stopped:
         normalize(text_model(CHAIN), passes)
@@ -39,7 +39,7 @@ def test_the_pass_that_changed_a_result_is_named() -> None:
     assert "output 'y'" in str(stopped.value)
     assert stopped.value.proof.outcome is Outcome.DIFFERENT
     with pytest.raises(PassNotEquivalent, match="pass identity-to-abs"):
-        normalize(text_model(CHAIN), innocent)
+        normalize(text_model(CHAIN), right)
 
 
 def test_the_first_of_several_guilty_passes_is_named() -> None:

@@ -1,9 +1,9 @@
 """Inner names that hide outer ones."""
 
 from opsetlift.normalizer import to_graph, to_model
-from opsetlift.normalizer.places import places_in
-from opsetlift.normalizer.shadowing import rename_shadowing
-from opsetlift.normalizer.traversal import tensors_in
+from opsetlift.normalizer.graphs.places import places_in
+from opsetlift.normalizer.graphs.shadowing import rename_shadowing
+from opsetlift.normalizer.graphs.traversal import tensors_in
 from tests.conversion import normalised
 from tests.normalize.rewriting import rewritten, text_model
 

@@ -27,7 +27,7 @@ Rewrite = Callable[[gs.Graph, object], object]
 
 
 def built_in(rewrite: Rewrite, name: str = "faulty") -> Pass:
-    """A pass that stands among our own, as if we had got it wrong."""
+    """A pass that counts as built in, as if it were a wrong one."""
     rewrite.__module__ = f"{passes.__name__}.{name}"
     return Pass(name, rewrite, "Is wrong.")
 
@@ -61,7 +61,7 @@ def knot(graph: gs.Graph, context: object = None) -> None:
 
 
 def strange_attribute(graph: gs.Graph, context: object = None) -> None:
-    """Leaves behind what nobody can write."""
+    """Leaves an attribute that cannot be written."""
     for node in graph.nodes:
         if node.op == "Ceil":
             node.attrs["strange"] = object()
@@ -173,8 +173,8 @@ def test_a_pass_that_reacts_to_an_endless_one_is_not_blamed() -> None:
             if node.op == "Ceil" and node.inputs[0].inputs[0].op == "Ceil":
                 node.inputs[0] = node.inputs[0].inputs[0].inputs[0]
 
-    result = normalize(text_model(SOURCE), [built_in(ceil_twice, "guilty"), built_in(ceil_once, "innocent")])
-    assert [one.name for one in result.report.undone] == ["guilty"]
+    result = normalize(text_model(SOURCE), [built_in(ceil_twice, "wrong"), built_in(ceil_once, "right")])
+    assert [one.name for one in result.report.undone] == ["wrong"]
     assert_proven(result)
 
 
@@ -216,7 +216,7 @@ def test_a_pass_that_stumbles_over_what_another_has_broken_is_not_blamed() -> No
     def theirs(graph: gs.Graph) -> None:
         reads_attributes(graph, None)
 
-    for one in (built_in(reads_attributes, "innocent"), theirs):
+    for one in (built_in(reads_attributes, "right"), theirs):
         result = normalize(text_model(SOURCE), ["remove-no-op-moves", built_in(strange_attribute), one])
         assert [undone.name for undone in result.report.undone] == ["faulty"]
         assert_proven(result)
@@ -242,14 +242,14 @@ def test_a_model_that_onnx_accepts_only_while_a_value_is_not_folded_keeps_it() -
 
 
 class TestNoPassToBlame:
-    """The model is as it was."""
+    """The model is unchanged."""
 
     @staticmethod
     def assert_as_it_was(result: Normalization) -> None:
         assert result.model == text_model(SOURCE)
         (undone,) = result.report.undone
         assert undone.name == ""
-        assert "the model is as it was" in undone.sentence
+        assert "The model is unchanged." in undone.sentence
         assert not any(one.changes for one in result.report.passes)
         assert (result.report.nodes_before, result.report.nodes_after) == (5, 5)
 
@@ -295,7 +295,7 @@ class TestCommandLine:
         monkeypatch.setattr(discovery, "known_passes", lambda: known)
         assert main(["normalize", "in.onnx", "out.onnx"]) == 0
         page = capsys.readouterr().out
-        assert "Pass faulty was undone, because it changed what the model computes: " in page
+        assert "Pass faulty was undone, because it changed the results of the model: " in page
         assert "It would have made 1 change (nodes +0, bytes +0)." in page
         assert "Proven: " in page
         assert operators(onnx.load("out.onnx")) == WITHOUT_NO_OPS

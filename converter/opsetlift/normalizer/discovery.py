@@ -1,4 +1,4 @@
-"""Every pass that is known: those beside this module, those of entry points, and those that a caller brings along."""
+"""Every known pass: those in `passes/`, those of entry points, and those that a caller gives."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ ORDER = (
 """In which order passes run, unless a caller names them. Those that are not listed come last, by name."""
 
 DEFAULT = "default"
-"""Stands for every pass that runs without being asked for."""
+"""All passes that run by default."""
 
 ALL = "all"
-"""Stands for every pass, those that round included, but for those that undo the work of another."""
+"""All passes, those that round included, except those that undo the work of another."""
 
 PassLike = str | Pass | Pattern | Callable[..., Any]
-"""A name, or what `normalize` makes a pass of: a function over a graph (and a context), or a pattern."""
+"""A name, a pass, a pattern, or a function over a graph (and a context)."""
 
 
 class UnknownPass(OpsetLiftError, ValueError):
@@ -71,7 +71,7 @@ class UnknownPass(OpsetLiftError, ValueError):
 
 
 class PassConflict(PluginFault):
-    """Two passes have the same name, or something is registered as a pass that is none."""
+    """Two passes have the same name, or something is registered that is not a pass."""
 
 
 @cache
@@ -95,7 +95,9 @@ def _register(found: dict[str, Pass], given: object, source: str) -> None:
         if isinstance(one, Pattern):
             one = one.as_pass()
         if not isinstance(one, Pass):
-            raise PassConflict(f"{source} is registered as a pass, but is none and has no PASS or PASSES")
+            raise PassConflict(
+                f"{source} is registered as a pass, but is neither a Pass nor a Pattern, and has no PASS or PASSES"
+            )
         if one.name in found or one.name in (DEFAULT, ALL):
             raise PassConflict(f"there are two passes called {one.name!r}, one from {source}")
         found[one.name] = one
@@ -104,8 +106,13 @@ def _register(found: dict[str, Pass], given: object, source: str) -> None:
 def chosen_passes(wanted: Sequence[PassLike] | None = None) -> tuple[Pass, ...]:
     """The passes to run, in order: those that are named; by default all that run without being asked for.
 
-    "default" and "all" stand for several, "-name" leaves one out of those before it, or of the default ones where none
-    is. Raises UnknownPass, PassConflict.
+    Args:
+        wanted: Names, `Pass` objects, patterns or functions. "default" and "all" name several passes; "-name" leaves
+            one out of those before it, or of the default ones where none is before it.
+
+    Raises:
+        UnknownPass: No pass has such a name.
+        PassConflict: Two passes have the same name, or something is no pass.
     """
     chosen: dict[str, Pass] = {}
     listed: list[PassLike] = [wanted] if isinstance(wanted, str) else list(wanted) if wanted is not None else [DEFAULT]

@@ -1,4 +1,4 @@
-"""Fixed input shapes: sizes for the open dimensions of a model, wherever they stand."""
+"""Fixed input shapes: sizes for the open dimensions of a model, everywhere in it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class ShapeFault(OpsetLiftError, ValueError):
 
 
 def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
-    """A copy of a model with sizes for open dimensions; a symbol is replaced everywhere it stands.
+    """A copy of a model with sizes for open dimensions; a symbol is replaced everywhere.
 
-    Raises ShapeFault for what is neither a symbol nor an input, and for sizes that contradict what is declared;
-    TypeError for sizes that are no whole numbers.
+    Raises:
+        ShapeFault: A name is neither a symbol nor an input, or a size contradicts what is declared.
+        TypeError: A size is not a whole number.
     """
     fixed = ModelProto()
     fixed.CopyFrom(model)
@@ -65,18 +66,18 @@ def _bind(sizes: dict[str, int], symbol: str, size: int) -> None:
 def _fix_input(info: ValueInfoProto, shape: Sequence[int], sizes: dict[str, int]) -> None:
     declared = info.type.tensor_type
     if not info.type.HasField("tensor_type"):
-        raise ShapeFault(f"input {info.name!r} is no tensor and has no shape")
+        raise ShapeFault(f"input {info.name!r} is not a tensor and has no shape")
     if not declared.HasField("shape"):
         declared.shape.SetInParent()
         for _ in shape:
             declared.shape.dim.add()
     if len(declared.shape.dim) != len(shape):
         raise ShapeFault(
-            f"input {info.name!r} has rank {len(declared.shape.dim)}, so {_shown(shape)} is no shape of it"
+            f"input {info.name!r} has rank {len(declared.shape.dim)}, and {_shown(shape)} has rank {len(shape)}"
         )
     for dim, size in zip(declared.shape.dim, shape, strict=True):
         if dim.HasField("dim_value") and dim.dim_value != size:
-            raise ShapeFault(f"input {info.name!r} declares a size of {dim.dim_value} where {_shown(shape)} has {size}")
+            raise ShapeFault(f"input {info.name!r} declares size {dim.dim_value} where {_shown(shape)} has {size}")
         if size < 0:
             raise ShapeFault(f"input {info.name!r} cannot have shape {_shown(shape)}")
         if dim.dim_param:
@@ -92,7 +93,7 @@ def _shown(shape: Sequence[int]) -> str:
 def _unknown(name: str, kind: str, known: object, others: object) -> str:
     names = sorted({*known, *others})  # type: ignore[misc]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names)) or 'none that are open'}"
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, names)) or 'no open dimensions'}"
     return f"the model has no {kind} {name!r}; {hint}"
 
 

@@ -11,22 +11,31 @@ import onnx_graphsurgeon as gs
 from onnx import NodeProto
 
 from opsetlift.model.scopes import FunctionKey, called_function_key, referenced_names
-from opsetlift.normalizer.carried import CarriedNode, CarriedTensor, carried_graph, carried_node, carried_tensor, carry
-from opsetlift.normalizer.graph_facts import GraphFacts
-from opsetlift.normalizer.places import Place, key_of, opsets_of, places_in
-from opsetlift.normalizer.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS
-from opsetlift.normalizer.shadowing import rename_shadowing
-from opsetlift.normalizer.sweeping import relink, sweep_and_sort
-from opsetlift.normalizer.traversal import distinct, linked_to, nodes_in, subgraphs_of, tensors_in
+from opsetlift.normalizer.facts.graph_facts import GraphFacts
+from opsetlift.normalizer.graphs.attached_metadata import (
+    NodeMetadata,
+    TensorMetadata,
+    attach,
+    metadata_of_graph,
+    metadata_of_node,
+    metadata_of_tensor,
+)
+from opsetlift.normalizer.graphs.dead_code import relink, remove_dead_nodes_and_sort
+from opsetlift.normalizer.graphs.places import Place, key_of, opsets_of, places_in
+from opsetlift.normalizer.graphs.shadowing import rename_shadowing
+from opsetlift.normalizer.graphs.traversal import distinct, linked_to, nodes_in, subgraphs_of, tensors_in
 from opsetlift.specification import history
 from opsetlift.targets import Target
+
+FIRST_IR_VERSION_WITH_CONSTANTS = 4
+"""Before it every initializer of the main graph is an input, too."""
 
 SIZE_LIMIT = 1 << 20
 """Bytes that a computed value may have to be written down in place of what computes it."""
 
 
 class ModelState:
-    """The model that passes work on; `size_limit` and `target` are what passes are told."""
+    """The model that passes work on, with the `size_limit` and the `target` that passes are given."""
 
     def __init__(
         self, graph: gs.Graph, *, base_dir: str = "", target: Target | None = None, size_limit: int = SIZE_LIMIT
@@ -36,9 +45,9 @@ class ModelState:
         self.size_limit = size_limit
         self.pinned = _names_in_training(graph)
         if any(isinstance(tensor, gs.Constant) for tensor in _initializers(graph)):
-            # Whatever the model states: such initializers came with this version.
+            # Whatever the model declares: only from this version on may initializers not be inputs.
             graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
-        # Not as they were before the pass that asks: it may have moved nodes, and with them the paths of subgraphs.
+        # A function, as the pass that asks may have moved nodes, and with them the paths of subgraphs.
         self.facts = GraphFacts(graph, partial(places_in, graph), base_dir)
         self._taken: set[str] | None = None
         self._last_number: Counter[str] = Counter()
@@ -50,7 +59,7 @@ class ModelState:
 
     @property
     def ir_version(self) -> int:
-        """The IR version that the model is of."""
+        """The IR version of the model."""
         return int(self.graph.ir_version)
 
     def places(self) -> Sequence[Place]:
@@ -59,19 +68,20 @@ class ModelState:
             self._places = list(places_in(self.graph))
         return self._places
 
-    def tidy(self) -> None:
-        """After a pass: what is dead goes, nodes stand in order, links between nodes and tensors are right.
+    def clean_up(self) -> None:
+        """After a pass: remove dead nodes, sort the others, and rebuild the links between nodes and tensors.
 
-        Raises CyclicGraph.
+        Raises:
+            CyclicGraph: A pass lets a node read what is computed from its own outputs.
         """
         self.nodes_have_changed()
         for place in self.places():
-            sweep_and_sort(place.graph, self.pinned if place.scope == "graph" else ())
+            remove_dead_nodes_and_sort(place.graph, self.pinned if place.scope == "graph" else ())
         for graph in (self.graph, *self.graph.functions):
             relink(graph)
         if any(place.scope == "subgraph" for place in self.places()):
             self._places = None  # the nodes that hold them may be gone, or elsewhere
-        self._settle_names()
+        self._make_names_unique()
 
     def nodes_have_changed(self) -> None:
         """Forget what is remembered of nodes: they, or where they are, may be others than before."""
@@ -84,16 +94,16 @@ class ModelState:
         self._named: Counter[int] | None = None
         self._functions: dict[FunctionKey, gs.Function] | None = None
 
-    def _settle_names(self) -> None:
+    def _make_names_unique(self) -> None:
         """Give new tensors other names where they have those of others: `gs.Graph.layer` looks at one graph only."""
         tensors = self._all_tensors()
-        new = [tensor for tensor in tensors if carried_tensor(tensor) is None and tensor.name]
-        names = {tensor.name for tensor in tensors if carried_tensor(tensor) is not None} if new else set()
+        new = [tensor for tensor in tensors if metadata_of_tensor(tensor) is None and tensor.name]
+        names = {tensor.name for tensor in tensors if metadata_of_tensor(tensor) is not None} if new else set()
         for tensor in new:
             if tensor.name in names:
                 tensor.name = self.fresh_name(tensor.name)
             names.add(tensor.name)
-            carry(tensor, CarriedTensor())
+            attach(tensor, TensorMetadata())
 
     def _all_tensors(self) -> Sequence[gs.Tensor]:
         graphs = [place.graph for place in self.places()]
@@ -153,8 +163,8 @@ class ModelState:
             self._owners = {}
             # What holds a subgraph comes after it, and what it owns it has shared with it.
             for place in reversed(self.places()):
-                carried = carried_graph(place.graph)
-                for one in (*tensors_in(place.graph), *(carried.initializers if carried else ())):
+                metadata = metadata_of_graph(place.graph)
+                for one in (*tensors_in(place.graph), *(metadata.initializers if metadata else ())):
                     self._owners.setdefault(id(one), place.graph)
         return self._owners.get(id(tensor), graph) is not graph
 
@@ -176,8 +186,8 @@ class ModelState:
 
     @staticmethod
     def _annotated(tensor: gs.Tensor, graph: gs.Graph) -> int:
-        carried = carried_graph(graph)
-        annotations = carried.annotations if carried is not None else ()
+        metadata = metadata_of_graph(graph)
+        annotations = metadata.annotations if metadata is not None else ()
         return sum(one is tensor for entry in annotations for one in (entry.tensor, *entry.parameters.values()))
 
     # Edits
@@ -199,12 +209,12 @@ class ModelState:
         """Make constants of the inputs that callers may leave out."""
         inputs: list[gs.Tensor] = []
         for tensor in graph.inputs:
-            rider = carried_tensor(tensor)
-            if rider is None or rider.default is None:
+            metadata = metadata_of_tensor(tensor)
+            if metadata is None or metadata.default is None:
                 inputs.append(tensor)
                 continue
-            tensor.to_constant(rider.default)
-            carry(tensor, CarriedTensor(stored=rider.default))
+            tensor.to_constant(metadata.default)
+            attach(tensor, TensorMetadata(stored=metadata.default))
         if len(inputs) < len(graph.inputs):
             graph.inputs = inputs
             self.graph.ir_version = max(self.ir_version, FIRST_IR_VERSION_WITH_CONSTANTS)
@@ -212,12 +222,12 @@ class ModelState:
     @staticmethod
     def inherit(node: gs.Node, originals: Sequence[gs.Node]) -> None:
         """Let a node take on the doc strings and the metadata of others."""
-        riders = [rider for rider in map(carried_node, originals) if rider is not None]
-        notes = [proto for rider in riders for proto in (rider.proto, *rider.notes_of.values())]
-        own = carried_node(node)
+        known = [metadata for metadata in map(metadata_of_node, originals) if metadata is not None]
+        notes = [proto for metadata in known for proto in (metadata.proto, *metadata.notes_of.values())]
+        own = metadata_of_node(node)
         if own is None:
-            own = CarriedNode(NodeProto())
-            carry(node, own)
+            own = NodeMetadata(NodeProto())
+            attach(node, own)
         own.notes_of.update((id(proto), proto) for proto in notes if proto is not own.proto)
 
     def replace_uses(self, graph: gs.Graph, tensor: gs.Tensor, replacement: gs.Tensor) -> bool:
@@ -251,8 +261,8 @@ class ModelState:
 
 
 def _initializers(graph: gs.Graph) -> Sequence[gs.Tensor]:
-    carried = carried_graph(graph)
-    return carried.initializers if carried is not None else ()
+    metadata = metadata_of_graph(graph)
+    return metadata.initializers if metadata is not None else ()
 
 
 def _put(tensors: list[gs.Tensor], old: gs.Tensor, new: gs.Tensor) -> None:
@@ -262,16 +272,16 @@ def _put(tensors: list[gs.Tensor], old: gs.Tensor, new: gs.Tensor) -> None:
 
 
 def _called(node: gs.Node) -> FunctionKey:
-    carried = carried_node(node)
-    overload = carried.proto.overload if carried is not None and carried.proto.op_type == node.op else ""
+    metadata = metadata_of_node(node)
+    overload = metadata.proto.overload if metadata is not None and metadata.proto.op_type == node.op else ""
     return called_function_key(NodeProto(domain=node.domain or "", op_type=node.op, overload=overload))
 
 
 def _names_in_training(graph: gs.Graph) -> frozenset[str]:
     """What the training info of a model says of its main graph goes by names, which have to stay."""
-    carried = carried_graph(graph)
+    metadata = metadata_of_graph(graph)
     names: set[str] = set()
-    for training in carried.model.training_info if carried is not None and carried.model is not None else ():
+    for training in metadata.model.training_info if metadata is not None and metadata.model is not None else ():
         for binding in (*training.initialization_binding, *training.update_binding):
             names.update((binding.key, binding.value))
         for one in (training.initialization, training.algorithm):

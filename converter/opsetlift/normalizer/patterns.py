@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
-from onnx_graphsurgeon.graph_pattern.graph_pattern import PatternMapping
-from onnx_graphsurgeon.logger import G_LOGGER
 
+from opsetlift.normalizer.graphs.graphsurgeon_internals import ready_for_matching
+from opsetlift.normalizer.graphs.traversal import nodes_in
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.traversal import nodes_in
 
-Replacement = Callable[[gs.Graph, PatternMapping, Context], Sequence[gs.Tensor] | None]
+Replacement = Callable[[gs.Graph, gs.PatternMapping, Context], Sequence[gs.Tensor] | None]
 """Adds nodes to the graph, and gives a tensor for each of the match's outputs; None leaves the match as it is."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A `gs.GraphPattern` and what stands in place of each match.
+    """A `gs.GraphPattern` and what replaces each match.
 
     `replacement(graph, match, context)` reads `match.inputs`, `match.outputs`, `match.constants` and
     `match.get("name of a node of the pattern")`, and builds on with `graph.layer(...)`. The nodes that it adds take on
-    the doc strings and the metadata of those that they stand for. Matches do not overlap, and none is taken whose inner
+    the doc strings and the metadata of those that they replace. Matches do not overlap, and none is taken whose inner
     values something else reads.
     """
 
@@ -41,8 +39,8 @@ class Pattern:
 
     def rewrite(self, graph: gs.Graph, context: Context) -> None:
         """Replace each match in a graph."""
-        # Of each node that does not match graphsurgeon says so, on standard output.
-        with _numbered(graph), G_LOGGER.suppress(G_LOGGER.ERROR):
+        outer = set(map(id, graph.nodes))
+        with ready_for_matching(graph, [node for node in nodes_in(graph) if id(node) not in outer]):
             matches = self.pattern.match_all(graph)
         taken: set[int] = set()
         replaced: dict[int, gs.Tensor] = {}
@@ -59,9 +57,9 @@ class Pattern:
                 taken.update(map(id, nodes) if pairs else ())
 
     def _replace(
-        self, graph: gs.Graph, match: PatternMapping, nodes: list[gs.Node], context: Context
+        self, graph: gs.Graph, match: gs.PatternMapping, nodes: list[gs.Node], context: Context
     ) -> list[tuple[gs.Tensor, gs.Tensor]]:
-        """Build what stands for a match; gives each output with what it gave way to."""
+        """Replace a match; gives each of its outputs with its replacement."""
         before = set(map(id, graph.nodes))
         # They change while uses are replaced.
         outputs = list(match.outputs)
@@ -75,33 +73,19 @@ class Pattern:
                 context.inherit(node, *nodes)
         for output, result in zip(outputs, results, strict=True):
             if not context.replace_uses(output, result):
-                raise ValueError(f"{result.name!r} cannot stand for {output.name!r}, whose name has to stay")
+                raise ValueError(f"{result.name!r} cannot replace {output.name!r}, whose name must stay")
         return list(zip(outputs, results, strict=True))
 
 
-@contextmanager
-def _numbered(graph: gs.Graph) -> Iterator[None]:
-    """Numbers for the nodes of subgraphs: graphsurgeon numbers those of the graph itself only, and asks for all."""
-    outer = set(map(id, graph.nodes))
-    inner = [node for node in nodes_in(graph) if id(node) not in outer]
-    for number, node in enumerate(inner, len(graph.nodes)):
-        node.id = number
-    try:
-        yield
-    finally:
-        for node in inner:
-            del node.id
-
-
-def _matched_nodes(match: PatternMapping) -> Iterator[gs.Node]:
+def _matched_nodes(match: gs.PatternMapping) -> Iterator[gs.Node]:
     if match.onnx_node is not None:
         yield match.onnx_node
     for inner in match.values():
         yield from _matched_nodes(inner)
 
 
-def _is_read_elsewhere(match: PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
-    """graphsurgeon sees to nodes that read inner values, and to outputs of this graph, but not to those of others."""
+def _is_read_elsewhere(match: gs.PatternMapping, nodes: Sequence[gs.Node], context: Context) -> bool:
+    """Whether the outputs of other graphs name inner values: graphsurgeon checks those of this graph alone."""
     ends = set(map(id, match.outputs))
     return any(
         id(tensor) not in ends and context.is_output(tensor) for node in nodes for tensor in node.outputs if tensor.name

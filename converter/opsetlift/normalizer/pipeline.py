@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.files import ModelFileError
-from opsetlift.normalizer.exporting import to_model
-from opsetlift.normalizer.graph_facts import Standing
+from opsetlift.normalizer.facts.graph_facts import Revision
+from opsetlift.normalizer.graphs.dead_code import CyclicGraph
+from opsetlift.normalizer.graphs.exporting import to_model
 from opsetlift.normalizer.model_state import ModelState
-from opsetlift.normalizer.picture import Picture
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.structure import Structure
-from opsetlift.normalizer.sweeping import CyclicGraph
+from opsetlift.normalizer.snapshots.snapshot import Snapshot
+from opsetlift.normalizer.snapshots.structure import Structure
 from opsetlift.support.errors import OpsetLiftError
 
 MOST_ROUNDS = 24
-"""How often all passes run at most. They settle in a few rounds, unless two of them undo each other's work."""
+"""How often all passes run at most. They converge in a few rounds, unless two of them undo each other's work."""
 
 
 class PassFailed(OpsetLiftError):
-    """A pass raised an error, or left something behind that is no model. The message is one sentence."""
+    """A pass raised an error, or left an invalid model. The message is one sentence."""
 
 
 class RunFailed(PassFailed):
@@ -83,10 +83,10 @@ class Pipeline:
         self.changes_before_last_round = 0
         self.accounts = [Account(one.name, one.ulps) for one in passes]
         self.rounds = 0
-        self._is_tidy = False
-        self._quiet: dict[int, Standing] = {}
-        """What stood, by pass, when it last found nothing to do."""
-        self.has_settled = not passes
+        self._is_clean = False
+        self._unchanged_since: dict[int, Revision] = {}
+        """The revision of the facts, by pass, when it last found nothing to do."""
+        self.has_converged = not passes
 
     @property
     def graph(self) -> gs.Graph:
@@ -96,24 +96,24 @@ class Pipeline:
     def run(self) -> None:
         """Run the passes. Raises PassFailed."""
         facts = self._state.facts
-        now = self._picture()
-        while not self.has_settled and self.rounds < MOST_ROUNDS and self._most_changes != 0:
+        now = self._snapshot()
+        while not self.has_converged and self.rounds < MOST_ROUNDS and self._most_changes != 0:
             self.rounds += 1
-            self.has_settled = True
+            self.has_converged = True
             self.changes_before_last_round = len(self.changes)
             facts.renew()
             for index, (one, account) in enumerate(zip(self._passes, self.accounts, strict=True)):
-                if self._is_left_out(one) or (self._is_tidy and self._has_nothing_to_do(index, now)):
+                if self._is_left_out(one) or (self._is_clean and self._has_nothing_to_do(index, now)):
                     continue
                 before = now
                 now, changes = self._applied(one, before)
                 account.runs += 1
                 if not changes:
-                    self._quiet[index] = facts.standing
+                    self._unchanged_since[index] = facts.revision
                     continue
                 if not now.differs_in_names_only(before):
-                    facts.graph_has_changed()
-                self.has_settled = False
+                    facts.graph_has_changed(now.nodes_changed_since(before))
+                self.has_converged = False
                 done = Change(
                     one.name, one.is_built_in, changes, now.node_count - before.node_count, now.bytes - before.bytes
                 )
@@ -127,15 +127,15 @@ class Pipeline:
     def _is_left_out(self, one: Pass) -> bool:
         return one.name in self._left_out and len(self.changes) >= self._left_out[one.name]
 
-    def _has_nothing_to_do(self, index: int, now: Picture) -> bool:
+    def _has_nothing_to_do(self, index: int, now: Snapshot) -> bool:
         """Whether a pass would certainly leave the model as it is: it is not run then."""
         one = self._passes[index]
         if one.operators and one.operators.isdisjoint(now.operators):
             return True
-        return one.is_built_in and self._quiet.get(index) == self._state.facts.standing
+        return one.is_built_in and self._unchanged_since.get(index) == self._state.facts.revision
 
-    def _applied(self, one: Pass, before: Picture) -> tuple[Picture, int]:
-        """The model after a pass, and how much of it is other than before. Raises PassFailed."""
+    def _applied(self, one: Pass, before: Snapshot) -> tuple[Snapshot, int]:
+        """The model after a pass, and the number of differences. Raises RunFailed."""
         try:
             now = self._apply(one, before)
             changes = now.changes_since(before) if now is not before else 0
@@ -150,31 +150,31 @@ class Pipeline:
             raise RunFailed(one, "it changes the inputs or the outputs of the model", len(self.changes))
         return now, changes
 
-    def _apply(self, one: Pass, before: Picture) -> Picture:
-        """The model after a pass; the very picture of before where the pass found nothing to do."""
+    def _apply(self, one: Pass, before: Snapshot) -> Snapshot:
+        """The model after a pass; `before` itself where the pass found nothing to do."""
         done = [one.rewrite(place.graph, Context(self._state, place)) for place in self._state.places()]
-        if self._is_tidy and one.is_built_in and all(said is False for said in done):
+        if self._is_clean and one.is_built_in and all(said is False for said in done):
             return before
         if not one.is_built_in:
-            self._state.facts.distrust()  # values may have been changed in place, which nothing else tells
-        now = self._renewed(before) if self._is_tidy else None
+            self._state.facts.forget_everything()  # values may have been changed in place, which nothing else tells
+        now = self._renewed(before) if self._is_clean else None
         if now is not None and (now is before or (one.is_built_in and self._has_same_graphs(now))):
             return now
-        self._state.tidy()
-        self._is_tidy = True
+        self._state.clean_up()
+        self._is_clean = True
         if not one.is_built_in:
-            to_model(self._state.graph, largest=0)  # which fails where the pass has left what nobody can write
-        return self._renewed(before) or self._picture(before)
+            to_model(self._state.graph, largest=0)  # fails where the pass has left what cannot be written
+        return self._renewed(before) or self._snapshot(before)
 
-    def _renewed(self, before: Picture) -> Picture | None:
+    def _renewed(self, before: Snapshot) -> Snapshot | None:
         """The model as it is now; None where its structure is another than before."""
         is_same = before.structure.still_holds(self._state.places(), self._state.graph.functions)
         return before.renewed() if is_same else None
 
-    def _has_same_graphs(self, now: Picture) -> bool:
+    def _has_same_graphs(self, now: Snapshot) -> bool:
         """Whether nodes that are others than before hold the subgraphs that they held."""
         self._state.nodes_have_changed()
         return now.structure.has_graphs_of(self._state.places())
 
-    def _picture(self, before: Picture | None = None) -> Picture:
-        return Picture(Structure(self._state.places(), self._state.graph.functions), before)
+    def _snapshot(self, before: Snapshot | None = None) -> Snapshot:
+        return Snapshot(Structure(self._state.places(), self._state.graph.functions), before)

@@ -16,7 +16,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.files.tensors import all_tensors
-from opsetlift.normalizer.cutting import Cut, cut_out
+from opsetlift.normalizer.opaque_nodes import Cut, cut_out
 from opsetlift.proof import Outcome
 from opsetlift.proof.battery import Attempt, Battery, Case, Explored, Floor, Input
 from opsetlift.proof.diversity import InputDiversity
@@ -31,7 +31,7 @@ _MOST_SHAPES = 6
 """How many shapes of the inputs are tried, and how often each."""
 
 _RUNS_OF_OTHER_NUMBERS = 12
-"""How many more values of what may steer (how often a loop runs, which axis is taken) are tried on the first shapes."""
+"""How many more values of inputs that may control shapes (trip counts, axes) are tried on the first shapes."""
 
 _HEAVY = 1 << 28
 """Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
@@ -39,12 +39,12 @@ _HEAVY = 1 << 28
 
 @dataclass(frozen=True)
 class Proof:
-    """What executing a model before and after the passes has shown."""
+    """The result of executing a model before and after the passes."""
 
     outcome: Outcome
     """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
     runs: int
-    """On how many inputs both ran and agreed."""
+    """On how many inputs both ran and gave equal results."""
     shapes: int
     """Of how many shapes these inputs were."""
     rejected: int
@@ -62,6 +62,7 @@ class Proof:
 
     @property
     def is_proven(self) -> bool:
+        """Whether the results were equal on inputs that were diverse enough."""
         return self.outcome is Outcome.EQUAL
 
     def as_dict(self) -> dict[str, Any]:
@@ -161,15 +162,15 @@ class _FewOfEachShape(Battery):
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
         self._numbers = [one.name for one in inputs if one.may_direct and one.type.HasField("tensor_type")]
-        self._steered: set[tuple[bytes, ...]] = set()
+        self._tried_numbers: set[tuple[bytes, ...]] = set()
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         def sparingly(case: Case) -> Sequence[Any] | None:
             shapes = case.label.split(":")[0]
-            steering = tuple(case.values[name].tobytes() for name in self._numbers)
+            numbers = tuple(case.values[name].tobytes() for name in self._numbers)
             if case.is_required:
                 return attempt(case)
-            if self.runs[shapes] >= self._most(shapes, steering):
+            if self.runs[shapes] >= self._most(shapes, numbers):
                 return self._results[shapes]
             if shapes not in self._results and len(self._results) >= _MOST_SHAPES:
                 raise Explored
@@ -180,14 +181,14 @@ class _FewOfEachShape(Battery):
                 return None
             self.runs[shapes] += 1
             self._results[shapes] = found
-            self._steered.add(steering)
+            self._tried_numbers.add(numbers)
             return found
 
         return sparingly
 
-    def _most(self, shapes: str, steering: tuple[bytes, ...]) -> int:
+    def _most(self, shapes: str, numbers: tuple[bytes, ...]) -> int:
         """How many runs inputs of these shapes may have had for one more with these numbers."""
         if self.runs and shapes != next(iter(self.runs)):
             return _RUNS_OF_OTHER_SHAPES
-        is_new = bool(steering) and steering not in self._steered
+        is_new = bool(numbers) and numbers not in self._tried_numbers
         return _RUNS_OF_THE_FIRST_SHAPES + (_RUNS_OF_OTHER_NUMBERS if is_new else 0)

@@ -38,7 +38,7 @@ class NormalizationReport:
     """What the passes did."""
 
     passes: Sequence[PassReport]
-    """Those that ran, in order, also where they found nothing to do."""
+    """The passes that ran, in order, also those that found nothing to do."""
     nodes_before: int
     """Of the model, subgraphs and functions included."""
     nodes_after: int
@@ -49,7 +49,7 @@ class NormalizationReport:
     """How often the passes ran until they found nothing more to do."""
     notes: Sequence[str] = ()
     undone: Sequence[UndonePass] = ()
-    """Passes of our own whose work was undone, as its result did not stand; nothing of it is in the model."""
+    """Built-in passes whose work was undone, because their result was wrong; none of it is in the model."""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

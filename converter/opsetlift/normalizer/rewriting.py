@@ -4,11 +4,11 @@ A pass edits one `gs.Graph` in place: the framework hands it the bodies of If, L
 graph, and the body of each model-local function, one after the other; passes never recurse. Tensors of outer scopes are
 shared objects, so `tensor.outputs` has consumers in subgraphs, too.
 
-A tensor stands for one value as long as it exists: what gets another shape or other elements gets a new tensor. (Passes
-of others may break that; what was known is worked out anew after them.)
+A pass never changes the value of an existing tensor: a value of another shape or with other elements gets a new tensor.
+(Passes of third parties may break this rule; after them all facts are inferred anew.)
 
-A pass leaves dead nodes and unsorted ones behind as it likes; the framework sweeps and sorts after each pass. It never
-changes the inputs and outputs of a graph: names, order and types are the caller's.
+A pass may leave dead and unsorted nodes; the framework removes and sorts them after each pass. It never changes the
+inputs and outputs of a graph: names, order and types are the caller's.
 """
 
 from __future__ import annotations
@@ -16,23 +16,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import onnx
 import onnx_graphsurgeon as gs
 from onnx.defs import OpSchema
 
 from opsetlift.model.arrays import Array as Array
-from opsetlift.normalizer.places import Place, Scope
-from opsetlift.normalizer.sweeping import sweep
+from opsetlift.normalizer.graphs.dead_code import remove_dead_nodes
+from opsetlift.normalizer.graphs.places import Place, Scope
+from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, ModelState
 from opsetlift.specification import history
 from opsetlift.targets import Target
-
-if TYPE_CHECKING:
-    from opsetlift.normalizer.model_state import ModelState
-
-FIRST_IR_VERSION_WITH_CONSTANTS = 4
-"""Before it every initializer of the main graph is an input, too."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +36,8 @@ class Pass:
     name: str
     """As users type it: "fold-constants"."""
     rewrite: Callable[[gs.Graph, Context], bool | None]
-    """Gives False where it has certainly left the graph as it was: the passes beside this module are believed, with
-    others, and where None is given, the graph itself is looked at."""
+    """Gives False where it has certainly changed nothing. This is relied on for built-in passes only; after others, and
+    where it gives None, the graph is compared with its snapshot."""
     summary: str
     """One sentence in the present tense, shown by `opsetlift normalize --list`."""
     is_default: bool = True
@@ -57,13 +51,15 @@ class Pass:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is one of those beside this module. They keep to what is said above of tensors, and have done
-        nothing where they say so; where they are wrong their work is undone."""
+        """Whether it is one of `passes/`, which keep the rule about tensors, and change nothing where they give False.
+
+        Where one of them is wrong its work is undone.
+        """
         return self.rewrite.__module__.startswith(f"{__package__}.passes.")
 
 
 class Context:
-    """What a pass may ask about the graph that it is given, and the edits that are easily got wrong."""
+    """What a pass may ask about its graph, and the edits that are easily got wrong."""
 
     def __init__(self, state: ModelState, place: Place) -> None:
         self._state = state
@@ -72,8 +68,10 @@ class Context:
 
     @property
     def size_limit(self) -> int:
-        """The most bytes that a value may have to be written into the model in place of what computes it, unless it
-        is no larger than the constants that it is computed from."""
+        """The most bytes of a computed value that may be written into the model.
+
+        A value that is no larger than the constants that it is computed from may be written in any case.
+        """
         return self._state.size_limit
 
     @property
@@ -83,8 +81,10 @@ class Context:
 
     @property
     def has_initializers(self) -> bool:
-        """Whether the graph may hold constants that no caller overrides: no function body does, nor did graphs before
-        IR version 4. Elsewhere constants are written as Constant nodes."""
+        """Whether the graph may hold initializers that no caller overrides.
+
+        Function bodies have none, nor had graphs before IR version 4: there constants are written as Constant nodes.
+        """
         return self.scope != "function" and self._state.ir_version >= FIRST_IR_VERSION_WITH_CONSTANTS
 
     def opset(self, domain: str = history.AI_ONNX) -> int:
@@ -128,8 +128,10 @@ class Context:
         return self._state.facts.type_of(tensor)
 
     def constant(self, tensor: gs.Tensor) -> Array | None:
-        """The value of a tensor that is the same in every run: a constant, or what is computed from constants or from
-        static shapes alone. None where it is not, or is too large to look for."""
+        """The value of a tensor that is the same in every run; None where it may differ, or is too large to look for.
+
+        That is a constant, or what is computed from constants or from static shapes alone.
+        """
         return self._state.facts.constant(tensor, self._opsets, lambda node: not self.is_random(node))
 
     def evaluate(self, node: gs.Node) -> list[Array] | None:
@@ -166,21 +168,24 @@ class Context:
         return self._state.fresh_name(base)
 
     def inherit(self, node: gs.Node, *originals: gs.Node) -> None:
-        """Hand the doc string and the metadata of the nodes that `node` stands for on to it."""
+        """Add the doc strings and the metadata of `originals`, which `node` replaces, to those of `node`."""
         self._state.inherit(node, originals)
 
     def replace_uses(self, tensor: gs.Tensor, replacement: gs.Tensor) -> bool:
         """Let everything that reads `tensor` read `replacement`, in subgraphs, too; both hold the same value.
 
-        Where `tensor` is an output of this graph its name must stay: then the node behind `replacement` computes
-        `tensor`, and what read `replacement` reads that. False, and nothing is changed, where this cannot be done: the
-        replacement is an input, an output, a constant or of an outer scope itself.
+        Where `tensor` is an output of this graph its name must stay: then the node that computes `replacement` computes
+        `tensor`, and what read `replacement` reads that.
+
+        Returns:
+            False, with nothing changed, where that is impossible: the name of `tensor` must stay, and `replacement` is
+            an input, an output, a constant or a tensor of an outer scope.
         """
         return self._state.replace_uses(self._graph, tensor, replacement)
 
     def remove_unused(self) -> None:
         """Remove dead nodes, and initializers and types of values that nothing uses, from this graph."""
-        sweep(self._graph, self._state.pinned if self.scope == "graph" else ())
+        remove_dead_nodes(self._graph, self._state.pinned if self.scope == "graph" else ())
 
     def remove_unused_functions(self) -> None:
         """Remove the model's functions that nothing calls."""

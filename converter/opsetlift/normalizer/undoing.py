@@ -1,8 +1,8 @@
-"""Runs passes until what comes of them stands: a pass of our own that is to blame where it does not is left out.
+"""Runs passes until their result is accepted: a built-in pass whose result is rejected is left out.
 
 Passes always do the same to the same model. So a pass is undone by running all of them again from the start, without
-it from the run on that was wrong: nothing of that run is left, and the others work on the model as it was before.
-Passes of the caller are never left out: what they get wrong stops the normalisation.
+it from its wrong run on: nothing of that run is left, and the others work on the model as it was before. Passes of the
+caller are never left out: where one of them is wrong, normalisation stops.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model, without_weights
 from opsetlift.model.ir_version import needed_by_content
 from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.model_state import ModelState
+from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, ModelState
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
 from opsetlift.normalizer.proving import Proof, prove_passes
-from opsetlift.normalizer.rewriting import FIRST_IR_VERSION_WITH_CONSTANTS, Pass
+from opsetlift.normalizer.rewriting import Pass
 from opsetlift.proof import Outcome
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.support.refusal import ConversionRefused
@@ -48,40 +48,40 @@ class Fault(Enum):
     """Why the work of a pass was undone."""
 
     FAILED = "it raised an error"
-    NOT_EQUIVALENT = "it changed what the model computes"
-    INVALID = "onnx does not accept what it made of the model"
-    UNUSABLE = "what it made of the model cannot be written or executed"
-    NOT_FOR_TARGET = "the target does not take what it made of the model"
-    ENDLESS = "it found something to change again and again"
+    NOT_EQUIVALENT = "it changed the results of the model"
+    INVALID = "its result is not a valid ONNX model"
+    UNUSABLE = "its result cannot be written or executed"
+    NOT_FOR_TARGET = "its result does not run on the target"
+    ENDLESS = "it did not converge"
 
 
 @dataclass(frozen=True)
 class UndonePass:
-    """A pass of our own that was left out, from the run on that was wrong. That is a defect of ours."""
+    """A built-in pass that was left out, from its wrong run on. That is a defect of OpsetLift."""
 
     name: str
-    """Empty where all passes were, as none could be blamed."""
+    """Empty where all passes were left out, as no single one was found to be wrong."""
     fault: Fault
     reason: str
-    """What was raised, what differs, or what onnx says."""
+    """The error, the difference, or the message of onnx's checker."""
     changes: int | None = None
-    """How much it would have changed, as in `PassReport`; None where it failed before it was done."""
+    """How much it would have changed, as in `PassReport`; None where it failed."""
     nodes: int | None = None
     bytes: int | None = None
 
     @property
     def sentence(self) -> str:
         """For people."""
-        who = f"Pass {self.name}" if self.name else "All passes together"
+        who = f"Pass {self.name}" if self.name else "The work of all passes"
         reason = f": {self.reason.rstrip('.')}" if self.reason else ""
         would = ""
         if self.changes is not None and self.nodes is not None and self.bytes is not None:
             changes = f"{self.changes} change{'' if self.changes == 1 else 's'}"
             would = f" It would have made {changes} (nodes {self.nodes:+}, bytes {self.bytes:+})."
-        result = "the result does without it" if self.name else "the model is as it was"
+        result = "the model was normalised without it" if self.name else "the model is unchanged"
         return (
-            f"{who} was undone, because {self.fault.value}{reason}.{would} This is a defect of OpsetLift, please report"
-            f" it; {result}."
+            f"{who} was undone, because {self.fault.value}{reason}.{would} This is a defect of OpsetLift; please report"
+            f" it. {result[0].upper()}{result[1:]}."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -89,9 +89,12 @@ class UndonePass:
         return {**asdict(self), "fault": self.fault.name, "sentence": self.sentence}
 
 
-class _Objection(Exception):
-    """Why the result of the passes cannot stand; `error_of` gives the error that it is where a pass of the
-    caller is to blame, whom it takes in words and by name."""
+class _Rejection(Exception):
+    """Why the result of the passes is rejected.
+
+    `error_of` gives the error to raise where a pass of the caller is wrong; it takes a description of the pass and its
+    name.
+    """
 
     def __init__(self, fault: Fault, reason: str, error_of: Callable[[str, str], Exception]) -> None:
         self.fault = fault
@@ -102,12 +105,11 @@ class _Objection(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of the passes and of their result."""
+    """How the passes run, and how their result is checked."""
 
     target: Target | None
     fit: Callable[[ModelProto], ModelProto] | None
-    """Brings a model into the form that the target takes, if there is a target. Raises ConversionRefused, NotEquivalent
-    and ModelFileError."""
+    """Converts a model for the target, if there is one. Raises ConversionRefused, NotEquivalent and ModelFileError."""
     size_limit: int
     base_dir: str
     refines_outputs: bool
@@ -119,7 +121,7 @@ class Options:
 
 @dataclass
 class Undoing:
-    """One model, the passes to run over it, and what became of them: `run` fills in the rest."""
+    """One model and the passes to run over it; `run` fills in the other fields."""
 
     source: ModelProto
     passes: Sequence[Pass]
@@ -127,43 +129,45 @@ class Undoing:
     undone: list[UndonePass] = field(default_factory=list)
     proof: Proof | None = None
     notes: Sequence[str] = ()
-    """What onnx's checker objects to in the source already."""
+    """What onnx's checker rejects in the source already."""
     accounts: Sequence[Account] = ()
     rounds: int = 0
-    has_settled: bool = True
+    has_converged: bool = True
     _left_out: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> ModelProto:
         """The model after the passes, checked and proven as was asked for.
 
-        Raises PassFailed and PassNotEquivalent for a pass of the caller, ModelFileError where onnx accepts the source
-        no more than the result.
+        Raises:
+            PassFailed: A pass of the caller failed, or left an invalid model.
+            PassNotEquivalent: A pass of the caller changed the results of the model.
+            ModelFileError: onnx's checker rejects the source.
         """
         while True:
             try:
                 pipeline = self._ran(self._left_out)
             except RunFailed as error:
                 self._check_source()
-                self._leave_out(*self._guilty_of_failure(error))
+                self._leave_out(*self._pass_behind_failure(error))
                 continue
             except (PassFailed, ModelFileError, MemoryError):
-                # A pass that stumbles over a broken model is not to blame; onnx says what is wrong with it.
+                # Where the source is invalid no pass is wrong, and the message of onnx's checker is raised.
                 self._check_source()
                 raise
             except Exception as error:
                 return self._as_it_was(self.passes, _unexpected(error))
-            if not pipeline.has_settled and self._leaves_out_an_endless_pass(pipeline):
+            if not pipeline.has_converged and self._leaves_out_an_endless_pass(pipeline):
                 continue
             try:
-                model = self._judged(pipeline)
-            except _Objection as objection:
-                guilty = self._first_guilty(pipeline, objection)
-                if guilty is None:
-                    return self._as_it_was(pipeline.changes, objection)
-                self._leave_out(*guilty)
+                model = self._accepted(pipeline)
+            except _Rejection as rejection:
+                wrong = self._first_wrong_run(pipeline, rejection)
+                if wrong is None:
+                    return self._as_it_was(pipeline.changes, rejection)
+                self._leave_out(*wrong)
             else:
                 self.accounts, self.rounds = pipeline.accounts, pipeline.rounds
-                self.has_settled = pipeline.has_settled
+                self.has_converged = pipeline.has_converged
                 return model
 
     def _ran(self, left_out: Mapping[str, int], most_changes: int | None = None) -> Pipeline:
@@ -178,21 +182,21 @@ class Undoing:
         pipeline.run()
         return pipeline
 
-    # Who is to blame
+    # Which pass is wrong
 
     def _leave_out(self, undone: UndonePass, after: int) -> None:
-        """Let a pass run no more from a run on; where it is to blame again, not at all."""
+        """Leave a pass out after so many changes; entirely, where it was wrong before."""
         self._left_out[undone.name] = 0 if undone.name in self._left_out else after
         self.undone = [*(one for one in self.undone if one.name != undone.name), undone]
 
     def _leaves_out_an_endless_pass(self, pipeline: Pipeline) -> bool:
-        """Leave out the pass of our own without which the others find nothing more to do in the end, if there is one.
+        """Leave out the built-in pass without which the others converge, if there is one.
 
-        Where passes of the caller change something without end, they may: that is only noted.
+        Passes of the caller may go on changing something: that is only noted.
         """
         last_round = pipeline.changes[pipeline.changes_before_last_round :]
         names = list(dict.fromkeys(one.name for one in reversed(last_round) if one.is_built_in))
-        name = next(filter(self._settles_without, names), None)
+        name = next(filter(self._converges_without, names), None)
         if name is None and all(one.is_built_in for one in last_round):
             name = names[0]
         if name is None:
@@ -204,66 +208,70 @@ class Undoing:
         self._leave_out(undone, 0)
         return True
 
-    def _settles_without(self, name: str) -> bool:
+    def _converges_without(self, name: str) -> bool:
         try:
-            return self._ran({**self._left_out, name: 0}).has_settled
+            return self._ran({**self._left_out, name: 0}).has_converged
         except PassFailed:
             return False
 
-    def _guilty_of_failure(self, error: RunFailed) -> tuple[UndonePass, int]:
-        """The pass that failed, unless another one had broken the model before; and from which run on it is wrong.
+    def _pass_behind_failure(self, error: RunFailed) -> tuple[UndonePass, int]:
+        """The pass that failed, or one that broke the model before; and how many changes came before its wrong run.
 
-        Raises what was raised where the pass is the caller's.
+        Raises:
+            RunFailed: The pass is the caller's.
         """
-        objection = self._objection_after(error.after)
-        if objection is not None:
-            guilty = self._first_guilty(self._ran(self._left_out, error.after), objection)
-            if guilty is not None:
-                return guilty
+        rejection = self._rejection_after(error.after)
+        if rejection is not None:
+            wrong = self._first_wrong_run(self._ran(self._left_out, error.after), rejection)
+            if wrong is not None:
+                return wrong
         if not error.failed.is_built_in:
             raise error
         return UndonePass(error.failed.name, Fault.FAILED, error.reason), error.after
 
-    def _first_guilty(self, pipeline: Pipeline, objection: _Objection) -> tuple[UndonePass, int] | None:
-        """The run after which the model cannot stand any more, by bisection of the runs that changed something; None
-        where it cannot even stand without any of them. Raises what stands for a pass of the caller."""
-        if not pipeline.changes or self._objection_after(0) is not None:
-            return None
-        innocent, guilty = 0, len(pipeline.changes)
-        while guilty - innocent > 1:
-            middle = (innocent + guilty) // 2
-            found = self._objection_after(middle)
-            if found is None:
-                innocent = middle
-            else:
-                guilty, objection = middle, found
-        one = pipeline.changes[innocent]
-        if not one.is_built_in:
-            raise objection.error_of(f"pass {one.name}", one.name) from objection
-        return UndonePass(one.name, objection.fault, objection.reason, one.changes, one.nodes, one.bytes), innocent
+    def _first_wrong_run(self, pipeline: Pipeline, rejection: _Rejection) -> tuple[UndonePass, int] | None:
+        """The first run whose result is rejected, by bisection; None where the model is rejected without any of them.
 
-    def _objection_after(self, changes: int) -> _Objection | None:
+        Raises:
+            Exception: The error of the rejection, where the pass is the caller's.
+        """
+        if not pipeline.changes or self._rejection_after(0) is not None:
+            return None
+        right, wrong = 0, len(pipeline.changes)
+        while wrong - right > 1:
+            middle = (right + wrong) // 2
+            found = self._rejection_after(middle)
+            if found is None:
+                right = middle
+            else:
+                wrong, rejection = middle, found
+        one = pipeline.changes[right]
+        if not one.is_built_in:
+            raise rejection.error_of(f"pass {one.name}", one.name) from rejection
+        return UndonePass(one.name, rejection.fault, rejection.reason, one.changes, one.nodes, one.bytes), right
+
+    def _rejection_after(self, changes: int) -> _Rejection | None:
         try:
-            self._judged(self._ran(self._left_out, changes))
-        except _Objection as objection:
-            return objection
+            self._accepted(self._ran(self._left_out, changes))
+        except _Rejection as rejection:
+            return rejection
         return None
 
-    def _as_it_was(self, dropped: Sequence[Pass | Change], objection: _Objection) -> ModelProto:
-        """The source itself, as no pass can be blamed. Raises what was found where that drops work of the caller's."""
+    def _as_it_was(self, dropped: Sequence[Pass | Change], rejection: _Rejection) -> ModelProto:
+        """The source itself, where no single pass is wrong; where that drops work of the caller, an error is raised."""
         self.notes = self._check_source()
         if not all(one.is_built_in for one in dropped):
-            raise objection.error_of("the passes together", "") from objection
-        self.undone.append(UndonePass("", objection.fault, objection.reason))
+            raise rejection.error_of("the passes together", "") from rejection
+        self.undone.append(UndonePass("", rejection.fault, rejection.reason))
         self.accounts = [Account(one.name, one.ulps) for one in self.passes]
         if self.options.prove:
             self.proof = self._proof_of_the_source()
         return self.source
 
-    # What the result has to stand
+    # Whether the result is accepted
 
-    def _judged(self, pipeline: Pipeline) -> ModelProto:
-        """The model that the passes have left behind. Raises _Objection."""
+    def _accepted(self, pipeline: Pipeline) -> ModelProto:
+        """The model after the passes. Raises _Rejection."""
         try:
             model = self._finished(to_model(pipeline.graph))
             if self.options.check:
@@ -271,13 +279,13 @@ class Undoing:
             if self.options.prove:
                 self._prove(model, pipeline)
             return self._fitted(model)
-        except (_Objection, ModelFileError, MemoryError):
+        except (_Rejection, ModelFileError, MemoryError):
             raise
         except Exception as error:
             raise _unexpected(error) from error
 
     def _finished(self, model: ModelProto) -> ModelProto:
-        """The model with the interface that the caller knows, and an IR version that has all that it uses."""
+        """The model with its original interface, and an IR version that has all that it uses."""
         before = {info.name: info for info in (*self.source.graph.input, *self.source.graph.output)}
         for info in (*model.graph.input, *model.graph.output):
             info.CopyFrom(before[info.name])
@@ -289,18 +297,18 @@ class Undoing:
         return model
 
     def _check_source(self) -> list[str]:
-        """Raises ModelFileError where onnx does not accept the source."""
+        """The notes of onnx's checker on the source. Raises ModelFileError where it rejects it."""
         options = self.options
         return check_model(self.source, options.base_dir, original=self.source) if options.check else []
 
     def _check(self, model: ModelProto) -> None:
-        """Let onnx check the model. Raises ModelFileError where it does not accept the source, either."""
+        """Let onnx check the model. Raises ModelFileError where it rejects the source, too."""
         try:
             self.notes = check_model(model, self.options.base_dir, original=self.source)
         except ModelFileError as error:
             self._check_source()
             reason = str(error.__cause__ or error)
-            raise _Objection(
+            raise _Rejection(
                 Fault.INVALID, reason, lambda who, name: PassFailed(f"{who}: the model is not valid any more: {reason}")
             ) from error
 
@@ -308,7 +316,7 @@ class Undoing:
         ulps = sum(account.ulps for account in pipeline.accounts if account.changes)
         proof = self._proof_of(model, ulps)
         if proof.outcome is Outcome.DIFFERENT:
-            raise _Objection(Fault.NOT_EQUIVALENT, proof.reason, lambda who, name: PassNotEquivalent(proof, who, name))
+            raise _Rejection(Fault.NOT_EQUIVALENT, proof.reason, lambda who, name: PassNotEquivalent(proof, who, name))
         self.proof = proof
 
     def _proof_of(self, model: ModelProto, ulps: int) -> Proof:
@@ -316,7 +324,7 @@ class Undoing:
         return prove_passes(self.source, model, ulps=ulps, seed=seed, base_dir=base_dir)
 
     def _proof_of_the_source(self) -> Proof:
-        """What executing it twice shows; it may be the execution that goes wrong."""
+        """The result of executing the source twice; the execution itself may fail."""
         try:
             proof = self._proof_of(self.source, 0)
         except Exception as error:
@@ -327,7 +335,7 @@ class Undoing:
         return replace(proof, outcome=Outcome.UNPROVEN, reason="two runs of the model differ on the same inputs")
 
     def _fitted(self, model: ModelProto) -> ModelProto:
-        """The model as the target takes it: passes may have asked for an IR version that it does not take."""
+        """The model as the target takes it: passes may need an IR version that the target does not take."""
         options = self.options
         if options.fit is None:
             return model
@@ -335,12 +343,12 @@ class Undoing:
             return options.fit(model)
         except (ConversionRefused, NotEquivalent, ModelFileError) as error:
             stopped = error
-            raise _Objection(Fault.NOT_FOR_TARGET, str(error), lambda who, name: stopped) from error
+            raise _Rejection(Fault.NOT_FOR_TARGET, str(error), lambda who, name: stopped) from error
 
 
-def _unexpected(error: Exception) -> _Objection:
+def _unexpected(error: Exception) -> _Rejection:
     reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    return _Objection(Fault.UNUSABLE, reason, lambda who, name: PassFailed(f"{who}: the model is not usable: {reason}"))
+    return _Rejection(Fault.UNUSABLE, reason, lambda who, name: PassFailed(f"{who}: the model is not usable: {reason}"))
 
 
 def _refine(info: ValueInfoProto, shape: Sequence[int | str | None] | None) -> None:

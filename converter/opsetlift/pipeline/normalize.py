@@ -47,7 +47,7 @@ class Normalization:
 
     @cached_property
     def graph(self) -> gs.Graph:
-        """The model as a `gs.Graph`, everything that such a graph has no place for riding along."""
+        """The model as a `gs.Graph`, everything that such a graph has no place for attached."""
         return to_graph(self.model)
 
 
@@ -117,8 +117,8 @@ def normalize(
     notes += work.notes
     if work.proof is not None and require_proof and not work.proof.is_proven:
         raise ProofMissing(work.proof)
-    if not work.has_settled:
-        notes.append(f"the passes did not settle in {MOST_ROUNDS} rounds; normalising again may change more")
+    if not work.has_converged:
+        notes.append(f"the passes did not converge in {MOST_ROUNDS} rounds; normalising again may change more")
     return Normalization(model, _report(source, model, work, notes), work.proof, conversion)
 
 

@@ -26,8 +26,8 @@ _LEGACY = "consumed_inputs"
 _NEEDED_TO_INFER = {("", "STFT"): {"onesided"}}
 """Defaults, by domain and operator, without which onnx infers other shapes."""
 
-_WHATEVER = object()
-"""Stands for a default that every value says as little as."""
+_ANY_VALUE = object()
+"""A default that is equal to every value."""
 
 
 def canonical_attributes(graph: gs.Graph, context: Context) -> bool:
@@ -43,7 +43,7 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> bool:
         kept = [
             name
             for name in sorted(node.attrs)
-            if name not in defaults or not _says_nothing(node.attrs[name], defaults[name])
+            if name not in defaults or not _is_default(node.attrs[name], defaults[name])
         ]
         if kept != list(node.attrs):
             node.attrs = {name: node.attrs[name] for name in kept}
@@ -63,11 +63,11 @@ def _defaults(schema: OpSchema) -> Mapping[str, Any]:
     }
     defaults = {name: declared.default_value for name, declared in optional.items()}
     known = {name: onnx.helper.get_attribute_value(default) for name, default in defaults.items() if default.name}
-    return {**known, _LEGACY: _WHATEVER} if _LEGACY in optional else known
+    return {**known, _LEGACY: _ANY_VALUE} if _LEGACY in optional else known
 
 
-def _says_nothing(value: Any, known: Any) -> bool:
-    if known is _WHATEVER:
+def _is_default(value: Any, known: Any) -> bool:
+    if known is _ANY_VALUE:
         return True
     if isinstance(value, float):
         return isinstance(known, float) and numpy.float32(value).tobytes() == numpy.float32(known).tobytes()

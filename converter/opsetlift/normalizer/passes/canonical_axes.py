@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import given, integers, nodes_of, normalised_axes, rank_of, vector
+from opsetlift.normalizer.helpers.editing import given, integers, nodes_of, normalised_axes, rank_of, vector
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _OF_FIRST_INPUT = (

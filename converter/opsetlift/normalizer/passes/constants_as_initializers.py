@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import CarriedTensor, carry
-from opsetlift.normalizer.editing import nodes_of
+from opsetlift.normalizer.graphs.attached_metadata import TensorMetadata, attach
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.stored import StoredTensor
+from opsetlift.normalizer.helpers.editing import nodes_of
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.stored import StoredTensor
 
 _PLAIN = {
     "value_float": numpy.float32,
@@ -34,7 +35,7 @@ def constants_as_initializers(graph: gs.Graph, context: Context) -> None:
         node.outputs.clear()
         output.to_constant(values)
         if isinstance(values, StoredTensor):
-            carry(output, CarriedTensor(stored=values))
+            attach(output, TensorMetadata(stored=values))
 
 
 def _stored(node: gs.Node) -> object:
@@ -43,7 +44,7 @@ def _stored(node: gs.Node) -> object:
         return None
     ((name, value),) = node.attrs.items()
     if name == "value" and isinstance(value, gs.Constant):
-        return value._values
+        return held_values(value)
     if name in _PLAIN:
         return numpy.array(value, dtype=_PLAIN[name])
     return None

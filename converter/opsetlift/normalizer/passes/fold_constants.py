@@ -17,7 +17,8 @@ from math import prod
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import can_write_down, is_held, is_plain, static_shape, write_down
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.helpers.editing import can_write_down, is_held, is_plain, static_shape, write_down
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 
@@ -29,7 +30,7 @@ _LARGEST_COMPUTED = 1 << 28
 
 
 def fold_constants(graph: gs.Graph, context: Context) -> bool:
-    """Turn outputs that do not depend on the run into constants; the framework sweeps what computed them."""
+    """Turn outputs that do not depend on the run into constants; the nodes that computed them are left dead."""
     is_done = False
     unwritten: set[int] = set()
     for node in list(graph.nodes):
@@ -77,7 +78,7 @@ def _has_room(size: int, node: gs.Node, context: Context) -> bool:
 def _freed(node: gs.Node, context: Context) -> int:
     """The bytes of constants that nothing but the node reads."""
     constants = {id(tensor): tensor for tensor in node.inputs if isinstance(tensor, gs.Constant)}
-    return sum(tensor._values.nbytes for tensor in constants.values() if context.uses(tensor) == 1)
+    return sum(held_values(tensor).nbytes for tensor in constants.values() if context.uses(tensor) == 1)
 
 
 def _values(node: gs.Node, context: Context) -> list[Array | None] | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import onnx_graphsurgeon as gs
 
+from opsetlift.normalizer.facts.graph_facts import MADE_UP
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 
@@ -25,10 +26,6 @@ def infer_shapes(graph: gs.Graph, context: Context) -> bool:
             if not output.is_empty() and output.type == "tensor_type" and not context.is_output(output):
                 is_done |= _declare(output, context)
     return is_done
-
-
-_MADE_UP = "unk__"
-"""How the names begin that onnx's inference gives to sizes that it does not know."""
 
 
 def _declare(output: gs.Variable, context: Context) -> bool:
@@ -51,7 +48,7 @@ def _shape(output: gs.Variable, context: Context) -> Sequence[int | str | None] 
     found = context.shape_of(output)
     if found is None or (declared is not None and tuple(declared) == found):
         return declared
-    known = [None if isinstance(size, str) and size.startswith(_MADE_UP) else size for size in found]
+    known = [None if isinstance(size, str) and size.startswith(MADE_UP) else size for size in found]
     if declared is None or _contradicts(declared, known):
         return known
     both = [

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.traversal import constants_in
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.traversal import constants_in
 
 _CONSTANTS_OF_ANY_DTYPE = 9
 
@@ -24,7 +25,7 @@ def initializers_as_constants(graph: gs.Graph, context: Context) -> bool:
         is_float = constant.dtype in (numpy.float16, numpy.float32, numpy.float64)
         if context.is_outer(constant) or not (is_float or context.opset() >= _CONSTANTS_OF_ANY_DTYPE):
             continue
-        values, dtype, shape = constant._values, constant.dtype, list(constant.shape)
+        values, dtype, shape = held_values(constant), constant.dtype, list(constant.shape)
         constant.to_variable(dtype, shape)
         constant.type = "tensor_type"
         graph.nodes.insert(0, gs.Node("Constant", attrs={"value": gs.Constant("", values)}, outputs=[constant]))

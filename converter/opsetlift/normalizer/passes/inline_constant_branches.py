@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import carried_graph
-from opsetlift.normalizer.editing import nodes_of
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph
+from opsetlift.normalizer.graphs.traversal import tensors_in
+from opsetlift.normalizer.helpers.editing import nodes_of
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.traversal import tensors_in
 
 _IDENTITY_OF_ANYTHING = 16
 
@@ -35,8 +35,8 @@ def _gives_tensors(node: gs.Node, context: Context) -> bool:
 
 
 def _is_annotated(branch: gs.Graph) -> bool:
-    carried = carried_graph(branch)
-    return carried is not None and bool(carried.annotations)
+    metadata = metadata_of_graph(branch)
+    return metadata is not None and bool(metadata.annotations)
 
 
 def _inline(graph: gs.Graph, node: gs.Node, branch: gs.Graph, context: Context) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.normalizer.carried import carried_graph
-from opsetlift.normalizer.copying import Copier
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph
+from opsetlift.normalizer.graphs.traversal import nodes_in, subgraphs_of
+from opsetlift.normalizer.helpers.copying import Copier
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.traversal import nodes_in, subgraphs_of
 from opsetlift.specification import history
 
 
@@ -41,7 +41,7 @@ def _can_be_inlined(function: gs.Function, call: gs.Node, context: Context) -> b
     if any(id(tensor) in absent for tensor in function.outputs):
         return False
     inner = (subgraph for node in nodes_in(function) for _, subgraph in subgraphs_of(node))
-    return not any((carried := carried_graph(one)) is not None and carried.annotations for one in inner)
+    return not any((metadata := metadata_of_graph(one)) is not None and metadata.annotations for one in inner)
 
 
 def _arguments(function: gs.Function, call: gs.Node) -> list[tuple[gs.Tensor, gs.Tensor]]:

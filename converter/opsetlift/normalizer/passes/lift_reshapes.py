@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import become, is_operator, is_plain, nodes_of, static_shape, takes_vectors, vector
+from opsetlift.normalizer.helpers.editing import (
+    become,
+    is_operator,
+    is_plain,
+    nodes_of,
+    static_shape,
+    takes_vectors,
+    vector,
+)
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _ELEMENTWISE = frozenset(

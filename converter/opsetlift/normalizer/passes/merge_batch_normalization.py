@@ -13,7 +13,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import given, new_constant, nodes_of, sole_producer, take_over
+from opsetlift.normalizer.helpers.editing import given, new_constant, nodes_of, sole_producer, take_over
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _EPSILON = 1e-5

@@ -16,7 +16,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import become, given, new_constant, nodes_of, sole_producer
+from opsetlift.normalizer.helpers.editing import become, given, new_constant, nodes_of, sole_producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _BOUNDS_AS_INPUTS = 11

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import nodes_of, producer_for
+from opsetlift.normalizer.helpers.editing import nodes_of, producer_for
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _HOLDS_ALL_OF = {

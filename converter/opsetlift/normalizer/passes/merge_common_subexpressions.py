@@ -12,7 +12,8 @@ from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import content, is_plain
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.helpers.editing import content, is_plain
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _MOST_BYTES_COMPARED = 1 << 16
@@ -88,7 +89,7 @@ def _hashable(value: Any) -> Hashable:
 
 
 def _content(constant: gs.Constant) -> Hashable:
-    if constant._values.nbytes > _MOST_BYTES_COMPARED:
+    if held_values(constant).nbytes > _MOST_BYTES_COMPARED:
         return None
     values = content(constant)
     if values.dtype == object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import nodes_of, rank_of, sole_producer
+from opsetlift.normalizer.helpers.editing import nodes_of, rank_of, sole_producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _AXIS_IS_REQUIRED = 4

@@ -13,9 +13,10 @@ from hashlib import blake2b
 import onnx_graphsurgeon as gs
 from onnx import TensorProto
 
-from opsetlift.normalizer.carried import carried_tensor
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_tensor
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.stored import stored_values
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.stored import stored_values
 
 
 def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
@@ -23,10 +24,10 @@ def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
     is_done = False
     for alike in _groups(_own_constants(graph, context), _kind):
         for group in _groups(alike, _start):
-            is_short = group[0]._values.nbytes <= _LENGTH_OF_START
+            is_short = held_values(group[0]).nbytes <= _LENGTH_OF_START
             for first, *others in [group] if is_short else _groups(group, _digest):
                 for constant in others:
-                    if not _says_something(constant) and (is_short or _content(first) == _content(constant)):
+                    if not _is_documented(constant) and (is_short or _content(first) == _content(constant)):
                         is_done |= _replace(constant, first, context)
     return is_done
 
@@ -89,12 +90,12 @@ def _content(constant: gs.Constant) -> bytes | None:
     return bytes(constant.values.tobytes())
 
 
-def _says_something(constant: gs.Constant) -> bool:
-    carried = carried_tensor(constant)
-    # A pass may have read the values since; what was said of them stands where they are stored.
+def _is_documented(constant: gs.Constant) -> bool:
+    metadata = metadata_of_tensor(constant)
+    # Where a pass has read the values the constant holds an array, which has no doc string.
     stored = stored_values(constant)
-    if stored is None and carried is not None:
-        stored = carried.stored
+    if stored is None and metadata is not None:
+        stored = metadata.stored
     tensor = getattr(stored, "tensor", None)
     return tensor is not None and bool(getattr(tensor, "doc_string", "") or list(getattr(tensor, "metadata_props", ())))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import become, nodes_of, rank_of, sole_producer
+from opsetlift.normalizer.helpers.editing import become, nodes_of, rank_of, sole_producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _GEMM_BROADCASTS_ONE_WAY = 7

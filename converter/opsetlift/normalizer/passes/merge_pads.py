@@ -10,7 +10,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import become, given, integers, nodes_of, sole_producer, vector
+from opsetlift.normalizer.helpers.editing import become, given, integers, nodes_of, sole_producer, vector
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification.dtypes import numpy_dtype
 

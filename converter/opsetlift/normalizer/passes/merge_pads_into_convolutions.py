@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import given, integers, nodes_of, rank_of, sole_producer
+from opsetlift.normalizer.helpers.editing import given, integers, nodes_of, rank_of, sole_producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _PADS_AS_INPUT = 11

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import nodes_of, rank_of, sole_producer
-from opsetlift.normalizer.reductions import ORDERLESS, is_of_whole_numbers, reduce_by, reduced_axes
+from opsetlift.normalizer.helpers.editing import nodes_of, rank_of, sole_producer
+from opsetlift.normalizer.helpers.reductions import ORDERLESS, is_of_whole_numbers, reduce_by, reduced_axes
 from opsetlift.normalizer.rewriting import Context, Pass
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import (
+from opsetlift.normalizer.helpers.editing import (
     axes_of,
     become,
     given,

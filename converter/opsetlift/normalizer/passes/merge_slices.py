@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import (
+from opsetlift.normalizer.helpers.editing import (
     become,
     nodes_of,
     normalised_axes,
@@ -18,8 +18,8 @@ from opsetlift.normalizer.editing import (
     rank_of,
     vector,
 )
+from opsetlift.normalizer.helpers.slices import Slice, slice_of
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.slices import Slice, slice_of
 
 _BOUNDS_AS_INPUTS = 10
 

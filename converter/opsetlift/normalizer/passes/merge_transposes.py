@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import nodes_of, producer_for, rank_of
+from opsetlift.normalizer.helpers.editing import nodes_of, producer_for, rank_of
 from opsetlift.normalizer.rewriting import Context, Pass
 
 

@@ -12,7 +12,7 @@ from math import prod
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import (
+from opsetlift.normalizer.helpers.editing import (
     become,
     nodes_of,
     normalised_axes,

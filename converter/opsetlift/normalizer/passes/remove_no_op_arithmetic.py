@@ -1,7 +1,7 @@
 """Arithmetic that gives its operand back, bit for bit.
 
 x·1, x/1, x - 0 and x + (-0) are x for every x, NaN, infinities and the zeros of either sign included; x + 0 is not, as
--0 + 0 is 0, so of floats only a negative zero is taken for none. Integers know one zero. The other operand must not
+-0 + 0 is 0, so for floats only -0 is neutral. Integers have one zero. The other operand must not
 widen the result by broadcasting. One operand of Sum, Mean, Max and Min is the result. Not(Not(x)) and Neg(Neg(x)) are
 x; and what is already without a sign, rounded, or not negative stays so.
 """
@@ -14,7 +14,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import given, nodes_of, producer
+from opsetlift.normalizer.helpers.editing import given, nodes_of, producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _FIRST_BROADCASTING = 7
@@ -31,7 +31,7 @@ def remove_no_op_arithmetic(graph: gs.Graph, context: Context) -> bool:
 
 
 def _neutral(is_neutral: Callable[[Array], bool], *positions: int) -> Callable[[gs.Node, Context], gs.Tensor | None]:
-    """A rule: where a constant that `is_neutral` stands at one of `positions`, the other operand is the result."""
+    """A rule: where a constant at one of `positions` is neutral (`is_neutral`), the other operand is the result."""
 
     def rule(node: gs.Node, context: Context) -> gs.Tensor | None:
         if len(node.inputs) != 2:

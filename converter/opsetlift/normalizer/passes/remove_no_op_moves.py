@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import (
+from opsetlift.normalizer.helpers.editing import (
     axes_of,
     given,
     integers,
@@ -21,8 +21,8 @@ from opsetlift.normalizer.editing import (
     rank_of,
     static_shape,
 )
+from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.slices import slice_of
 from opsetlift.specification import dtypes
 
 

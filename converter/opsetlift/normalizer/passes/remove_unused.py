@@ -8,7 +8,7 @@ from opsetlift.normalizer.rewriting import Context, Pass
 
 
 def remove_unused(graph: gs.Graph, context: Context) -> None:
-    """Sweep the graph; with the main graph, the model's functions."""
+    """Remove dead nodes and unused initializers; with the main graph, uncalled functions, too."""
     context.remove_unused()
     if context.scope == "graph":
         context.remove_unused_functions()

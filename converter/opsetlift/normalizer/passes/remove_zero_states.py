@@ -10,7 +10,7 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.editing import content, nodes_of, producer
+from opsetlift.normalizer.helpers.editing import content, nodes_of, producer
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import (
+from opsetlift.normalizer.helpers.editing import (
     become,
     can_write_down,
     given,
@@ -25,8 +25,8 @@ from opsetlift.normalizer.editing import (
     vector,
     write_down,
 )
+from opsetlift.normalizer.helpers.sizes import ON_SHAPES, Size, Sizes
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.sizes import ON_SHAPES, Size, Sizes
 from opsetlift.specification import dtypes
 
 _RESHAPE_WITH_INPUT = 5

@@ -11,7 +11,7 @@ import onnx
 import onnx_graphsurgeon as gs
 from onnx import TensorProto, TypeProto, ValueInfoProto
 
-from opsetlift.normalizer.carried import carried_tensor, declared
+from opsetlift.normalizer.graphs.attached_metadata import declared, metadata_of_tensor
 from opsetlift.specification import dtypes
 
 
@@ -22,7 +22,7 @@ def element_type_of(dtype: Any) -> int:
     return dtypes.element_type(dtypes.name_of_numpy_dtype(numpy.dtype(dtype)))
 
 
-class Infos:
+class ValueInfos:
     """A list of declarations, as it was imported."""
 
     def __init__(self, imported: Iterable[tuple[gs.Tensor, ValueInfoProto]]) -> None:
@@ -40,8 +40,8 @@ class Infos:
         `tensors` are those that the graph names.
         """
         for tensor, info in self._imported:
-            carried = carried_tensor(tensor)
-            if not isinstance(tensor, gs.Constant) or (carried is not None and carried.stored is not None):
+            metadata = metadata_of_tensor(tensor)
+            if not isinstance(tensor, gs.Constant) or (metadata is not None and metadata.stored is not None):
                 self._write(tensor, info, target.add())
         typed = [tensor for tensor in tensors if isinstance(tensor, gs.Variable) and _is_typed_tensor(tensor)]
         known = {*map(id, graph.inputs), *map(id, graph.outputs), *self._by_tensor}
@@ -61,8 +61,8 @@ class Infos:
             if imported is None:
                 target.type.CopyFrom(onnx.helper.make_tensor_type_proto(element_type_of(tensor.dtype), tensor.shape))
             return
-        carried = carried_tensor(tensor)
-        if imported is None or carried is None or carried.declared != declared(tensor):
+        metadata = metadata_of_tensor(tensor)
+        if imported is None or metadata is None or metadata.declared != declared(tensor):
             _write_type(tensor, target.type)
 
 

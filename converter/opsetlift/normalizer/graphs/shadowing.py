@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import carried_graph
-from opsetlift.normalizer.traversal import holders_in, subgraphs_of, tensors_in
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph
+from opsetlift.normalizer.graphs.traversal import holders_in, subgraphs_of, tensors_in
 
 
 def rename_shadowing(graph: gs.Graph, fresh_name: Callable[[str], str]) -> None:
@@ -38,6 +38,6 @@ def _rename(graph: gs.Graph, visible: set[int], names: set[str], fresh_name: Cal
 
 
 def _tensors(graph: gs.Graph) -> list[gs.Tensor]:
-    carried = carried_graph(graph)
-    listed = carried.initializers if carried is not None else []
+    metadata = metadata_of_graph(graph)
+    listed = metadata.initializers if metadata is not None else []
     return [*tensors_in(graph), *(tensor for tensor in listed if tensor.name)]

@@ -1,7 +1,7 @@
-"""What rides along with graphsurgeon's objects: everything of a model that they have no place for.
+"""What is attached to graphsurgeon's objects: everything of a model that they have no place for.
 
-It hangs on the objects themselves, as an attribute, so that it stays with a node or a tensor wherever a rewrite moves
-it, and goes when that goes. It refers to the protobufs that were imported and copies none of them.
+It stays with a node or a tensor wherever a rewrite moves it, and goes when that goes. It refers to the protobufs that
+were imported and copies none of them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Any
 import onnx_graphsurgeon as gs
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorAnnotation, ValueInfoProto
 
-from opsetlift.normalizer.stored import Stored
-
-_ATTRIBUTE = "carried"
+from opsetlift.normalizer.graphs import graphsurgeon_internals
+from opsetlift.normalizer.graphs.stored import Stored
 
 Declared = tuple[Any, tuple[int | str | None, ...] | None, str]
 """Dtype, shape and kind of a tensor, as graphsurgeon holds them."""
 
 
 @dataclass(slots=True)
-class CarriedNode:
+class NodeMetadata:
     """A node's protobuf, and its attributes as they were imported: a value that is still the same is written as it was.
 
     Where a node stands for several others `notes_of` has the others by id, whose doc strings and metadata it takes on.
@@ -31,12 +30,12 @@ class CarriedNode:
     attributes: dict[str, tuple[Any, AttributeProto]] = field(default_factory=dict)
     notes_of: dict[int, NodeProto] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
-    """Those of the protobuf, as its outputs, at hand."""
+    """The inputs of the protobuf as a list, and its outputs below: protobuf makes a new one whenever it is asked."""
     outputs: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class CarriedTensor:
+class TensorMetadata:
     """What a tensor was declared as, where its values are stored, and the value of an input that may be left out."""
 
     declared: Declared | None = None
@@ -45,7 +44,7 @@ class CarriedTensor:
 
 
 @dataclass
-class CarriedAnnotation:
+class AnnotationMetadata:
     """A quantization annotation, and the tensors that it names."""
 
     proto: TensorAnnotation
@@ -54,7 +53,7 @@ class CarriedAnnotation:
 
 
 @dataclass
-class CarriedGraph:
+class GraphMetadata:
     """The protobuf of a graph or of a function, and what graphsurgeon's graphs do not list."""
 
     proto: GraphProto | FunctionProto
@@ -65,36 +64,35 @@ class CarriedGraph:
     inputs: list[tuple[gs.Tensor, ValueInfoProto]] = field(default_factory=list)
     outputs: list[tuple[gs.Tensor, ValueInfoProto]] = field(default_factory=list)
     value_info: list[tuple[gs.Tensor, ValueInfoProto]] = field(default_factory=list)
-    annotations: list[CarriedAnnotation] = field(default_factory=list)
+    annotations: list[AnnotationMetadata] = field(default_factory=list)
     attributes: dict[str, tuple[Any, AttributeProto]] = field(default_factory=dict)
     """The defaults of a function's attributes."""
 
 
-def carry(carrier: gs.Node | gs.Tensor | gs.Graph, carried: CarriedNode | CarriedTensor | CarriedGraph) -> None:
-    """Hang something on one of graphsurgeon's objects."""
-    vars(carrier)[_ATTRIBUTE] = carried
+def attach(owner: gs.Node | gs.Tensor | gs.Graph, metadata: NodeMetadata | TensorMetadata | GraphMetadata) -> None:
+    """Attach metadata to one of graphsurgeon's objects."""
+    graphsurgeon_internals.attach(owner, metadata)
 
 
-def carried_node(node: gs.Node) -> CarriedNode | None:
-    """What rides along with a node; None for a new one."""
-    found: CarriedNode | None = getattr(node, _ATTRIBUTE, None)
+def metadata_of_node(node: gs.Node) -> NodeMetadata | None:
+    """The metadata of a node; None for one that was not imported."""
+    found: NodeMetadata | None = graphsurgeon_internals.attached(node)
     return found
 
 
-def carried_tensor(tensor: gs.Tensor) -> CarriedTensor | None:
-    """What rides along with a tensor; None for a new one."""
-    found: CarriedTensor | None = getattr(tensor, _ATTRIBUTE, None)
+def metadata_of_tensor(tensor: gs.Tensor) -> TensorMetadata | None:
+    """The metadata of a tensor; None for a new one."""
+    found: TensorMetadata | None = graphsurgeon_internals.attached(tensor)
     return found
 
 
-def carried_graph(graph: gs.Graph) -> CarriedGraph | None:
-    """What rides along with a graph or a function; None for one that the bridge did not make."""
-    # A graph that is asked for an attribute that it does not have prints an error.
-    found: CarriedGraph | None = vars(graph).get(_ATTRIBUTE)
+def metadata_of_graph(graph: gs.Graph) -> GraphMetadata | None:
+    """The metadata of a graph or a function; None for one that the bridge did not make."""
+    found: GraphMetadata | None = graphsurgeon_internals.attached(graph)
     return found
 
 
 def declared(tensor: gs.Variable) -> Declared:
-    """What a variable says of itself now."""
+    """Dtype, shape and kind that a variable has now."""
     shape = None if tensor.shape is None else tuple(tensor.shape)
     return tensor.dtype, shape, getattr(tensor, "type", "tensor_type")

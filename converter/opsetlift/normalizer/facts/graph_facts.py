@@ -1,8 +1,8 @@
-"""What is known of the tensors of gs.Graphs: the facts of the model as it stood, and constants made since."""
+"""Facts of the tensors of gs.Graphs: inferred on a copy of the model, and for nodes and constants that are new."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy
 import onnx
@@ -13,15 +13,16 @@ from opsetlift.evaluator import EvaluationError, run_node
 from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.facts.inference import inferred_types
-from opsetlift.facts.value_types import elements_of, is_static
+from opsetlift.facts.value_types import elements_of, is_static, merged
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
-from opsetlift.normalizer.declarations import forget_declarations
-from opsetlift.normalizer.dependence import Dependence
-from opsetlift.normalizer.exporting import to_model, write_node
-from opsetlift.normalizer.infos import element_type_of
-from opsetlift.normalizer.places import Place, key_of, opsets_of
-from opsetlift.normalizer.traversal import subgraphs_of, tensors_in
+from opsetlift.normalizer.facts.declarations import forget_declarations
+from opsetlift.normalizer.facts.dependence import Dependence
+from opsetlift.normalizer.graphs.exporting import to_model, write_node
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.places import Place, key_of, opsets_of
+from opsetlift.normalizer.graphs.traversal import subgraphs_of, tensors_in
+from opsetlift.normalizer.graphs.value_infos import element_type_of
 from opsetlift.specification import dtypes
 
 _LARGEST_READ = 1 << 23
@@ -34,8 +35,12 @@ _LARGEST_EVALUATED = 1 << 28
 """Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
 
 
-Standing = tuple[int, int]
-"""The number of the state that the graphs are in, names and declared types aside, and of the one the facts are from."""
+MADE_UP = "unk__"
+"""How the names begin that onnx's inference gives to sizes that it does not know."""
+
+
+Revision = tuple[int, int]
+"""How often the graphs had changed, names and declared types aside: by now, and when the facts were inferred."""
 
 
 class _Known:
@@ -55,13 +60,31 @@ class _Known:
         self.is_static = shape is not None and all(type(size) is int for size in shape)
         """Whether nothing more can become known."""
 
+    @property
+    def has_made_up_sizes(self) -> bool:
+        """Whether a size has a name that onnx's inference gave it, which means another size in another inference."""
+        return not self.is_static and any(type(size) is str and size.startswith(MADE_UP) for size in self.shape or ())
+
+    @property
+    def may_be_sizes(self) -> bool:
+        """Whether the shapes of other tensors may depend on the value: it is a scalar or a vector, for all we know."""
+        return self.shape is None or len(self.shape) < 2
+
+    def tells_all_of(self, found: TypeProto | None) -> bool:
+        """Whether a type that was inferred anew tells no more than this one, which is not wholly known."""
+        if found is None or self.shape is None or self.has_made_up_sizes:
+            return False
+        both = TypeProto()
+        both.CopyFrom(self.type)
+        return bool(merged(both, found) == self.type)
+
 
 class GraphFacts:
     """Types, shapes and constants by tensor.
 
-    They are worked out on a copy of the model, when somebody asks. In our own passes a tensor stands for the same value
-    as long as it exists (what gets another shape gets another tensor), so what was known of it stays true while they
-    edit the graphs around it.
+    They are inferred on a copy of the model, when they are asked for. Built-in passes never change the value of an
+    existing tensor (a value of another shape gets a new tensor), so the facts of a tensor stay true while passes edit
+    the graphs around it.
     """
 
     def __init__(self, graph: gs.Graph, places: Callable[[], Iterable[Place]], base_dir: str) -> None:
@@ -69,63 +92,110 @@ class GraphFacts:
         self._places = places
         self._base_dir = base_dir
         self._known: dict[int, _Known] = {}
-        self._snapshot: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
-        self._has_looked_around = True
-        """Whether what followed from the types known before has been worked out, without a copy of the model."""
+        self._scopes: dict[int, tuple[gs.Tensor, str, ScopeFacts]] | None = None
+        self._has_inferred_new_types = True
+        """Whether the types of new nodes have been inferred from those known before, without a copy of the model."""
         self._dependence: Dependence | None = None
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
-        self._state_of_facts: int | None = None
+        self._revision_of_facts: int | None = None
+        self._changed: dict[int, gs.Node] = {}
+        """The nodes that have changed since the facts were inferred, by identity, and kept alive."""
 
     @property
-    def standing(self) -> Standing:
-        """Where it is the same as before, the same question about the same tensor has the same answer."""
-        return self._state, self._state if self._state_of_facts is None else self._state_of_facts
+    def revision(self) -> Revision:
+        """While it stays the same, so do the facts of every tensor."""
+        return self._state, self._state if self._revision_of_facts is None else self._revision_of_facts
 
-    def graph_has_changed(self) -> None:
-        """More than names and declared types are others than before."""
+    def graph_has_changed(self, nodes: Iterable[gs.Node]) -> None:
+        """Note that more than names and declared types has changed: new nodes, and those that are not as they were."""
         self._state += 1
+        self._changed.update((id(node), node) for node in nodes)
 
     def renew(self) -> None:
-        """Work out anew what may not hold any more when it is asked for next, but for types of which all is known."""
-        if self._state_of_facts in (None, self._state):
+        """Forget the types of which more may be known now: nodes before them have changed."""
+        if self._revision_of_facts in (None, self._state):
             return
-        self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
+        places = list(self._places())
+        if len(places) == 1 and not self._graph.functions:
+            self._forget_all_but(self._still_exact(places[0].graph))
+        else:
+            self._forget_all_but({key: known for key, known in self._known.items() if known.is_static})
 
-    def distrust(self) -> None:
-        """Work everything out anew: tensors may stand for other values than before."""
+    def _still_exact(self, graph: gs.Graph) -> dict[int, _Known]:
+        """The known types of a graph without subgraphs of which a new inference could not know more."""
+        kept = {id(one): self._known[id(one)] for one in graph.inputs if id(one) in self._known}
+        model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
+        imports = opsets_of(graph)
+        improved: set[int] = set()
+        """The tensors of whose types or values more may be known."""
+        for node in graph.nodes:
+            known = [self._known.get(id(tensor)) for tensor in node.outputs if tensor.name]
+            if not self._may_be_improved(node, improved):
+                kept.update((id(one.tensor), one) for one in known if one is not None and not one.has_made_up_sizes)
+                improved.update(id(one) for one in node.outputs if id(one) not in kept)
+                continue
+            types = self._inferred(node, write_node(node), model, imports) if self._reads_no_values(node, kept) else {}
+            improved.update(map(id, node.outputs))
+            for one in filter(None, known):
+                if one.is_static or one.tells_all_of(types.get(one.tensor.name)):
+                    kept[id(one.tensor)] = one
+                    if not one.may_be_sizes:
+                        improved.discard(id(one.tensor))
+        return kept
+
+    def _may_be_improved(self, node: gs.Node, improved: Collection[int]) -> bool:
+        """Whether a node has changed, or more may be known of what it reads, also by having become a constant."""
+        return id(node) in self._changed or any(
+            id(tensor) in improved or (isinstance(tensor, gs.Constant) and id(tensor) in self._known)
+            for tensor in node.inputs
+        )
+
+    @staticmethod
+    def _reads_no_values(node: gs.Node, kept: Mapping[int, _Known]) -> bool:
+        """Whether types and constants are all that inference needs of what a node reads: no computed sizes."""
+        return all(
+            isinstance(tensor, gs.Constant)
+            or not tensor.name
+            or (id(tensor) in kept and not kept[id(tensor)].may_be_sizes)
+            for tensor in node.inputs
+        )
+
+    def forget_everything(self) -> None:
+        """Infer everything anew: tensors may hold other values than before."""
         self._forget_all_but({})
         self.forget_nodes()
 
     def _forget_all_but(self, known: dict[int, _Known]) -> None:
         self._known = known
-        self._snapshot = None
-        self._has_looked_around = not known
+        self._scopes = None
+        self._has_inferred_new_types = not known
         self._dependence = None
-        self._state_of_facts = None
+        self._revision_of_facts = None
+        self._changed = {}
 
     def forget_nodes(self) -> None:
-        """Nodes have changed."""
+        """Forget the results of evaluated nodes: nodes have changed."""
         self._evaluated.clear()
 
     def _known_of(self, tensor: gs.Tensor) -> _Known | None:
         known = self._known.get(id(tensor))
-        if known is None and not self._has_looked_around:
-            self._has_looked_around = True
+        if known is None and not self._has_inferred_new_types:
+            self._has_inferred_new_types = True
             self._begin()
-            self._look_around()
+            self._infer_new_types()
             known = self._known.get(id(tensor))
-        if known is None and self._snapshot is None:
-            self._taken_snapshot()
+        if known is None and self._scopes is None:
+            self._facts_of_copy()
             known = self._known.get(id(tensor))
         return known
 
     def _begin(self) -> None:
-        if self._state_of_facts is None:
-            self._state_of_facts = self._state
+        if self._revision_of_facts is None:
+            self._revision_of_facts = self._state
 
-    def _look_around(self) -> None:
-        """Infer the types of what nodes compute from tensors of which all is known: most of what is new since then."""
+    def _infer_new_types(self) -> None:
+        """Infer the outputs of nodes whose inputs are wholly known: most of what is new since the copy."""
         model = ModelFacts(ModelProto(ir_version=self._graph.ir_version))
         functions = {key_of(function) for function in self._graph.functions}
         for place in reversed(list(self._places())):  # what holds a subgraph comes before it
@@ -141,6 +211,16 @@ class GraphFacts:
                         self._infer(node, proto, model, imports)
 
     def _infer(self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]) -> None:
+        inferred = self._inferred(node, proto, model, imports)
+        for tensor in node.outputs:
+            found = inferred.get(tensor.name) if tensor.name else None
+            if found is not None and is_static(found):
+                self._known.setdefault(id(tensor), _Known(tensor, found))
+
+    def _inferred(
+        self, node: gs.Node, proto: NodeProto, model: ModelFacts, imports: Mapping[str, int]
+    ) -> Mapping[str, TypeProto]:
+        """The types of a node's outputs by name, from the types and the constants that it reads."""
         inputs = {tensor.name: tensor for tensor in node.inputs}
         types = {name: self.type_of(tensor) for name, tensor in inputs.items() if name}
 
@@ -148,22 +228,18 @@ class GraphFacts:
             tensor = inputs[name]
             return tensor.values if isinstance(tensor, gs.Constant) else None
 
-        inferred = inferred_types(model, proto, imports, types.get, constant)
-        for tensor in node.outputs:
-            found = inferred.get(tensor.name) if tensor.name else None
-            if found is not None and is_static(found):
-                self._known.setdefault(id(tensor), _Known(tensor, found))
+        return inferred_types(model, proto, imports, types.get, constant)
 
-    def _taken_snapshot(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
-        if self._snapshot is None:
-            self._snapshot = {}
+    def _facts_of_copy(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
+        if self._scopes is None:
+            self._scopes = {}
             self._begin()
             model = to_model(self._graph, largest=_LARGEST_COPIED)
             forget_declarations(model)
             facts = ModelFacts(model, self._base_dir, is_undeclared=True)
             by_scope = [(facts.scope(place.path), tensors_in(place.graph)) for place in self._places()]
             for scope, tensors in by_scope:
-                self._snapshot.update({id(one): (one, one.name, scope) for one in tensors})
+                self._scopes.update({id(one): (one, one.name, scope) for one in tensors})
                 scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
             for scope, tensors in by_scope:
                 for one in tensors:
@@ -171,7 +247,7 @@ class GraphFacts:
                         continue
                     if (found := scope.type_of(one.name)) is not None:
                         self._known[id(one)] = _Known(one, found)
-        return self._snapshot
+        return self._scopes
 
     def type_of(self, tensor: gs.Tensor) -> TypeProto | None:
         """The type with as much of the shape as is known."""
@@ -210,9 +286,9 @@ class GraphFacts:
     ) -> Array | None:
         """The value of a tensor, where it is the same in every run."""
         if isinstance(tensor, gs.Constant):
-            return tensor.values if tensor._values.nbytes <= _LARGEST_READ else None
+            return tensor.values if held_values(tensor).nbytes <= _LARGEST_READ else None
         if not self._depends_on_run(tensor):
-            found = self._taken_snapshot().get(id(tensor))
+            found = self._facts_of_copy().get(id(tensor))
             value = found[2].constant(found[1]) if found is not None else None
             if value is not None:
                 return value
@@ -239,7 +315,7 @@ class GraphFacts:
     def _evaluate(self, node: gs.Node, opsets: Mapping[str, int]) -> list[Array] | None:
         if not _reads_constants_only(node):
             return None
-        if sum(tensor._values.nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
+        if sum(held_values(tensor).nbytes for tensor in node.inputs if tensor.name) > _LARGEST_EVALUATED:
             return None
         if any(isinstance(value, gs.Node.AttributeRef) for value in node.attrs.values()) or subgraphs_of(node):
             return None

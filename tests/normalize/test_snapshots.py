@@ -1,4 +1,4 @@
-"""What is seen of a change to a graph, and how much of a change it is said to be."""
+"""How a snapshot shows a change to a graph, and how many changes it counts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import onnx_graphsurgeon as gs
 import pytest
 
 from opsetlift.normalizer.bridge import to_graph
-from opsetlift.normalizer.picture import Picture
-from opsetlift.normalizer.places import places_in
-from opsetlift.normalizer.structure import Structure
+from opsetlift.normalizer.graphs.places import places_in
+from opsetlift.normalizer.snapshots.snapshot import Snapshot
+from opsetlift.normalizer.snapshots.structure import Structure
 from tests.normalize.rewriting import text_model
 
 _GRAPH = """g (float[2,3] x, bool c) => (float[3,2] y) <float[3] w = {1, 2, 3}> {
@@ -40,12 +40,12 @@ def _node(graph: gs.Graph, operator: str) -> gs.Node:
 
 def _changes(graph: gs.Graph, edit: Callable[[gs.Graph], object]) -> int:
     """How much of a change an edit is, after checking that it is seen as one whenever it is one."""
-    before = Picture(_structure(graph))
+    before = Snapshot(_structure(graph))
     edit(graph)
     has_held = before.structure.still_holds(list(places_in(graph)), graph.functions)
-    now = before.renewed() if has_held else Picture(_structure(graph))
+    now = before.renewed() if has_held else Snapshot(_structure(graph))
     changes = now.changes_since(before)
-    assert changes == Picture(_structure(graph)).changes_since(before)
+    assert changes == Snapshot(_structure(graph)).changes_since(before)
     assert (now is before) == (changes == 0)
     return changes
 
@@ -122,7 +122,7 @@ def test_what_is_neither_a_node_nor_a_constant_is_one_change_together(
 
 
 def test_another_subgraph_is_seen_in_the_places_that_were_known_before(graph: gs.Graph) -> None:
-    before, places = Picture(_structure(graph)), list(places_in(graph))
+    before, places = Snapshot(_structure(graph)), list(places_in(graph))
     branches = _node(graph, "If").attrs
     branches["then_branch"] = branches["else_branch"].copy()
     assert before.structure.still_holds(places, graph.functions)
@@ -145,11 +145,11 @@ def test_a_constant_that_becomes_a_variable_is_gone(graph: gs.Graph) -> None:
 
 
 def test_names_and_declared_types_are_told_from_what_says_what_is_computed(graph: gs.Graph) -> None:
-    before = Picture(_structure(graph))
+    before = Snapshot(_structure(graph))
     _node(graph, "Add").name = "sum"
     _node(graph, "Add").outputs[0].name = "sum"
     _node(graph, "Add").outputs[0].shape = [2, 3]
-    now = Picture(_structure(graph))
+    now = Snapshot(_structure(graph))
     assert now.differs_in_names_only(before)
     _node(graph, "LeakyRelu").attrs["alpha"] = 0.25
-    assert not Picture(_structure(graph)).differs_in_names_only(now)
+    assert not Snapshot(_structure(graph)).differs_in_names_only(now)

@@ -8,12 +8,12 @@ import numpy
 import onnx
 import onnx_graphsurgeon as gs
 from onnx import AttributeProto, SparseTensorProto, TensorProto
-from onnx_graphsurgeon.util import misc
 
 from opsetlift.model.arrays import tensor_of
-from opsetlift.normalizer.carried import carried_tensor
-from opsetlift.normalizer.infos import element_type_of
-from opsetlift.normalizer.stored import StoredSparseTensor, StoredTensor, stored_values
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_tensor
+from opsetlift.normalizer.graphs.graphsurgeon_internals import onnx_attribute_type_of
+from opsetlift.normalizer.graphs.stored import StoredSparseTensor, StoredTensor, stored_values
+from opsetlift.normalizer.graphs.value_infos import element_type_of
 
 
 def set_text(message: Any, field: str, text: str | None) -> None:
@@ -39,7 +39,7 @@ def write_attribute(name: str, value: Any, target: AttributeProto) -> None:
     elif isinstance(value, gs.Node.AttributeRef):
         target.name = name
         target.ref_attr_name = value.name
-        target.type = misc.convert_to_onnx_attr_type(value.type)
+        target.type = onnx_attribute_type_of(value.type)
     elif isinstance(value, numpy.ndarray):
         target.name = name
         target.type = AttributeProto.TENSOR
@@ -58,9 +58,9 @@ def write_attribute(name: str, value: Any, target: AttributeProto) -> None:
 def write_tensor(constant: gs.Constant, target: TensorProto, *, name: str) -> None:
     """Write a constant: as it is stored, where its values are still those."""
     stored = stored_values(constant)
-    carried = carried_tensor(constant)
-    if stored is None and carried is not None and isinstance(carried.stored, StoredTensor):
-        stored = carried.stored if _holds(carried.stored, constant.values) else None
+    metadata = metadata_of_tensor(constant)
+    if stored is None and metadata is not None and isinstance(metadata.stored, StoredTensor):
+        stored = metadata.stored if _holds(metadata.stored, constant.values) else None
     if stored is not None and not isinstance(stored, StoredSparseTensor):
         copy_tensor(stored, target, name)
     else:

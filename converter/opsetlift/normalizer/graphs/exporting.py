@@ -16,18 +16,26 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from opsetlift.model.files.shells import copy_shell
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.normalizer.carried import (
-    CarriedGraph,
-    CarriedNode,
-    carried_graph,
-    carried_node,
-    carried_tensor,
+from opsetlift.normalizer.graphs.attached_metadata import (
+    GraphMetadata,
+    NodeMetadata,
+    metadata_of_graph,
+    metadata_of_node,
+    metadata_of_tensor,
 )
-from opsetlift.normalizer.infos import Infos, element_type_of
-from opsetlift.normalizer.stored import StoredSparseTensor, stored_values
-from opsetlift.normalizer.sweeping import nodes_in_order
-from opsetlift.normalizer.traversal import tensors_in
-from opsetlift.normalizer.values import copy_tensor, is_same, set_text, write_attribute, write_sparse, write_tensor
+from opsetlift.normalizer.graphs.dead_code import nodes_in_order
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.stored import StoredSparseTensor, stored_values
+from opsetlift.normalizer.graphs.traversal import tensors_in
+from opsetlift.normalizer.graphs.value_infos import ValueInfos, element_type_of
+from opsetlift.normalizer.graphs.values import (
+    copy_tensor,
+    is_same,
+    set_text,
+    write_attribute,
+    write_sparse,
+    write_tensor,
+)
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 
 Order = Callable[[gs.Graph], Sequence[gs.Node]]
@@ -38,20 +46,22 @@ _LISTED_BY_GRAPHS = frozenset(
 )
 _LISTED_BY_FUNCTIONS = frozenset(("node", "input", "output", "value_info", "attribute", "attribute_proto"))
 _LISTED_BY_MODELS = frozenset(("graph", "functions"))
-_NOTHING = CarriedNode(NodeProto())
-"""What rides along with a node that was not imported."""
+_NOTHING = NodeMetadata(NodeProto())
+"""The metadata of a node that was not imported."""
 
 
 def to_model(graph: gs.Graph, *, largest: int | None = None, in_order: bool = False) -> ModelProto:
-    """The model that a gs.Graph stands for. Weights are copied as they are stored; references to files stay such.
+    """The model of a gs.Graph. Weights are copied as they are stored; references to files stay references.
 
-    Of tensors of more than `largest` bytes nothing but dtype and shape is written, for uses that need no more. With
-    `in_order` nodes are written after what they read, in whatever order the graph has them: models have to.
+    Args:
+        graph: A graph of the bridge, or one that graphsurgeon or a user built.
+        largest: Of tensors of more bytes only dtype and shape are written, for uses that need no more.
+        in_order: Whether to write each node after what it reads, whatever order the graph has them in.
     """
-    carried = carried_graph(graph)
+    metadata = metadata_of_graph(graph)
     model = ModelProto()
-    if carried is not None and carried.model is not None:
-        copy_shell(carried.model, model, except_for=_LISTED_BY_MODELS)
+    if metadata is not None and metadata.model is not None:
+        copy_shell(metadata.model, model, except_for=_LISTED_BY_MODELS)
     set_text(model, "producer_name", graph.producer_name)
     set_text(model, "producer_version", graph.producer_version)
     order = nodes_in_order if in_order else _nodes_of
@@ -88,9 +98,9 @@ def _write_imports(graph: gs.Graph, new_domains: Collection[str], target: ModelP
 
 
 def _write_function(function: gs.Function, target: FunctionProto, largest: int | None, order: Order) -> None:
-    carried = carried_graph(function)
-    if carried is not None:
-        copy_shell(carried.proto, target, except_for=_LISTED_BY_FUNCTIONS)
+    metadata = metadata_of_graph(function)
+    if metadata is not None:
+        copy_shell(metadata.proto, target, except_for=_LISTED_BY_FUNCTIONS)
     set_text(target, "name", function.name)
     set_text(target, "domain", function.domain)
     set_text(target, "doc_string", function.doc_string)
@@ -105,14 +115,14 @@ def _write_function(function: gs.Function, target: FunctionProto, largest: int |
         writer.tensor(constant, value.t, name="")
     for node in order(function):
         writer.node(node, target.node.add())
-    imported = carried.attributes if carried is not None else {}
+    imported = metadata.attributes if metadata is not None else {}
     for name, value in function.attrs.items():
         if value is None:
             target.attribute.append(name)
         else:
             writer.attribute(name, value, imported.get(name), target.attribute_proto.add())
     _write_imports(function, writer.new_domains, target)
-    Infos(carried.value_info if carried else []).write_values(function, tensors, target.value_info)
+    ValueInfos(metadata.value_info if metadata else []).write_values(function, tensors, target.value_info)
 
 
 class _Writer:
@@ -127,47 +137,47 @@ class _Writer:
 
     def graph(self, graph: gs.Graph, target: GraphProto) -> None:
         """Write a graph and its subgraphs."""
-        carried = carried_graph(graph) or CarriedGraph(GraphProto())
-        copy_shell(carried.proto, target, except_for=_LISTED_BY_GRAPHS)
+        metadata = metadata_of_graph(graph) or GraphMetadata(GraphProto())
+        copy_shell(metadata.proto, target, except_for=_LISTED_BY_GRAPHS)
         set_text(target, "name", graph.name)
         set_text(target, "doc_string", graph.doc_string)
         tensors = tensors_in(graph)
         outer = self._outer
-        self._outer = outer.union(map(id, tensors), map(id, carried.initializers))
+        self._outer = outer.union(map(id, tensors), map(id, metadata.initializers))
         for node in self._order(graph):
             self.node(node, target.node.add())
         self._outer = outer
-        Infos(carried.inputs).write(graph.inputs, target.input)
-        Infos(carried.outputs).write(graph.outputs, target.output)
-        self._write_initializers(graph, carried, _constants(tensors), target)
-        Infos(carried.value_info).write_values(graph, tensors, target.value_info)
-        self._write_annotations(graph, carried, target)
+        ValueInfos(metadata.inputs).write(graph.inputs, target.input)
+        ValueInfos(metadata.outputs).write(graph.outputs, target.output)
+        self._write_initializers(graph, metadata, _constants(tensors), target)
+        ValueInfos(metadata.value_info).write_values(graph, tensors, target.value_info)
+        self._write_annotations(graph, metadata, target)
 
     def _write_initializers(
-        self, graph: gs.Graph, carried: CarriedGraph, constants: Iterable[gs.Constant], target: GraphProto
+        self, graph: gs.Graph, metadata: GraphMetadata, constants: Iterable[gs.Constant], target: GraphProto
     ) -> None:
         inputs = {id(tensor) for tensor in graph.inputs}
         written = set(self._outer)
-        for tensor in (*carried.initializers, *constants):
+        for tensor in (*metadata.initializers, *constants):
             if id(tensor) in written:
                 continue
-            rider = carried_tensor(tensor)
+            of_tensor = metadata_of_tensor(tensor)
             if isinstance(tensor, gs.Constant):
                 values = stored_values(tensor)
                 if isinstance(values, StoredSparseTensor):
                     write_sparse(values, tensor.name, target.sparse_initializer.add())
                 else:
                     self.tensor(tensor, target.initializer.add(), name=tensor.name)
-            elif rider is not None and rider.default is not None and id(tensor) in inputs:
-                if isinstance(rider.default, StoredSparseTensor):
-                    write_sparse(rider.default, tensor.name, target.sparse_initializer.add())
+            elif of_tensor is not None and of_tensor.default is not None and id(tensor) in inputs:
+                if isinstance(of_tensor.default, StoredSparseTensor):
+                    write_sparse(of_tensor.default, tensor.name, target.sparse_initializer.add())
                 else:
-                    copy_tensor(rider.default, target.initializer.add(), tensor.name)
+                    copy_tensor(of_tensor.default, target.initializer.add(), tensor.name)
             written.add(id(tensor))
 
     @staticmethod
-    def _write_annotations(graph: gs.Graph, carried: CarriedGraph, target: GraphProto) -> None:
-        for annotation in carried.annotations:
+    def _write_annotations(graph: gs.Graph, metadata: GraphMetadata, target: GraphProto) -> None:
+        for annotation in metadata.annotations:
             entry = target.quantization_annotation.add()
             entry.CopyFrom(annotation.proto)
             set_text(entry, "tensor_name", annotation.tensor.name)
@@ -175,29 +185,29 @@ class _Writer:
                 set_text(pair, "value", annotation.parameters[pair.key].name)
 
     def node(self, node: gs.Node, target: NodeProto) -> None:
-        """Write a node; one that rides along is written as it was, but for what has changed."""
-        carried = carried_node(node) or _NOTHING
-        proto = carried.proto
+        """Write a node; one that was imported is written as it was, but for what has changed."""
+        metadata = metadata_of_node(node) or _NOTHING
+        proto = metadata.proto
         inputs = [tensor.name for tensor in node.inputs]
         outputs = [tensor.name for tensor in node.outputs]
         has_kept_head = (
-            inputs == carried.inputs
-            and outputs == carried.outputs
+            inputs == metadata.inputs
+            and outputs == metadata.outputs
             and node.op == proto.op_type
             and (node.name or "") == proto.name
             and (node.domain or "") == proto.domain
-            and not carried.notes_of
+            and not metadata.notes_of
         )
         # An order of attributes is no reason to write a node anew.
-        if self._keeps_attributes(node, carried) and (has_kept_head or [*node.attrs] == [*carried.attributes]):
+        if self._keeps_attributes(node, metadata) and (has_kept_head or [*node.attrs] == [*metadata.attributes]):
             target.CopyFrom(proto)
         else:
             copy_shell(proto, target, except_for=("attribute",))
             for name, value in node.attrs.items():
-                self.attribute(name, value, carried.attributes.get(name), target.attribute.add())
+                self.attribute(name, value, metadata.attributes.get(name), target.attribute.add())
         if not has_kept_head:
-            if carried.notes_of:
-                _add_notes(carried, target)
+            if metadata.notes_of:
+                _add_notes(metadata, target)
             if (node.op, node.domain or "") != (proto.op_type, proto.domain):
                 target.op_type = node.op
                 target.ClearField("overload")
@@ -205,13 +215,13 @@ class _Writer:
             set_text(target, "domain", node.domain)
             target.input[:] = inputs
             target.output[:] = outputs
-        if carried is _NOTHING or (node.domain or "") != proto.domain:
+        if metadata is _NOTHING or (node.domain or "") != proto.domain:
             self.new_domains.add(node.domain or "")
 
-    def _keeps_attributes(self, node: gs.Node, carried: CarriedNode) -> bool:
+    def _keeps_attributes(self, node: gs.Node, metadata: NodeMetadata) -> bool:
         """Whether the attributes are, all of them, what the protobuf says."""
-        imported = carried.attributes
-        if node.attrs.keys() != imported.keys() or len(imported) != len(carried.proto.attribute):
+        imported = metadata.attributes
+        if node.attrs.keys() != imported.keys() or len(imported) != len(metadata.proto.attribute):
             return False
         for name, value in node.attrs.items():
             if not is_same(value, imported[name][0]) or self._is_too_large(value) or _holds_graphs(value):
@@ -253,7 +263,9 @@ class _Writer:
         target.data_location = TensorProto.EXTERNAL
 
     def _is_too_large(self, value: Any) -> bool:
-        return self._largest is not None and isinstance(value, gs.Constant) and value._values.nbytes > self._largest
+        return (
+            self._largest is not None and isinstance(value, gs.Constant) and held_values(value).nbytes > self._largest
+        )
 
 
 def _holds_graphs(value: Any) -> bool:
@@ -264,12 +276,12 @@ def _constants(tensors: Iterable[gs.Tensor]) -> list[gs.Constant]:
     return [tensor for tensor in tensors if isinstance(tensor, gs.Constant)]
 
 
-def _add_notes(carried: CarriedNode, target: NodeProto) -> None:
-    texts = list(filter(None, [target.doc_string, *(one.doc_string for one in carried.notes_of.values())]))
+def _add_notes(metadata: NodeMetadata, target: NodeProto) -> None:
+    texts = list(filter(None, [target.doc_string, *(one.doc_string for one in metadata.notes_of.values())]))
     if texts:
         target.doc_string = "\n".join(dict.fromkeys(texts))
     known = {entry.key for entry in target.metadata_props}
-    for one in carried.notes_of.values():
+    for one in metadata.notes_of.values():
         for entry in one.metadata_props:
             if entry.key not in known:
                 target.metadata_props.add().CopyFrom(entry)

@@ -1,8 +1,8 @@
-"""What a model declares of its inner values is no fact.
+"""The declared types of inner values are hints, not facts.
 
-Tools leave stale shapes behind, and no runtime minds: `value_info` is a hint, outputs are computed in whatever shape
-comes out, and what a loop carries may change its shape. A pass that believed them would compute a wrong constant. What
-can be worked out from the inputs of the model is; of operators that nobody knows the dtype is taken as declared.
+Tools leave stale shapes behind, and runtimes ignore them: outputs get whatever shape is computed, and the state of a
+loop may change its shape. A pass that used stale shapes would compute a wrong constant. So types are inferred from the
+inputs of the model; only the dtypes of the outputs of unknown operators are taken from the declarations.
 """
 
 from __future__ import annotations

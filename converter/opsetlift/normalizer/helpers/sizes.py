@@ -1,13 +1,13 @@
-"""What shape arithmetic comes to, size by size, where not all sizes are numbers."""
+"""The results of shape arithmetic, size by size, where not all sizes are numbers."""
 
 from __future__ import annotations
 
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import axes_of, given, integers, producer, rank_of
+from opsetlift.normalizer.helpers.editing import axes_of, given, integers, producer, rank_of
+from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.rewriting import Context
-from opsetlift.normalizer.slices import slice_of
 
 Size = int | str | None
 """A number, a symbol, or not known."""
@@ -22,7 +22,7 @@ _LONGEST = 64
 class Sizes:
     """The contents of scalars and vectors that are computed from shapes, each worked out once.
 
-    A tensor stands for the same value as long as it exists, so what was found of it stays true while nodes change.
+    No pass changes the value of an existing tensor, so what was found of it stays true while nodes change.
     """
 
     def __init__(self, context: Context) -> None:

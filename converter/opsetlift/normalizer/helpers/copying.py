@@ -8,14 +8,15 @@ from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import CarriedGraph, carried_graph, carried_node, carry
+from opsetlift.normalizer.graphs.attached_metadata import GraphMetadata, attach, metadata_of_graph, metadata_of_node
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
 from opsetlift.normalizer.rewriting import Context
 
 
 class Copier:
     """Copies nodes. `tensors` says what to read and compute by the id of the original; others get fresh names.
 
-    `attributes` are the values that references to attributes stand for; those that are not there are absent.
+    `attributes` are the values of references to attributes; references to others are left out.
     """
 
     def __init__(self, context: Context, tensors: dict[int, gs.Tensor], attributes: Mapping[str, Any]) -> None:
@@ -24,12 +25,12 @@ class Copier:
         self._attributes = attributes
 
     def tensor(self, original: gs.Tensor) -> gs.Tensor:
-        """What stands for a tensor in the copies."""
+        """The copy of a tensor."""
         if original.is_empty():
             return gs.Variable.empty()
         if id(original) not in self._tensors:
             name = self._context.fresh_name(original.name)
-            copy = gs.Constant(name, original._values) if isinstance(original, gs.Constant) else gs.Variable(name)
+            copy = gs.Constant(name, held_values(original)) if isinstance(original, gs.Constant) else gs.Variable(name)
             self._tensors[id(original)] = copy
         return self._tensors[id(original)]
 
@@ -45,9 +46,9 @@ class Copier:
             outputs=[self.tensor(tensor) for tensor in original.outputs],
             domain=original.domain,
         )
-        carried = carried_node(original)
-        if carried is not None:
-            carry(copy, replace(carried, attributes=dict(carried.attributes), notes_of=dict(carried.notes_of)))
+        metadata = metadata_of_node(original)
+        if metadata is not None:
+            attach(copy, replace(metadata, attributes=dict(metadata.attributes), notes_of=dict(metadata.notes_of)))
         return copy
 
     def _value(self, value: Any) -> Any:
@@ -69,11 +70,11 @@ class Copier:
             opset=original.opset,
             import_domains=original.import_domains,
         )
-        carried = carried_graph(original)
-        if carried is not None:
-            copied = CarriedGraph(carried.proto, None, [self.tensor(tensor) for tensor in carried.initializers])
-            copied.inputs = [(self.tensor(tensor), info) for tensor, info in carried.inputs]
-            copied.outputs = [(self.tensor(tensor), info) for tensor, info in carried.outputs]
-            copied.value_info = [(self.tensor(tensor), info) for tensor, info in carried.value_info]
-            carry(copy, copied)
+        metadata = metadata_of_graph(original)
+        if metadata is not None:
+            copied = GraphMetadata(metadata.proto, None, [self.tensor(tensor) for tensor in metadata.initializers])
+            copied.inputs = [(self.tensor(tensor), info) for tensor, info in metadata.inputs]
+            copied.outputs = [(self.tensor(tensor), info) for tensor, info in metadata.outputs]
+            copied.value_info = [(self.tensor(tensor), info) for tensor, info in metadata.value_info]
+            attach(copy, copied)
         return copy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import axes_of, become, given, normalised_axes, vector
+from opsetlift.normalizer.helpers.editing import axes_of, become, given, normalised_axes, vector
 from opsetlift.normalizer.rewriting import Context
 
 ORDERLESS = ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum")

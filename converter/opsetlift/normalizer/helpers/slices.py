@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.editing import given, integers
+from opsetlift.normalizer.helpers.editing import given, integers
 from opsetlift.normalizer.rewriting import Context
 
 

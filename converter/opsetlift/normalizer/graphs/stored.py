@@ -10,9 +10,9 @@ import numpy
 import onnx_graphsurgeon as gs
 from numpy.typing import NDArray
 from onnx import SparseTensorProto, TensorProto
-from onnx_graphsurgeon.ir.tensor import LazyValues, SparseValues
 
 from opsetlift.evaluator.values import sparse_tensor_value, tensor_value
+from opsetlift.normalizer.graphs.graphsurgeon_internals import LazyValues, SparseValues, held_values
 from opsetlift.specification import dtypes
 
 
@@ -64,5 +64,5 @@ Stored = StoredTensor | StoredSparseTensor
 
 def stored_values(tensor: gs.Constant) -> LazyValues | None:
     """Where the values of a constant are stored, if nobody has read or replaced them."""
-    values = tensor._values
+    values = held_values(tensor)
     return values if isinstance(values, LazyValues) else None

@@ -10,8 +10,8 @@ import onnx_graphsurgeon as gs
 from onnx import FunctionProto, NodeProto
 
 from opsetlift.model.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraph_path
-from opsetlift.normalizer.carried import carried_graph
-from opsetlift.normalizer.traversal import constants_in, holders_in, subgraphs_of
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph
+from opsetlift.normalizer.graphs.traversal import constants_in, holders_in, subgraphs_of
 from opsetlift.specification.history import AI_ONNX
 
 Scope = Literal["graph", "subgraph", "function"]
@@ -55,6 +55,6 @@ def key_of(function: gs.Function) -> FunctionKey:
 
 
 def _head_of(function: gs.Function) -> FunctionProto:
-    carried = carried_graph(function)
-    overload = carried.proto.overload if carried and isinstance(carried.proto, FunctionProto) else ""
+    metadata = metadata_of_graph(function)
+    overload = metadata.proto.overload if metadata and isinstance(metadata.proto, FunctionProto) else ""
     return FunctionProto(domain=function.domain, name=function.name, overload=overload)

@@ -9,12 +9,13 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.graphs.stored import StoredTensor
 from opsetlift.normalizer.rewriting import Context
-from opsetlift.normalizer.stored import StoredTensor
 from opsetlift.specification import history
 
 _MOST_INTEGERS = 1 << 10
-"""A longer vector is no shape, and no list of axes, either."""
+"""A longer vector is neither a shape nor a list of axes."""
 
 _CONSTANTS_OF_ANY_DTYPE = 9
 _FIRST_CONSTANTS = (numpy.float16, numpy.float32, numpy.float64)
@@ -39,7 +40,7 @@ def is_operator(node: gs.Node, *operators: str) -> bool:
 
 
 def nodes_of(graph: gs.Graph, *operators: str) -> Iterator[gs.Node]:
-    """The graph's nodes of `operators` as they stand at the beginning, without those taken out on the way."""
+    """The nodes of `operators` that the graph has now, without those that lose their outputs meanwhile."""
     wanted = frozenset(operators)
     for node in [node for node in graph.nodes if node.op in wanted]:
         if node.outputs and is_plain(node) and node.op in wanted:
@@ -70,8 +71,10 @@ def sole_producer(tensor: gs.Tensor, context: Context, *operators: str) -> gs.No
 def producer_for(
     tensor: gs.Tensor, context: Context, readers: Collection[str], operators: Collection[str]
 ) -> gs.Node | None:
-    """`producer`, where nothing but nodes of `readers` reads `tensor`, as their first input: if each of them can do
-    without it, it goes."""
+    """`producer`, where only nodes of `readers` read `tensor`, as their first input.
+
+    It is dead once each of them reads something else.
+    """
     node = producer(tensor, context, *operators)
     if node is None or any(not is_operator(one, *readers) or one.inputs[0] is not tensor for one in tensor.outputs):
         return None
@@ -136,7 +139,7 @@ def write_down(graph: gs.Graph, node: gs.Node, values: Sequence[Array | None], c
 
 def content(constant: gs.Constant) -> Array:
     """The values of a constant, which stay where they are stored."""
-    stored = constant._values
+    stored = held_values(constant)
     return stored.read() if isinstance(stored, StoredTensor) else constant.values
 
 
@@ -165,7 +168,7 @@ def become(
 
 
 def take_over(first: gs.Node, node: gs.Node, inputs: Sequence[gs.Tensor], context: Context) -> None:
-    """Let `first`, on other inputs, compute what `node` computed of its result; `node` is left to be swept."""
+    """Let `first`, on other inputs, compute what `node` computed of its result; `node` is left dead."""
     output = node.outputs[0]
     node.outputs.clear()
     node.inputs.clear()

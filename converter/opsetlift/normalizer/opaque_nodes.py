@@ -1,4 +1,4 @@
-"""Two models without the nodes that cannot be executed, or not twice alike: what these give is drawn like an input."""
+"""Two models without the nodes that cannot be executed, or that give random results: their outputs become inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cut:
 def cut_out(original: ModelProto, result: ModelProto, base_dir: str) -> Cut | None:
     """Cut the opaque nodes of the main graph out of both models; None where they are not the same in both.
 
-    Nodes with the same outputs are taken for the same, and have to be so but for what their inputs are called.
+    Nodes are paired by the names of their outputs, and must be equal except for the names of their inputs.
     """
     before, after = _opaque_nodes(original), _opaque_nodes(result)
     if not before or not after.keys() <= before.keys():

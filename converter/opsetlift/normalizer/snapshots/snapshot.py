@@ -1,36 +1,36 @@
-"""A model as it stands, to be compared with how it stood: whether a pass did something, and how much.
+"""A snapshot of a model, to be compared with an earlier one: whether a pass changed something, and how much.
 
-It is taken and compared after every pass. So everything is put into lists of plain values and identities, which Python
-compares without a step of its own per node; what is as it was before is not taken again.
+One is taken and compared after every pass. So everything is put into lists of plain values and identities, which Python
+compares without executing a statement per node; what has not changed is shared with the earlier snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import repeat
+from itertools import compress, repeat
 from operator import attrgetter, is_, ne
 from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import carried_tensor
-from opsetlift.normalizer.node_attributes import NodeAttributes
-from opsetlift.normalizer.structure import Structure, are
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_tensor
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+from opsetlift.normalizer.snapshots.node_attributes import NodeAttributes
+from opsetlift.normalizer.snapshots.structure import Structure, are
 
 _head_of = attrgetter("op", "domain", "name")
 _declaration_of = attrgetter("dtype", "shape")
 _dtype_of = attrgetter("dtype")
-_values_of = attrgetter("_values")
 
 
-class Picture:
+class Snapshot:
     """The structure of a model, and what the nodes and the tensors in it are.
 
-    `before` is an earlier picture: what still holds of it is shared.
+    `before` is an earlier snapshot: what still holds of it is shared.
     """
 
-    def __init__(self, structure: Structure, before: Picture | None = None) -> None:
+    def __init__(self, structure: Structure, before: Snapshot | None = None) -> None:
         self.structure = structure
         self._heads: _Heads
         self._attributes: NodeAttributes
@@ -47,9 +47,9 @@ class Picture:
             self._declarations = _Declarations(structure.variables)
             self._values = _Values(structure.constants)
 
-    def renewed(self) -> Picture:
-        """What is now to be seen of a structure that still holds; this very picture where nothing has changed."""
-        now = Picture(self.structure, self)
+    def renewed(self) -> Snapshot:
+        """The snapshot now, where the structure is unchanged; this very object where nothing has changed."""
+        now = Snapshot(self.structure, self)
         is_same = (
             now._heads is self._heads
             and now._attributes is self._attributes
@@ -73,7 +73,7 @@ class Picture:
         """The names of the operators."""
         return self._heads.operators
 
-    def differs_in_names_only(self, before: Picture) -> bool:
+    def differs_in_names_only(self, before: Snapshot) -> bool:
         """Whether nothing but names and declared types are others than before."""
         return (
             self.structure.is_same_but_for_names(before.structure)
@@ -82,7 +82,7 @@ class Picture:
             and are(self._values.stored, before._values.stored)
         )
 
-    def changes_since(self, before: Picture) -> int:
+    def changes_since(self, before: Snapshot) -> int:
         """How many nodes and constants are new, gone, or others than before; 1 where nothing but an order is."""
         is_same_structure = self.structure is before.structure
         nodes = _changed(self._nodes(not is_same_structure), before._nodes(not is_same_structure))
@@ -90,6 +90,15 @@ class Picture:
         if nodes or constants or _changed(self._variables, before._variables):
             return nodes + constants or 1
         return int(not is_same_structure and not self.structure.has_same_lists(before.structure))
+
+    def nodes_changed_since(self, before: Snapshot) -> Sequence[gs.Node]:
+        """The nodes that are new, or others than before."""
+        is_same_structure = self.structure is before.structure
+        (nodes, rows), (nodes_before, rows_before) = (one._nodes(not is_same_structure) for one in (self, before))
+        if are(nodes, nodes_before):
+            return list(compress(nodes, map(ne, rows, rows_before)))
+        row_before = dict(zip(map(id, nodes_before), rows_before, strict=True))
+        return list(compress(nodes, map(ne, rows, map(row_before.get, map(id, nodes)))))
 
     def _nodes(self, with_links: bool) -> _Rows:
         columns: list[Sequence[Any]] = [self._heads.heads, self._attributes.shown]
@@ -159,11 +168,11 @@ class _Values:
 
     def __init__(self, constants: Sequence[gs.Constant]) -> None:
         self._of = constants
-        self._values = list(map(_values_of, constants))
+        self._values = list(map(held_values, constants))
 
     def renewed(self) -> _Values:
         """These as they are now; this very object where they are as they were, though perhaps read since."""
-        if are(list(map(_values_of, self._of)), self._values):
+        if are(list(map(held_values, self._of)), self._values):
             return self
         now = _Values(self._of)
         return self if are(now.stored, self.stored) else now
@@ -195,6 +204,6 @@ def _changed(now: _Rows, before: _Rows) -> int:
 
 def _as_stored(tensor: gs.Constant, values: Any) -> Any:
     """What holds a constant's values; values that have only been read are the same."""
-    carried = carried_tensor(tensor)
-    stored = carried.stored if carried is not None else None
+    metadata = metadata_of_tensor(tensor)
+    stored = metadata.stored if metadata is not None else None
     return stored if stored is not None and values is stored.loaded else values

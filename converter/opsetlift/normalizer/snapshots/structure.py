@@ -10,9 +10,9 @@ from typing import Any
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import carried_graph, carried_tensor
-from opsetlift.normalizer.places import Place
-from opsetlift.normalizer.traversal import distinct
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph, metadata_of_tensor
+from opsetlift.normalizer.graphs.places import Place
+from opsetlift.normalizer.graphs.traversal import distinct
 
 _links_of = attrgetter("inputs", "outputs")
 _name_of = attrgetter("name")
@@ -21,7 +21,7 @@ _name_of = attrgetter("name")
 class Structure:
     """The lists of every graph of a model, the tensors of every node, their names, and which of them are constants.
 
-    While it holds there is nothing to tidy. It keeps its objects alive, so that no identity is used twice.
+    While it holds there is nothing to clean up. It keeps its objects alive, so that no identity is used twice.
     """
 
     def __init__(self, places: Sequence[Place], functions: Sequence[gs.Function]) -> None:
@@ -99,10 +99,10 @@ def _lists(graphs: Sequence[gs.Graph], functions: Sequence[gs.Function]) -> list
 
 
 def _lists_of_tensors(graph: gs.Graph) -> tuple[Sequence[gs.Tensor], ...]:
-    carried = carried_graph(graph)
-    return graph.inputs, graph.outputs, carried.initializers if carried is not None else ()
+    metadata = metadata_of_graph(graph)
+    return graph.inputs, graph.outputs, metadata.initializers if metadata is not None else ()
 
 
 def _default_bytes(tensor: gs.Tensor) -> int | None:
-    carried = carried_tensor(tensor)
-    return None if carried is None or carried.default is None else int(carried.default.nbytes)
+    metadata = metadata_of_tensor(tensor)
+    return None if metadata is None or metadata.default is None else int(metadata.default.nbytes)

@@ -1,4 +1,4 @@
-"""Keeping graphs in order: dead nodes, what nothing uses, the order of nodes, links between nodes and tensors.
+"""Dead-code elimination, topological order, and links between nodes and tensors.
 
 graphsurgeon's own `cleanup` and `toposort` forget unused default values, sort by depth where the order was right
 already, recurse as deep as the graph is long, and unlink the wrong node where two are equal, as those of two branches
@@ -15,8 +15,9 @@ from operator import attrgetter, lt
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.carried import carried_graph, carried_node
-from opsetlift.normalizer.traversal import holders_in, linked_to, nodes_in, read_by, subgraphs_of, tensors_in
+from opsetlift.normalizer.graphs.attached_metadata import metadata_of_graph, metadata_of_node
+from opsetlift.normalizer.graphs.graphsurgeon_internals import rebuild_links, remove_links
+from opsetlift.normalizer.graphs.traversal import holders_in, linked_to, nodes_in, read_by, subgraphs_of, tensors_in
 
 _inputs_of = attrgetter("inputs")
 
@@ -25,28 +26,30 @@ class CyclicGraph(Exception):
     """A rewrite has let a node read what is computed from its own outputs."""
 
 
-def sweep(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
+def remove_dead_nodes(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
     """Remove the nodes of a graph whose outputs nothing uses, initializers likewise, and declarations of what is gone.
 
     Inputs stay. So do nodes that never had an output: what they are for cannot be told. `pinned` names are in use.
     """
-    _sweep(graph, pinned, _Reading(graph))
+    _remove_dead_nodes(graph, pinned, _Reading(graph))
 
 
-def sweep_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
-    """`sweep`, and put the nodes into an order in which each comes after what it reads, and otherwise as they were.
+def remove_dead_nodes_and_sort(graph: gs.Graph, pinned: Collection[str] = ()) -> None:
+    """`remove_dead_nodes`, and put each node after what it reads, in an otherwise unchanged order.
 
     Raises CyclicGraph where there is none.
     """
     reading = _Reading(graph)
-    _sweep(graph, pinned, reading)
+    _remove_dead_nodes(graph, pinned, reading)
     if not reading.is_in_order:
         graph.nodes = _Reading(graph).ordered()
 
 
 def nodes_in_order(graph: gs.Graph) -> Sequence[gs.Node]:
-    """The nodes of a graph, each after what it reads, and otherwise as they are; as they are where there is no such
-    order. The graph stays as it is."""
+    """The nodes of a graph, each after what it reads, in an otherwise unchanged order; unchanged if there are cycles.
+
+    The graph stays as it is.
+    """
     nodes: Sequence[gs.Node] = graph.nodes
     reading = _Reading(graph)
     try:
@@ -130,12 +133,12 @@ class _Reading:
         return [self._nodes[index] for index in order]
 
 
-def _sweep(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
-    carried = carried_graph(graph)
-    if carried is not None and carried.annotations:
+def _remove_dead_nodes(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
+    metadata = metadata_of_graph(graph)
+    if metadata is not None and metadata.annotations:
         own = {id(tensor) for tensor in tensors_in(graph)}
-        carried.annotations = [one for one in carried.annotations if id(one.tensor) in own]
-    annotations = carried.annotations if carried is not None else ()
+        metadata.annotations = [one for one in metadata.annotations if id(one.tensor) in own]
+    annotations = metadata.annotations if metadata is not None else ()
     wanted = [*graph.outputs, *chain.from_iterable(one.parameters.values() for one in annotations)]
     live = reading.live(wanted, pinned)
     if len(live) < len(graph.nodes):
@@ -143,50 +146,29 @@ def _sweep(graph: gs.Graph, pinned: Collection[str], reading: _Reading) -> None:
             if index not in live:
                 unlink(node)
         graph.nodes = [node for index, node in enumerate(graph.nodes) if index in live]
-    if carried is None:
+    if metadata is None:
         return
     used = {*map(id, graph.inputs), *map(id, wanted), *reading.read_by(live)}
-    carried.initializers = [one for one in carried.initializers if id(one) in used or one.name in pinned]
-    if carried.value_info:
+    metadata.initializers = [one for one in metadata.initializers if id(one) in used or one.name in pinned]
+    if metadata.value_info:
         named = set(map(id, chain(graph.inputs, linked_to(graph.nodes), graph.outputs)))
-        carried.value_info = [(tensor, info) for tensor, info in carried.value_info if id(tensor) in named]
+        metadata.value_info = [(tensor, info) for tensor, info in metadata.value_info if id(tensor) in named]
 
 
 def _never_had_outputs(node: gs.Node) -> bool:
-    carried = carried_node(node)
-    return carried is not None and bool(carried.proto.op_type) and not carried.proto.output
+    metadata = metadata_of_node(node)
+    return metadata is not None and bool(metadata.proto.op_type) and not metadata.proto.output
 
 
 def unlink(node: gs.Node) -> None:
-    """Take a node away from its tensors, and the nodes of its subgraphs from theirs."""
+    """Remove a node from the lists of its tensors, and the nodes of its subgraphs from those of theirs."""
     for one in (node, *(inner for _, subgraph in subgraphs_of(node) for inner in nodes_in(subgraph))):
-        for tensor in one.inputs:
-            _remove(tensor.outputs, one)
-        for tensor in one.outputs:
-            _remove(tensor.inputs, one)
-        list.clear(one.inputs)
-        list.clear(one.outputs)
-
-
-def _remove(nodes: list[gs.Node], node: gs.Node) -> None:
-    """Take out this very node, once: graphsurgeon's lists would take the first that is equal."""
-    for index, one in enumerate(nodes):
-        if one is node:
-            list.__delitem__(nodes, index)
-            return
+        remove_links(one)
 
 
 def relink(graph: gs.Graph) -> None:
-    """Make each tensor's lists of nodes what the nodes say: in their order, without those that are gone."""
+    """Rebuild each tensor's lists of nodes from the nodes: in their order, without those that are gone."""
     nodes = list(nodes_in(graph))
-    carried = carried_graph(graph)
-    listed = chain(graph.inputs, graph.outputs, carried.initializers if carried is not None else ())
-    clear, append = list.clear, list.append
-    for tensor in chain(linked_to(nodes), listed):
-        clear(tensor.outputs)
-        clear(tensor.inputs)
-    for node in nodes:
-        for tensor in node.inputs:
-            append(tensor.outputs, node)
-        for tensor in node.outputs:
-            append(tensor.inputs, node)
+    metadata = metadata_of_graph(graph)
+    listed = chain(graph.inputs, graph.outputs, metadata.initializers if metadata is not None else ())
+    rebuild_links(chain(linked_to(nodes), listed), nodes)

@@ -1,4 +1,4 @@
-"""From a ModelProto to a gs.Graph that everything else of the model rides along with."""
+"""From a ModelProto to a gs.Graph; what its objects have no place for is attached to them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ from onnx import (
     TensorProto,
     TypeProto,
 )
-from onnx_graphsurgeon.util import misc
 
 from opsetlift.evaluator.values import attribute_type
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.normalizer.carried import (
-    CarriedAnnotation,
-    CarriedGraph,
-    CarriedNode,
-    CarriedTensor,
-    carried_tensor,
-    carry,
+from opsetlift.normalizer.graphs.attached_metadata import (
+    AnnotationMetadata,
+    GraphMetadata,
+    NodeMetadata,
+    TensorMetadata,
+    attach,
     declared,
+    metadata_of_graph,
+    metadata_of_tensor,
 )
-from opsetlift.normalizer.making import new_constant, new_node, new_variable
-from opsetlift.normalizer.stored import Stored, StoredSparseTensor, StoredTensor
+from opsetlift.normalizer.graphs.graphsurgeon_internals import (
+    attribute_type_of,
+    merge_subgraph_functions,
+    new_constant,
+    new_node,
+    new_variable,
+)
+from opsetlift.normalizer.graphs.stored import Stored, StoredSparseTensor, StoredTensor
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import AI_ONNX
 
@@ -57,13 +63,14 @@ def to_graph(model: ModelProto, base_dir: str = "") -> gs.Graph:
     graph = scope.graph()
     graph.functions = functions
     if functions or scope.has_subgraphs:
-        graph._merge_subgraph_functions()
-    graph.opset = misc.default_value(opset, gs.Graph.DEFAULT_OPSET)
+        merge_subgraph_functions(graph)
+    graph.opset = gs.Graph.DEFAULT_OPSET if opset is None else opset
     graph.producer_name = model.producer_name
     graph.producer_version = model.producer_version
     graph.ir_version = model.ir_version
-    carried: CarriedGraph = graph.carried
-    carried.model = model
+    metadata = metadata_of_graph(graph)
+    assert metadata is not None
+    metadata.model = model
     return graph
 
 
@@ -92,7 +99,7 @@ def _function(function: FunctionProto, base_dir: str) -> gs.Function:
         attrs={**dict.fromkeys(function.attribute), **{name: value for name, (value, _) in attributes.items()}},
     )
     value_info = [(scope.resolve(info.name), info) for info in function.value_info]
-    carry(result, CarriedGraph(function, value_info=value_info, attributes=attributes))
+    attach(result, GraphMetadata(function, value_info=value_info, attributes=attributes))
     return result
 
 
@@ -134,11 +141,11 @@ class _Scope:
         tensor = self.tensors.get(name)
         if tensor is None:
             tensor = new_constant(name, stored)
-            carry(tensor, CarriedTensor(stored=stored))
+            attach(tensor, TensorMetadata(stored=stored))
             self.tensors[name] = tensor
         elif isinstance(tensor, gs.Variable):
             # The caller may give another value, so it is no constant.
-            carry(tensor, CarriedTensor(default=stored))
+            attach(tensor, TensorMetadata(default=stored))
         self._initializers.append(tensor)
 
     def resolve(self, name: str) -> gs.Tensor:
@@ -168,14 +175,14 @@ class _Scope:
         # Not given to the constructor, which would look for subgraphs in each of them.
         result.nodes = self.nodes()
         annotations = [
-            CarriedAnnotation(
+            AnnotationMetadata(
                 entry,
                 self.resolve(entry.tensor_name),
                 {pair.key: self.resolve(pair.value) for pair in entry.quant_parameter_tensor_names},
             )
             for entry in container.quantization_annotation
         ]
-        carry(result, CarriedGraph(container, None, self._initializers, inputs, outputs, value_info, annotations))
+        attach(result, GraphMetadata(container, None, self._initializers, inputs, outputs, value_info, annotations))
         return result
 
     def nodes(self) -> list[gs.Node]:
@@ -193,7 +200,7 @@ class _Scope:
             [self.tensors[name] if name else new_variable("") for name in outputs],
             node.domain if node.HasField("domain") else None,
         )
-        carry(result, CarriedNode(node, imported, inputs=inputs, outputs=outputs))
+        attach(result, NodeMetadata(node, imported, inputs=inputs, outputs=outputs))
         return result
 
     def _attribute(self, attribute: AttributeProto) -> Any:
@@ -210,9 +217,9 @@ class _Scope:
 
 
 def _variable(name: str) -> gs.Variable:
-    """One whose name stays, also where another scope has it: what carries nothing counts as new, and may be renamed."""
+    """One whose name stays, also where another scope has it: what has no metadata is new, and may be renamed."""
     tensor = new_variable(name)
-    carry(tensor, CarriedTensor())
+    attach(tensor, TensorMetadata())
     return tensor
 
 
@@ -235,9 +242,9 @@ def _declare(tensor: gs.Tensor, kind: TypeProto) -> None:
             tensor.shape = [
                 dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in inner.shape.dim
             ]
-    carried = carried_tensor(tensor)
-    if carried is not None:
-        carried.declared = declared(tensor)
+    metadata = metadata_of_tensor(tensor)
+    if metadata is not None:
+        metadata.declared = declared(tensor)
 
 
 _KNOWN_DTYPES = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
@@ -247,7 +254,7 @@ def attribute_value(attribute: AttributeProto, base_dir: str) -> Any:
     """An attribute as graphsurgeon holds it; what it has no form for is held as its protobuf."""
     kind = attribute_type(attribute)
     if attribute.ref_attr_name:
-        return gs.Node.AttributeRef(attribute.ref_attr_name, misc.convert_from_onnx_attr_type(kind))
+        return gs.Node.AttributeRef(attribute.ref_attr_name, attribute_type_of(kind))
     match kind:
         case AttributeProto.FLOAT:
             return attribute.f

@@ -1,4 +1,4 @@
-"""What a pass says of itself: where it says that it has left a graph as it was, it has."""
+"""A built-in pass that reports no change has left the graph unchanged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import onnx_graphsurgeon as gs
 from opsetlift.normalizer import Pass, to_graph
 from opsetlift.normalizer.discovery import known_passes
 from opsetlift.normalizer.model_state import ModelState
-from opsetlift.normalizer.picture import Picture
 from opsetlift.normalizer.rewriting import Context
-from opsetlift.normalizer.structure import Structure
+from opsetlift.normalizer.snapshots.snapshot import Snapshot
+from opsetlift.normalizer.snapshots.structure import Structure
 from opsetlift.pipeline.normalize import normalize
 from tests.evaluator.cases import node_cases
 from tests.normalize.random_graphs import random_graph
@@ -25,20 +25,20 @@ OTHERS = frozenset(("fix-defaults", "inline-functions", "remove-unused"))
 def count_words(model: onnx.ModelProto, words: Counter[str], name: str) -> None:
     """Run every pass twice, and look whether those that say so have done nothing."""
     state = ModelState(to_graph(model))
-    state.tidy()
+    state.clean_up()
     for _ in range(2):
         state.facts.renew()
         for one in known_passes().values():
             if one.name in OTHERS:
                 continue
-            before = Picture(Structure(state.places(), state.graph.functions))
+            before = Snapshot(Structure(state.places(), state.graph.functions))
             said = [one.rewrite(place.graph, Context(state, place)) for place in state.places()]
             if all(word is False for word in said):
                 assert before.structure.still_holds(state.places(), state.graph.functions), f"{one.name} on {name}"
                 assert before.renewed() is before, f"{one.name} on {name}"
                 words[one.name] += 1
                 continue
-            state.tidy()
+            state.clean_up()
             state.facts.graph_has_changed()
 
 

@@ -1,4 +1,4 @@
-"""The attributes of nodes as they stand, to be compared with how they stood."""
+"""The attributes of nodes, to be compared with those of an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 import numpy
 import onnx_graphsurgeon as gs
 
+from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
+
 _PLAIN = frozenset((int, float, str, bytes))
 _PLAIN_OR_LIST = _PLAIN | {list}
 
 _attributes_of = attrgetter("attrs")
 
 Shown = dict[str, Any]
-"""The attributes of a node: plain values, lists as they stood, and everything else by what it is."""
+"""The attributes of a node: plain values and lists as they are, everything else by identity or as text."""
 
 
 class NodeAttributes:
@@ -76,7 +78,7 @@ def _shown_value(value: Any) -> Any:
     if type(value) is list:
         return [one if type(one) in _PLAIN else _shown_value(one) for one in value]
     if isinstance(value, gs.Constant):
-        return _Identity(value._values)
+        return _Identity(held_values(value))
     if isinstance(value, (numpy.ndarray, gs.Graph)):
         return _Identity(value)
     if isinstance(value, gs.Node.AttributeRef):

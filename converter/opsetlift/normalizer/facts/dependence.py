@@ -1,4 +1,4 @@
-"""Which tensors depend on what a run is given. They are no constants, and that is much cheaper to know than values."""
+"""Which tensors depend on the inputs of a run: they are not constant, which is much cheaper to find than values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterable
 import onnx_graphsurgeon as gs
 
 from opsetlift.evaluator.kernels.registry import may_read_only_shapes
-from opsetlift.normalizer.places import Place
+from opsetlift.normalizer.graphs.places import Place
 from opsetlift.specification import history
 
 
 class Dependence:
     """The tensors of some graphs that certainly depend on the inputs of their graph.
 
-    What reads the shape of such a tensor only may not, and what a subgraph computes from outer tensors is not followed.
+    Nodes that read only the shape of such a tensor may give a constant. What a subgraph computes from outer tensors is
+    not followed.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:

@@ -1,0 +1,1 @@
+"""Types, shapes and constants of the tensors of gs.Graphs."""

@@ -1,0 +1,1 @@
+"""graphsurgeon's graphs: import and export without loss, walks over them, and dead-code elimination."""

@@ -1,0 +1,1 @@
+"""Comparison of a model with how it was before a pass."""
