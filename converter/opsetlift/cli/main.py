@@ -300,6 +300,27 @@ def targets(
 
 
 @app.command()
+def measure(
+    runner: Annotated[
+        str, typer.Option("--runner", metavar="COMMAND", help="Runs MODEL.onnx INPUTS.npz OUTPUTS.npz in the runtime.")
+    ],
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The runtime's name.")] = "measured",
+    version: Annotated[str, typer.Option("--version", metavar="VERSION", help="The runtime's version.")] = "1",
+    persistent: Annotated[
+        bool, typer.Option("--persistent", help="Start COMMAND once; it reads requests, a JSON object on a line.")
+    ] = False,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where answers are kept; by default NAME-VERSION.measured.jsonl.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="After which a model hangs.")] = 20,
+) -> int:
+    """Measure what a runtime computes by running small models in it, and print a target file for --for."""
+    from opsetlift.cli.measuring import measured_page
+
+    return measured_page(runner, name, version, journal, is_persistent=persistent, timeout=timeout)
+
+
+@app.command()
 def explain(
     operator: Annotated[str, typer.Argument(metavar="OPERATOR", help="ReduceMin, or ai.onnx.ml.Scaler.")],
     opsets: Annotated[

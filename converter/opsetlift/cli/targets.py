@@ -33,6 +33,8 @@ def target_page(target: Target) -> Iterator[RenderableType]:
     yield printable(f"{target.spelling}: {target.title} {target.version}")
     if target.note:
         yield printable(f"Note: {target.note}.")
+    if not target.is_measured:
+        yield "Note: this version was not measured; what it takes is read in documents or known of other versions."
     facts = {"opset": "ai.onnx", "ml_opset": "ai.onnx.ml"}
     for key, domain in facts.items():
         found = target.opsets.get("" if domain == "ai.onnx" else domain)
@@ -92,5 +94,6 @@ def target_as_dict(target: Target) -> dict[str, Any]:
         "forms": [{"operator": form.operator, "text": form.text, "source": form.source} for form in target.forms],
         "quirks": [asdict(quirk) for quirk in target.quirks],
         "sources": dict(target.sources),
+        "is_measured": target.is_measured,
         "note": target.note,
     }

@@ -235,6 +235,10 @@ class ScopeFacts:
         """Whether a node of this scope computes the value."""
         return name in self.index.positions
 
+    def producer(self, name: str) -> NodeProto | None:
+        """The node of this scope that computes a value; None for inputs and constants."""
+        return self._producers.get(name)
+
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""
         return self.index.use_count(name) > 0

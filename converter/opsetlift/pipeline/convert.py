@@ -141,6 +141,8 @@ def convert(
         if declared_falsely and (refusals := false_shapes(facts)):
             raise ConversionRefused(refusals)
         forget_false_shapes(facts)
+    if runtime is not None and not runtime.is_measured:
+        notes += [f"{runtime.spelling} was not measured: what it takes is read in documents or known of other versions"]
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.

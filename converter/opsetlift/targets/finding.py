@@ -20,10 +20,14 @@ from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.plugins import registered
 from opsetlift.targets.reading import TargetFileError, read_runtime
-from opsetlift.targets.target import Range, Runtime, Target, is_part_of
+from opsetlift.targets.target import Range, Runtime, Target, is_part_of, version_key
 
 ENTRY_POINTS = "opsetlift.targets"
 """Entry points of this group give the path of a TOML file; their names are the names of the runtimes."""
+
+
+ALIASES = {"ort": "onnxruntime", "trt": "tensorrt", "ov": "openvino", "cv": "opencv"}
+"""Short names of runtimes."""
 
 
 class UnknownTarget(OpsetLiftError, ValueError):
@@ -53,19 +57,26 @@ def catalogue() -> Mapping[str, Runtime]:
 
 
 def find_target(wanted: str) -> Target:
-    """The target for "onnxruntime==1.4", "onnxruntime-1.4" or "onnxruntime", which is its newest version; or for the
-    path of a file, "mine.toml" or "mine.toml==2.0".
+    """The target for "onnxruntime==1.4", "onnxruntime-1.4", "ort==1.4" or "onnxruntime", which is its newest version; or
+    for the path of a file, "mine.toml" or "mine.toml==2.0".
 
-    Raises UnknownTarget, TargetFileError.
+    A version that is not listed is taken for the listed one before it, which the target's note says, unless their
+    major versions differ.
+
+    Raises:
+        UnknownTarget: There is no such runtime, or nothing is known of the version.
+        TargetFileError: A file does not describe a runtime.
     """
-    name, _, version = wanted.partition("==")
+    name, separator, version = wanted.partition("==")
     name, version = name.strip(), version.strip()
+    if separator and not version:
+        raise UnknownTarget(f"{wanted!r} names no version; {name!r} alone means its newest one")
     if name.endswith(".toml"):
         return _of_version(_read_file(Path(name), Path(name).stem), version)
     known = {one.lower(): runtime for one, runtime in catalogue().items()}
     if name.lower() not in known and not version and (dashed := re.fullmatch(r"(.+?)[-=@ ]v?(\d[\d.]*)", name)):
         name, version = dashed.groups()
-    runtime = known.get(name.lower())
+    runtime = known.get(name.lower()) or known.get(ALIASES.get(name.lower(), ""))
     if runtime is None:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
         hint = f"; did you mean {known[near[0]].name}?" if near else f"; known are {', '.join(sorted(known))}"
@@ -97,6 +108,11 @@ def _of_version(runtime: Runtime, version: str) -> Target:
     if found is None:
         raise UnknownTarget(f"nothing is known of {runtime.title} {version}; known are {_shown(runtime)}")
     if version and not is_part_of(version, found.version):
+        if version_key(version)[0] != version_key(found.version)[0]:
+            raise UnknownTarget(
+                f"nothing is known of {runtime.title} {version}, and the nearest known version before it, "
+                f"{found.version}, has another major version; known are {_shown(runtime)}"
+            )
         note = f"{runtime.title} {version} is not listed; what is known of {found.version} was taken for it"
         return replace(found, note=note)
     return found
@@ -139,5 +155,6 @@ def _releases_of_onnx() -> Runtime:
                 constant_inputs=frozenset(),
                 quirks=(),
                 sources={"opset": source, "ml_opset": source, "ir": source},
+                is_measured=True,
             )
     return Runtime("onnx", "ONNX", list(targets.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle
 
 from onnx import NodeProto, helper
@@ -58,6 +59,24 @@ class Form:
     """Whether ceil_mode may give a pooling a window that starts in the end pads."""
     gives_constants: bool = False
     """Whether a subgraph of it gives a constant."""
+    uneven: frozenset[str] = frozenset()
+    """Attributes, lists of numbers, whose second half is not their first: pads that differ at the two ends."""
+    has_inputs: frozenset[str] = frozenset()
+    """Optional inputs, by their names in the schema, that the node has."""
+    lacks_inputs: frozenset[str] = frozenset()
+    """Optional inputs that it leaves out."""
+    known_inputs: frozenset[str] = frozenset()
+    """Inputs that are constants."""
+    computed_inputs: frozenset[str] = frozenset()
+    """Inputs that are no constants."""
+    open_inputs: frozenset[str] = frozenset()
+    """Inputs with a size that is not known."""
+    empty_inputs: frozenset[str] = frozenset()
+    """Inputs with a size of 0."""
+    input_counts: frozenset[int] = frozenset()
+    """Numbers of inputs of which it has one."""
+    after: frozenset[str] = frozenset()
+    """Operators of which one computes its first input."""
 
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
@@ -75,6 +94,42 @@ class Form:
             and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.ranks or self._has_a_rank(node, definition, scope))
             and (not self.dtypes or self._has_a_dtype(node, definition, scope))
+            and (not self.input_counts or len(node.input) in self.input_counts)
+            and all(_is_uneven(node, name) for name in self.uneven)
+            and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
+        )
+
+    @cached_property
+    def _tells_of_inputs(self) -> bool:
+        return bool(
+            self.has_inputs
+            or self.lacks_inputs
+            or self.known_inputs
+            or self.computed_inputs
+            or self.open_inputs
+            or self.empty_inputs
+            or self.after
+        )
+
+    def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        present = {one.formal: one.name for one in operands(node, definition)[0]}
+        values = {formal: scope.constant(name) for formal, name in present.items()}
+        shapes = {formal: scope.shape(name) for formal, name in present.items()}
+        known = {formal for formal, value in values.items() if value is not None}
+        fixed = {
+            formal: shape
+            for formal, shape in shapes.items()
+            if shape is not None and all(isinstance(size, int) for size in shape)
+        }
+        producer = scope.producer(node.input[0]) if self.after and node.input else None
+        return (
+            present.keys() >= self.has_inputs
+            and self.lacks_inputs.isdisjoint(present)
+            and known >= self.known_inputs
+            and self.computed_inputs <= present.keys() - known
+            and self.open_inputs <= present.keys() - fixed.keys()
+            and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
+            and (not self.after or (producer is not None and producer.op_type in self.after))
         )
 
     def _has_a_negative_number(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -111,6 +166,11 @@ def _reaches(node: NodeProto, name: str, other: str) -> bool:
     numbers = {attribute.name: list(attribute.ints) for attribute in node.attribute}
     limits = numbers.get(other)
     return bool(limits) and any(one >= limit for one, limit in zip(numbers.get(name, ()), cycle(limits or ())))
+
+
+def _is_uneven(node: NodeProto, name: str) -> bool:
+    numbers = next((list(one.ints) for one in node.attribute if one.name == name), [])
+    return numbers[: len(numbers) // 2] != numbers[len(numbers) // 2 :]
 
 
 def _attribute(node: NodeProto, definition: Definition, name: str) -> object:

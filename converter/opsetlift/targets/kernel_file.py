@@ -2,15 +2,16 @@
 
     [Less-9]
     "0.1" = ["T: float int32"]
-    "1.0" = ["T: double int64"]
+    "1.0" = ["T: float int32 double int64"]
 
     ["ai.onnx.ml.LabelEncoder-2"]
     "1.0" = ["T1: string; T2: float", "T1: float; T2: string"]
 
-A key names an operator with its since-version. Under it stands from which version of the runtime on there are kernels
-for which dtypes: by type variable of the schema, each dtype with each of the other variables'. A variable that is left
-out may be anything; "any" stands for all dtypes that the operator has. Operators that are not in the file are computed
-in all dtypes, as far as is known.
+A key names an operator with its since-version. Under it stands for which dtypes the runtime has kernels from one of its
+versions on, until the next that is named: by type variable of the schema, each dtype with each of the other variables'.
+A variable that is left out may be anything; "any" stands for all dtypes that the operator has, an empty list for none.
+A list in place of the table holds for all versions. Operators that are not in the file are computed in all dtypes, as
+far as is known.
 """
 
 from __future__ import annotations
@@ -31,17 +32,25 @@ class KernelFileError(ValueError):
 class KernelFile:
     """What a file says, for every version. Raises KernelFileError."""
 
-    def __init__(self, text: str) -> None:
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise KernelFileError(f"this is no TOML: {error}") from error
-        self._grids = {_operator(key): list(_grids(key, releases)) for key, releases in content.items()}
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._grids = {_operator(key): dict(_grids(key, releases)) for key, releases in content.items()}
 
     def at(self, version: str) -> Kernels:
         """What a version of the runtime has kernels for."""
         asked = version_key(version)
-        return {key: tuple(grid for release, grid in grids if release <= asked) for key, grids in self._grids.items()}
+        found = {}
+        for key, grids in self._grids.items():
+            named = max((release for release in grids if release <= asked), default=None)
+            found[key] = () if named is None else grids[named]
+        return found
+
+
+def parsed(text: str) -> Mapping[str, Any]:
+    """The content of a file. Raises KernelFileError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise KernelFileError(f"this is no TOML: {error}") from error
 
 
 def _operator(key: str) -> tuple[str, str, int]:
@@ -54,18 +63,25 @@ def _operator(key: str) -> tuple[str, str, int]:
     return domain, operator, int(version)
 
 
-def _grids(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], Grid]]:
+def _grids(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], tuple[Grid, ...]]]:
+    if isinstance(releases, list):
+        releases = {"0": releases}
     if not isinstance(releases, Mapping):
         raise KernelFileError(f"{key} lists no versions")
     domain, operator, since = _operator(key)
     found = history(domain, operator)
     known = found.definitions[since].types_by_variable if found else {}
     for release, grids in releases.items():
-        for spelt in grids:
-            grid = {}
-            for part in spelt.split(";") if spelt != "any" else ():
-                variable, _, dtypes = part.partition(":")
-                if variable.strip() not in known or not dtypes.strip():
-                    raise KernelFileError(f"{key}: {part.strip()!r} names no type variable with dtypes")
-                grid[variable.strip()] = frozenset(dtypes.split())
-            yield version_key(release), grid
+        if not isinstance(grids, list) or not all(isinstance(one, str) for one in grids):
+            raise KernelFileError(f"{key}: dtypes are a list of texts")
+        yield version_key(release), tuple(_grid(key, spelt, known) for spelt in grids)
+
+
+def _grid(key: str, spelt: str, known: Mapping[str, object]) -> Grid:
+    grid = {}
+    for part in spelt.split(";") if spelt != "any" else ():
+        variable, _, dtypes = part.partition(":")
+        if variable.strip() not in known or not dtypes.strip():
+            raise KernelFileError(f"{key}: {part.strip()!r} names no type variable with dtypes")
+        grid[variable.strip()] = frozenset(dtypes.split())
+    return grid

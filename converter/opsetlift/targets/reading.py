@@ -19,6 +19,7 @@
 
     [kernels]
     file = "kernels.toml"
+    versions = ["1.0"]
     source = "docs"
 
     [[form]]
@@ -33,13 +34,17 @@
     versions = ["1.0"]
     source = "docs"
 
-`kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py).
+`kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py), and the
+versions that were measured, or has it all in a table `operators`.
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
 { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs`,
-`has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads) and `gives_constants` (a
-subgraph of it does); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+`has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads), `gives_constants` (a
+subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and `lacks_inputs` (optional ones),
+`known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that are not known), `empty_inputs`
+(with a size of 0), `input_counts` and `after` (operators that compute the first input); the node is written so where
+all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
@@ -58,7 +63,7 @@ from opsetlift.specification.dtypes import element_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
-from opsetlift.targets.kernel_file import KernelFile, KernelFileError
+from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.target import Quirk, Range, Runtime, Target, version_key
 
 _DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
@@ -89,7 +94,24 @@ _FORM_KEYS = {
         "has_late_windows",
         "gives_constants",
     ),
+    *(
+        "uneven",
+        "has_inputs",
+        "lacks_inputs",
+        "known_inputs",
+        "computed_inputs",
+        "open_inputs",
+        "empty_inputs",
+        "input_counts",
+        "after",
+    ),
 }
+
+_SETS_OF_NAMES = (
+    *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
+    "after",
+)
+"""The keys of a form that name attributes, inputs or operators of which all (of `after`: one) must be so."""
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
@@ -129,6 +151,7 @@ class _Reader:
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._forms = [self._form(entry) for entry in content.get("form", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
+        self._measured = self._measured_versions(content.get("kernels"))
 
     def targets(self) -> list[Target]:
         return [
@@ -168,17 +191,26 @@ class _Reader:
             sources=self._all_sources(release),
             kernels=self._kernels.at(version) if self._kernels else {},
             forms=tuple(one for one in self._forms if not one.versions or version in one.versions),
+            is_measured=version in self._measured,
         )
 
     def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
         if fact is None:
             return None, ""
-        self._check_keys("kernels", fact, {"file", "source"})
-        name = self._text("kernels", fact, "file")
+        self._check_keys("kernels", fact, {"file", "operators", "versions", "source"})
+        name = "operators" if "operators" in fact else self._text("kernels", fact, "file")
         try:
-            return KernelFile(read_beside(name)), self._source("kernels", fact)
+            content = fact[name] if name in fact else parsed(read_beside(name))
+            return KernelFile(content), self._source("kernels", fact)
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
+
+    def _measured_versions(self, fact: Any) -> frozenset[str]:
+        """The versions whose kernels were measured."""
+        versions = (fact or {}).get("versions", [])
+        if not isinstance(versions, list):
+            raise self._fault("kernels: versions is a list of versions")
+        return frozenset(map(str, versions))
 
     def _has_functions(self, release: Mapping[str, Any]) -> bool:
         """What the file says; else not where all the opsets that the runtime takes are older than functions are."""
@@ -223,6 +255,8 @@ class _Reader:
             skips_outputs=entry.get("skips_outputs", False),
             has_late_windows=entry.get("has_late_windows", False),
             gives_constants=entry.get("gives_constants", False),
+            input_counts=frozenset(entry.get("input_counts", ())),
+            **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
         )
 
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:

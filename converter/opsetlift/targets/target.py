@@ -70,6 +70,8 @@ class Target:
     """The dtypes in which it computes operators of which it lacks some."""
     forms: tuple[Form, ...] = ()
     """Ways to write a node that it does not take."""
+    is_measured: bool = False
+    """Whether what it computes was measured in this very version, and not read in documents or measured in another."""
     note: str = ""
     """Set where the version that was asked for is not listed, and this one stands for it."""
 

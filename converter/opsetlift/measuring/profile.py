@@ -1,0 +1,196 @@
+"""Measures a runtime: opsets and IR versions that load, then every case of every operator version at those opsets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnx
+from onnx import ModelProto, parser
+
+from opsetlift.evaluator import Evaluator
+from opsetlift.measuring.cases import Case, cases_of
+from opsetlift.measuring.examples import OLDEST_OPSET, examples, released_with
+from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of
+from opsetlift.measuring.packs import Runs, verdicts
+from opsetlift.measuring.runner import RunnerFault
+from opsetlift.measuring.verdicts import difference_of_outputs
+from opsetlift.model.ir_version import minimum_for_opsets
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, history, latest_opset
+from opsetlift.targets.target import Range
+
+Key = tuple[str, str, int]
+
+FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
+
+_PROBES = {
+    "stamp": "(float[2] x) => (float[2] y) { y = Neg (x) }",
+    OPEN_DIMENSIONS: "(float[n, 3] x) => (float[n, 3] y) { z = Relu (x) y = Neg (z) }",
+    FALSE_SHAPES: "(float[2] x) => (float[3] y) { y = Neg (x) }",
+    FUNCTIONS: (
+        "(float[2] x) => (float[2] y) { y = local.twice (x) } "
+        '<domain: "local", opset_import: ["": %d]> twice (a) => (b) { b = Add (a, a) }'
+    ),
+}
+"""Graphs that tell what a runtime makes of a model as a whole, in ONNX's textual form."""
+
+_ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
+
+_MOST_OF_AN_OPSET = 0.5
+"""A runtime that ignores opsets has one where it computes at least so many of the operator versions that came with it."""
+
+
+@dataclass
+class Profile:
+    """What was measured of a runtime."""
+
+    opset: Range | None = None
+    ml_opset: Range | None = None
+    ir_versions: Range | None = None
+    takes: dict[str, bool] = field(default_factory=dict)
+    """Functions, open dimensions and false shapes: whether a model with them runs."""
+    kernels: dict[Key, list[dict[str, list[str]]]] = field(default_factory=dict)
+    patterns: dict[Key, list[Pattern]] = field(default_factory=dict)
+    tried: int = 0
+    right: int = 0
+
+
+class Journal:
+    """The verdicts so far, in a file that is read again after an interruption."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._known: dict[str, str] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                try:
+                    identity, said = json.loads(line)
+                except ValueError:  # the last line of a run that was stopped while it wrote
+                    continue
+                self._known[identity] = said
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def verdicts(self, cases: Sequence[Case], runner: Runs) -> list[Answered]:
+        """What is known of some cases, or what the runtime answers now."""
+        new = [case for case in cases if case.identity not in self._known]
+        for case, said in verdicts(new, runner):
+            self._known[case.identity] = said
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([case.identity, said]) + "\n")
+        return [Answered(case, self._known[case.identity]) for case in cases]
+
+
+def measure(
+    cases: Iterable[tuple[Key, Iterable[Case]]],
+    runner: Runs,
+    journal: Journal,
+    report: Callable[[str], None] = lambda _: None,
+) -> Profile:
+    """Run every case that the runtime may know, and say what it computes.
+
+    Args:
+        cases: The cases of each operator version.
+        runner: The runtime.
+        journal: What is known of an earlier run.
+        report: Takes a line on the progress after each operator version.
+    """
+    found = Profile()
+    loaded = [opset for opset in range(1, latest_opset() + 1) if _runs(runner, _model("stamp", opset))]
+    if not loaded:
+        said = runner.run(_model("stamp", OLDEST_OPSET), {"x": numpy.zeros(2, numpy.float32)}).error
+        raise RunnerFault(f"it runs no model at any opset{said and ': '}{said}")
+    newest = max(loaded)
+    found.ir_versions = _ir_versions(runner, newest)
+    ml_loaded = [one for one in range(1, latest_opset(AI_ONNX_ML) + 1) if _runs(runner, _ml_model(one, newest))]
+    answers: dict[Key, list[Answered]] = {}
+    for key, those in cases:
+        domain, operator, since = key
+        if since > (newest if domain == AI_ONNX else max(ml_loaded, default=0)):
+            continue
+        answers[key] = journal.verdicts(list(those), runner)
+        right = sum(one.is_right for one in answers[key])
+        found.tried += len(answers[key])
+        found.right += right
+        report(f"{operator}-{since}: {right} of {len(answers[key])}; {found.tried} models so far")
+    _learn(found, {key: those for key, those in answers.items() if those})
+    found.opset = Range(max(OLDEST_OPSET, min(loaded)), _newest(found, AI_ONNX, newest))
+    if ml_loaded:
+        found.ml_opset = Range(1, _newest(found, AI_ONNX_ML, max(ml_loaded)))
+    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, FUNCTIONS):
+        found.takes[probe] = _runs(runner, _model(probe, found.opset.last or newest))
+    return found
+
+
+def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
+    for key, those in answers.items():
+        operator = history(key[0], key[1])
+        assert operator is not None
+        found.kernels[key] = grids_of(those, operator.definitions[key[2]])
+        patterns = patterns_of(those, found.kernels[key])
+        if patterns:
+            found.patterns[key] = patterns
+
+
+def _newest(found: Profile, domain: str, loaded: int) -> int:
+    """The newest opset that loads; where all do, so that it ignores them, that of which it has most operators."""
+    if loaded < latest_opset(domain):
+        return loaded
+    for opset in range(loaded, 0, -1):
+        of_opset = [bool(grids) for key, grids in found.kernels.items() if (key[0], key[2]) == (domain, opset)]
+        if of_opset and sum(of_opset) >= _MOST_OF_AN_OPSET * len(of_opset):
+            return opset
+    return loaded
+
+
+def _model(probe: str, opset: int, ir_version: int = 0) -> ModelProto:
+    ir_version = ir_version or max(8 if probe == FUNCTIONS else 4, minimum_for_opsets({AI_ONNX: opset}))
+    text = _PROBES[probe] % opset if probe == FUNCTIONS else _PROBES[probe]
+    local = ', "local": 1' if probe == FUNCTIONS else ""
+    return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {opset}{local}]> measured {text}')
+
+
+def _ml_model(opset: int, newest: int) -> ModelProto:
+    own = min(released_with(opset), newest)
+    imports = {AI_ONNX: own, AI_ONNX_ML: opset}
+    ir_version = max(4, minimum_for_opsets(imports))
+    return _parsed(
+        f'<ir_version: {ir_version}, opset_import: ["": {own}, "ai.onnx.ml": {opset}]> measured {_ML_PROBE}'
+    )
+
+
+def _parsed(text: str) -> ModelProto:
+    return parser.parse_model(text)
+
+
+def _ir_versions(runner: Runs, opset: int) -> Range:
+    """From 3, which all runtimes take, to the newest that loads in a row."""
+    last = 3
+    for ir_version in range(4, onnx.IR_VERSION + 1):
+        if not _runs(runner, _model("stamp", opset, ir_version)):
+            return Range(3, last)
+        last = ir_version
+    return Range(3, None)
+
+
+def _runs(runner: Runs, model: ModelProto) -> bool:
+    """Whether a model runs and gives what it should."""
+    inputs = {}
+    for info in model.graph.input:
+        shape = [dim.dim_value or 2 for dim in info.type.tensor_type.shape.dim]
+        inputs[info.name] = numpy.linspace(-1, 1, int(numpy.prod(shape)), dtype=numpy.float32).reshape(shape)
+    expected: dict[str, Any] = Evaluator(model, strict=False).run(inputs)
+    answer = runner.run(model, inputs)
+    return not answer.error and not difference_of_outputs(expected, answer.outputs)
+
+
+def all_cases(operators: Collection[str] = ()) -> Iterator[tuple[Key, Iterator[Case]]]:
+    """The cases of every operator version that an example shows, or of those of some operators only."""
+    for key, those in examples(operators).items():
+        yield key, cases_of(those)

@@ -1,0 +1,61 @@
+"""Whether a runtime gave what the evaluator computed, as far as runtimes agree on rounding, dtypes and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy
+
+from opsetlift.measuring.cases import Case
+from opsetlift.measuring.learning import WRONG
+from opsetlift.measuring.runner import Answer, Array
+
+_RELATIVE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-5}
+"""Tolerances by the dtype of what was computed: of sums and approximations, not of a single operation."""
+
+
+def verdict(case: Case, answer: Answer) -> str:
+    """The runtime's error, or what is wrong with its outputs; "" where they are those of the specification."""
+    if answer.error:
+        return answer.error
+    difference = difference_of_outputs(case.expected, answer.outputs, compares_values=not case.is_random)
+    return f"{WRONG}: {difference}" if difference else ""
+
+
+def difference_of_outputs(
+    expected: Mapping[str, Array], found: Mapping[str, Array], *, compares_values: bool = True
+) -> str:
+    """The first difference between outputs, in words; "" where there is none."""
+    for name, value in expected.items():
+        if name not in found:
+            return f"there is no output {name}"
+        if difference := _difference(value, found[name], compares_values=compares_values):
+            return difference
+    return ""
+
+
+def _difference(expected: Array, found: Array, *, compares_values: bool) -> str:
+    if expected.shape != found.shape:
+        # Runtimes without tensors of rank 0 or 1 give a vector or a matrix.
+        if expected.ndim > 1 or expected.size != found.size:
+            return f"the shape is {found.shape} instead of {expected.shape}"
+        found = found.reshape(expected.shape)
+    if (expected.dtype.kind in "OSU") != (found.dtype.kind in "OSU"):
+        return f"the dtype is {found.dtype}"
+    if not compares_values:
+        return ""
+    if expected.dtype.kind in "OSU":
+        return "" if (expected.astype(str) == found.astype(str)).all() else "the texts differ"
+    with numpy.errstate(all="ignore"):
+        return "" if _are_close(expected, found) else "the values differ"
+
+
+def _are_close(expected: Array, found: Array) -> bool:
+    if expected.dtype.kind != "f":
+        return bool((expected == found.astype(expected.dtype)).all())
+    relative = _RELATIVE.get(expected.dtype.name, 1e-3)
+    if found.dtype.kind == "f":
+        relative = max(relative, _RELATIVE.get(found.dtype.name, 0))
+    finite = expected[numpy.isfinite(expected)]
+    largest = float(abs(finite).max()) if finite.size else 0.0
+    return bool(numpy.allclose(found, expected, rtol=relative, atol=largest * 1e-5 + 1e-7, equal_nan=True))

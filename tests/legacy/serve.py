@@ -1,0 +1,190 @@
+"""The runner of `opsetlift measure` for runtimes with a Python package; one file without imports of ours.
+
+    python serve.py ENGINE [FOLDER...] [-- MODEL INPUTS OUTPUTS]
+
+ENGINE is onnxruntime, openvino or opencv; FOLDERs come first on the module path. Without files it reads requests, as
+opsetlift/measuring/runner.py describes them. It runs in Python 3.6, which the oldest releases need.
+"""
+
+import json
+import os
+import sys
+import warnings
+
+
+def onnxruntime_engine():
+    import onnxruntime
+
+    def run(path, inputs):
+        options = onnxruntime.SessionOptions()
+        for name in ("intra_op_num_threads", "inter_op_num_threads", "session_thread_pool_size"):
+            if hasattr(options, name):
+                setattr(options, name, 1)
+        if hasattr(options, "log_severity_level"):
+            options.log_severity_level = 4
+        try:
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        except TypeError:  # Releases before 1.3 have no choice of providers.
+            session = onnxruntime.InferenceSession(path, options)
+        names = [one.name for one in session.get_outputs()]
+        return dict(zip(names, session.run(names, inputs)))
+
+    return run
+
+
+def openvino_engine():
+    try:
+        from openvino import Core
+    except ImportError:
+        try:
+            from openvino.runtime import Core
+        except ImportError:
+            return inference_engine()
+    core = Core()
+    try:
+        core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    except Exception:  # older releases have other properties
+        pass
+
+    def run(path, inputs):
+        model = core.read_model(path)
+        given, wanted = names_of(path)
+        if len(given) == len(model.inputs) and set(inputs) == set(given):
+            inputs = {given.index(name): value for name, value in inputs.items()}  # it renames some
+        else:  # it drops those that nothing reads
+            kept = set().union(*[one.get_names() for one in model.inputs])
+            inputs = {name: value for name, value in inputs.items() if name in kept}
+        compiled = core.compile_model(model, "CPU")
+        request = compiled.create_infer_request()
+        request.infer(inputs)
+        if len(compiled.outputs) != len(wanted):
+            raise RuntimeError("it has %d outputs instead of %d" % (len(compiled.outputs), len(wanted)))
+        return {name: request.get_output_tensor(place).data for place, name in enumerate(wanted)}
+
+    return run
+
+
+def inference_engine():
+    """OpenVINO before 2022."""
+    from openvino.inference_engine import IECore
+
+    core = IECore()
+    precisions = {"int64": "I64", "int32": "I32", "uint8": "U8", "int8": "I8", "bool": "BOOL"}
+
+    def run(path, inputs):
+        network = core.read_network(model=path)
+        for name, value in inputs.items():
+            if name in network.input_info:
+                network.input_info[name].precision = precisions.get(value.dtype.name, "FP32")
+        loaded = core.load_network(network, "CPU", {"ENFORCE_BF16": "NO", "CPU_THREADS_NUM": "1"})
+        found = {name: numpy.array(value) for name, value in loaded.infer(inputs).items()}
+        wanted = names_of(path)[1]
+        if len(wanted) == len(found) == 1:
+            return {wanted[0]: next(iter(found.values()))}
+        return {name: found[name] for name in wanted}
+
+    return run
+
+
+def opencv_engine():
+    import cv2
+
+    cv2.setNumThreads(1)
+
+    def run(path, inputs):
+        net = cv2.dnn.readNetFromONNX(path)
+        for name, value in inputs.items():
+            net.setInput(value, name)
+        wanted, layers = names_of(path)[1], list(net.getLayerNames())
+        found = list(net.getUnconnectedOutLayersNames())
+        if len(wanted) == len(found) == 1:
+            return {wanted[0]: net.forward()}
+        chosen = [next(one for one in found + layers if one.split("!", 1)[-1] == name) for name in wanted]
+        return dict(zip(wanted, net.forward(chosen)))
+
+    return run
+
+
+def names_of(path):
+    """The inputs without an initializer and the outputs of a model file; onnx is not there in these environments."""
+    with open(path, "rb") as file:
+        graph = [value for number, value in fields(memoryview(file.read())) if number == 7][-1]
+    named = {number: [] for number in (5, 11, 12)}
+    for number, value in fields(graph):
+        if number in named:
+            wanted = 8 if number == 5 else 1
+            named[number].append(next(bytes(text).decode() for one, text in fields(value) if one == wanted))
+    return [name for name in named[11] if name not in named[5]], named[12]
+
+
+def fields(buffer):
+    """The fields of a protobuf message: number and bytes, or None for numbers."""
+    place = 0
+
+    def varint(place):
+        value = shift = 0
+        while True:
+            byte = buffer[place]
+            place += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value, place
+
+    while place < len(buffer):
+        key, place = varint(place)
+        kind = key & 7
+        value = None
+        if kind == 0:
+            place = varint(place)[1]
+        elif kind == 2:
+            length, place = varint(place)
+            value, place = buffer[place : place + length], place + length
+        else:
+            place += 8 if kind == 1 else 4
+        yield key >> 3, value
+
+
+def execute(run, model, inputs, outputs):
+    """Run a file and write what it computes."""
+    with numpy.load(inputs, allow_pickle=False) as archive:
+        given = {
+            name: archive[name].astype(object) if archive[name].dtype.kind == "U" else archive[name]
+            for name in archive.files
+        }
+    found = {}
+    for name, value in run(model, given).items():
+        array = numpy.asarray(value)
+        found[name] = array.astype(str) if array.dtype.kind in "OSU" else array
+    with open(outputs, "wb") as file:
+        numpy.savez(file, **found)
+
+
+def main():
+    """Answer requests, or run one model."""
+    arguments, _, files = " ".join(sys.argv[1:]).partition(" -- ")
+    engine = arguments.split()[0]
+    engines = {"onnxruntime": onnxruntime_engine, "openvino": openvino_engine, "opencv": opencv_engine}
+    run = engines[engine]()
+    if files:
+        execute(run, *files.split())
+        return
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            execute(run, request["model"], request["inputs"], request["outputs"])
+            answer = {"ok": True}
+        except Exception as error:
+            answer = {"error": "%s: %s" % (type(error).__name__, error)}
+        protocol.write(json.dumps(answer) + "\n")
+        protocol.flush()
+
+
+if __name__ == "__main__":
+    protocol = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # native libraries print there
+    sys.path[:0] = [one for one in sys.argv[2:] if one != "--"]
+    warnings.simplefilter("ignore")
+    import numpy
+
+    main()

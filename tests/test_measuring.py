@@ -1,0 +1,273 @@
+"""Measuring a runtime: what `opsetlift measure` finds out about one whose limits are known."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy
+import pytest
+from onnx import ModelProto, NodeProto
+
+from opsetlift.cli import main
+from opsetlift.evaluator import Evaluator
+from opsetlift.facts import ModelFacts
+from opsetlift.measuring import Answer, Journal, Profile, Runner, RunnerFault, all_cases, as_toml, measure
+from opsetlift.measuring.features import features_of
+from opsetlift.measuring.profile import Key
+from opsetlift.model.scopes import imported_opsets
+from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.history import definition
+from opsetlift.targets import Target
+from opsetlift.targets.forms import has_kernel, node_objection
+from opsetlift.targets.reading import read_runtime
+from tests.conversion import model as parsed
+
+OPERATORS = ("Neg", "Clip", "Reshape", "Softmax", "MaxPool")
+NEWEST = 15
+
+
+def model_of(text: str, opset: int) -> ModelProto:
+    """A graph in ONNX's textual form at an opset."""
+    return parsed(f'<ir_version: 7, opset_import: ["": {opset}]> small {text}')
+
+
+Limit = Callable[[NodeProto, ModelFacts], bool]
+
+
+class Limited:
+    """A runtime that is the evaluator, up to an opset, without what some limits say."""
+
+    def __init__(self, limits: Mapping[str, Limit], wrong: Mapping[str, Limit]) -> None:
+        self._limits, self._wrong = limits, wrong
+        self.models = 0
+
+    def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+        self.models += 1
+        if imported_opsets(model.opset_import).get("", 0) > NEWEST or model.ir_version > 8:
+            return Answer(error="too new")
+        facts = ModelFacts(model)
+        for node in model.graph.node:
+            if node.op_type in self._limits and self._limits[node.op_type](node, facts):
+                return Answer(error="not implemented")
+        outputs = Evaluator(model, strict=False).run(inputs)
+        for node in model.graph.node:
+            if node.op_type in self._wrong and self._wrong[node.op_type](node, facts):
+                outputs = {name: value + 1 for name, value in outputs.items()}
+        return Answer(outputs)
+
+
+def _dtype(node: NodeProto, facts: ModelFacts) -> str | None:
+    return dtype_of_type(facts.graph.type_string(node.input[0]) or "")
+
+
+def _attribute(node: NodeProto, name: str) -> int:
+    return next((one.i for one in node.attribute if one.name == name), 0)
+
+
+def _clips_what_relu_gives(node: NodeProto, facts: ModelFacts) -> bool:
+    before = facts.graph.producer(node.input[0])
+    has_minimum = len(node.input) > 1 and node.input[1] != ""
+    return before is not None and before.op_type == "Relu" and len(node.input) > 0 and not has_minimum
+
+
+def _infers_a_size_with_allowzero(node: NodeProto, facts: ModelFacts) -> bool:
+    shape = facts.graph.constant(node.input[1]) if len(node.input) > 1 else None
+    return _attribute(node, "allowzero") == 1 and shape is not None and -1 in shape
+
+
+def _is_below_13(node: NodeProto, facts: ModelFacts) -> bool:
+    return imported_opsets(facts.model.opset_import)[""] < 13
+
+
+LIMITS: dict[str, Limit] = {
+    "Neg": lambda node, facts: _dtype(node, facts) == "int64",
+    "Clip": _clips_what_relu_gives,
+    "Reshape": _infers_a_size_with_allowzero,
+    "MaxPool": lambda node, facts: _attribute(node, "ceil_mode") == 1,
+}
+WRONG: dict[str, Limit] = {"Softmax": _is_below_13}
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Limited:
+    return Limited(LIMITS, WRONG)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[tuple[Key, list]]:
+    return [(key, list(those)) for key, those in all_cases(OPERATORS)]
+
+
+@pytest.fixture(scope="module")
+def profile(runtime: Limited, cases: list[tuple[Key, list]]) -> Profile:
+    return measure(cases, runtime, Journal(None))
+
+
+@pytest.fixture(scope="module")
+def target(profile: Profile) -> Target:
+    return read_runtime("limited", as_toml(profile, "Limited", "1.0")).targets[0]
+
+
+def objection(target: Target, text: str, opset: int = NEWEST) -> str:
+    """What a target objects to in the last node of a graph."""
+    model = model_of(text, opset)
+    facts = ModelFacts(model).graph
+    return node_objection(model.graph.node[-1], opset, facts, target)
+
+
+def test_opsets_and_ir_versions_are_those_that_load(target: Target) -> None:
+    assert target.opsets[""].last == NEWEST
+    assert target.ir_versions.last == 8
+    assert target.is_measured
+
+
+def test_a_dtype_without_a_kernel_is_found(target: Target) -> None:
+    assert has_kernel("", "Neg", 13, {"T": "int32"}, target)
+    assert not has_kernel("", "Neg", 13, {"T": "int64"}, target)
+
+
+def test_a_version_that_is_computed_wrongly_has_no_kernel(target: Target) -> None:
+    assert not has_kernel("", "Softmax", 11, {"T": "float"}, target)
+    assert has_kernel("", "Softmax", 13, {"T": "float"}, target)
+
+
+def test_a_flag_that_does_not_run_becomes_a_form(target: Target) -> None:
+    pool = "(float[1,1,5,5] x) => (float[1,1,a,b] y) {{ y = MaxPool <kernel_shape = [2, 2], ceil_mode = {}> (x) }}"
+    assert "ceil_mode = 1" in objection(target, pool.format(1))
+    assert not objection(target, pool.format(0))
+
+
+def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
+    after = "(float[2] x, float high) => (float[2] y) {{ z = {} (x) y = Clip (z, , high) }}"
+    assert "the result of a Relu" in objection(target, after.format("Relu"))
+    assert not objection(target, after.format("Neg"))
+    with_minimum = "(float[2] x, float low) => (float[2] y) { z = Relu (x) y = Clip (z, low) }"
+    assert not objection(target, with_minimum)
+
+
+def test_two_things_that_do_not_run_together_become_a_form_of_both(target: Target) -> None:
+    reshape = (
+        "(float[2,3] x) => (float[a] y) <int64[1] shape = {{{}}}> {{ y = Reshape <allowzero = {}> (x, shape) }}"
+    )
+    assert "allowzero = 1" in objection(target, reshape.format(-1, 1))
+    assert not objection(target, reshape.format(6, 1))
+    assert not objection(target, reshape.format(-1, 0))
+
+
+def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, cases: list[tuple[Key, list]]) -> None:
+    refused = [
+        case
+        for key, those in cases
+        for case in those
+        if imported_opsets(case.model.opset_import)[""] <= NEWEST
+        and not runtime.run(case.model, case.inputs).error
+        and "Softmax" != key[1]
+        and any(
+            node_objection(node, case.opset, ModelFacts(case.model).graph, target)
+            for node in case.model.graph.node
+            if node.name == "measured"
+        )
+    ]
+    assert not refused
+
+
+def test_an_interrupted_measurement_goes_on(tmp_path: Path, cases: list[tuple[Key, list]]) -> None:
+    journal, chosen = tmp_path / "answers.jsonl", [one for one in cases if one[0][1] == "Neg"]
+    first = Limited(LIMITS, WRONG)
+    whole = measure(chosen, first, Journal(journal))
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join(lines[:-2]) + "\n" + lines[-1][:10])
+    second = Limited(LIMITS, WRONG)
+    assert as_toml(measure(chosen, second, Journal(journal)), "x", "1") == as_toml(whole, "x", "1")
+    assert second.models < first.models
+
+
+def test_features_are_what_forms_state() -> None:
+    model = model_of(
+        """(float[N,3,4,4] x) => (float[N,3,a,b] y) {
+            y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [1, 1]> (x)
+        }""",
+        12,
+    )
+    node, facts = model.graph.node[0], ModelFacts(model).graph
+    found = {(one.key, one.name, one.value) for one in features_of(node, definition("", "MaxPool", 12), facts)[0]}
+    assert {
+        ("uneven", "pads", None),
+        ("given", "strides", None),
+        ("attributes", "ceil_mode", 0),
+        ("ranks", "X", 4),
+        ("open_inputs", "X", None),
+        ("absent", "dilations", None),
+    } <= found
+
+
+RUNNER = """
+import json, sys, numpy, onnx
+from opsetlift.evaluator import Evaluator
+
+def answer(model, inputs, outputs):
+    loaded = onnx.load(model)
+    if any(node.op_type == "Abs" for node in loaded.graph.node):
+        {on_abs}
+    with open(outputs, "wb") as file:
+        numpy.savez(file, **Evaluator(loaded).run(dict(numpy.load(inputs))))
+
+if len(sys.argv) > 1:
+    answer(*sys.argv[1:])
+    sys.exit()
+for line in sys.stdin:
+    print("a line that a library prints")
+    try:
+        answer(**json.loads(line))
+        print(json.dumps({{"ok": True}}), flush=True)
+    except ValueError as error:
+        print(json.dumps({{"error": str(error)}}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("is_persistent", [False, True])
+@pytest.mark.parametrize(
+    ("on_abs", "words"),
+    [
+        ("raise ValueError('no Abs')", "no Abs"),
+        ("import os; os.abort()", "signal 6"),
+        ("import time; time.sleep(60)", "no answer after"),
+    ],
+)
+def test_a_runner_that_fails_crashes_or_hangs_answers(
+    tmp_path: Path, on_abs: str, words: str, is_persistent: bool
+) -> None:
+    script = tmp_path / "runner.py"
+    script.write_text(RUNNER.format(on_abs=on_abs))
+    inputs = {"x": numpy.array([-1, 2], numpy.float32)}
+    with Runner(f"{sys.executable} {script}", is_persistent=is_persistent, timeout=8) as runner:
+        refused = runner.run(model_of("(float[2] x) => (float[2] y) { y = Abs (x) }", 13), inputs)
+        assert words in refused.error
+        right = runner.run(model_of("(float[2] x) => (float[2] y) { y = Neg (x) }", 13), inputs)
+        assert right.error == ""
+        assert right.outputs["y"].tolist() == [1, -2]
+
+
+def test_a_command_that_does_not_exist_is_said_in_one_sentence(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "--runner", "no-such-command", "--version", "1.0"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "no-such-command cannot be started" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_command_that_runs_nothing_is_said_in_one_sentence(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "--runner", f"{sys.executable} -c 1/0", "--name", "x", "--version", "1.0"]) == 1
+    assert "it runs no model at any opset: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_runner_is_needed() -> None:
+    with pytest.raises(RunnerFault, match="empty command"):
+        Runner("  ")
+
+
