@@ -7,15 +7,12 @@ Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
 from __future__ import annotations
 
 import numpy
-from onnx import GraphProto
 
-from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
+from opsetlift_rules.helpers.bodies import values_travel_through_the_body
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
-
-Carriers = list[str | None]
 
 
 def branches_have_one_shape(site: Site) -> None:
@@ -53,37 +50,6 @@ def _branches_become_loops(site: Site) -> None:
     site.replace(*values)
 
 
-@for_lost_types
-def values_travel_through_the_body(site: Site) -> None:
-    """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
-
-    Inside of the body, where Cast brings it back, it is what it was.
-    """
-    taken, given = (
-        [site.carrier_if_lost(name, "V") if name else None for name in names]
-        for names in (site.node.input, site.node.output)
-    )
-    if not any((*taken, *given)):
-        return
-    bodies = [attribute.name for attribute in site.node.attribute if attribute.HasField("g")]
-    is_loop = site.node.op_type == "Loop"
-    # The body of a Loop gives the condition, too, which the node does not.
-    graphs = {name: _with_casts(site, name, taken, [None, *given] if is_loop else given) for name in bodies}
-    op = site.op
-    inputs = [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(site.inputs, taken, strict=True)]
-    results = site.copy(*inputs, **graphs)
-    results = (results,) if isinstance(results, str) else results
-    for result, name, dtype in zip(results, site.node.output, given, strict=True):
-        if dtype:
-            site.declare(result, dtype, site.shape(name))
-    site.replace(
-        *(
-            op.Cast(result, to=site.dtype(name)) if dtype else result
-            for result, name, dtype in zip(results, site.node.output, given, strict=True)
-        )
-    )
-
-
 def something_is_carried(site: Site) -> None:
     """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
     if len(site.inputs) > 2:
@@ -101,22 +67,6 @@ def something_is_carried(site: Site) -> None:
         if output:
             site.declare(result, site.dtype(output), site.shape(output))
     site.replace(*results)
-
-
-def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> GraphProto:
-    types = site.subgraph_input_types(body)
-    narrow = [site.dtype(name) if dtype else "" for name, dtype in zip(site.inputs, taken, strict=True)]
-    wide = [
-        tensor_type_proto(dtype, shape_of_type(kind)) if dtype else kind
-        for kind, dtype in zip(types, taken or [None] * len(types), strict=False)
-    ]
-
-    def build(op: Operators, *inputs: str) -> list[str]:
-        values = [op.Cast(value, to=dtype) if dtype else value for value, dtype in zip(inputs, narrow, strict=False)]
-        results = op.inline(body, *values, keep_names=True)
-        return [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(results, given, strict=True)]
-
-    return site.subgraph(build, takes=wide)
 
 
 def constants_of_branches_are_gathered(site: Site) -> None:

@@ -13,9 +13,9 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, val
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.positions import Positions
+from opsetlift_rules.helpers.dimensions import reshape_exactly
+from opsetlift_rules.helpers.positions import Positions, tuple_length
 from opsetlift_rules.helpers.signs import added_where, is_negative
-from opsetlift_rules.shapes import reshape_exactly
 
 
 def indices_count_from_front(site: Site) -> None:
@@ -74,18 +74,6 @@ def slices_are_gathered_from_a_row(site: Site) -> None:
         shape = positions.shape([positions.product(sizes[:indexed]), *sizes[indexed:]])
         slices = reshape_exactly(positions.op, data, shape)
     site.replace(positions.gather(slices, places))
-
-
-def tuple_length(site: Site, indices: str) -> int:
-    """How many dimensions the tuples in the last dimension of `indices` index."""
-    site.rank(indices, because="its last dimension says how many dimensions are indexed")
-    length = (site.shape(indices) or [None])[-1]
-    if not isinstance(length, int):
-        site.refuse(
-            Why.SHAPE_UNKNOWN,
-            f"the last dimension of {indices!r} is not known, and it says how many dimensions are indexed",
-        )
-    return length
 
 
 def batch_is_numbered(site: Site) -> None:

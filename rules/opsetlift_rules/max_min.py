@@ -10,21 +10,11 @@ from functools import reduce
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.broadcasting import have_one_shape, onto_one_shape
+from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, inputs_come_to_one_shape, onto_one_shape
 from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
 
-EQUAL_SHAPES = "equal shapes are a case of broadcasting"
-
 _COMPARISONS = {"Min": "Less", "Max": "Greater"}
-
-
-def inputs_come_to_one_shape(site: Site) -> None:
-    """Below 8 all inputs have one shape."""
-    if have_one_shape([site.shape(name) for name in site.inputs]):
-        return
-    op = site.op_at(13)
-    site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))
 
 
 def integers_are_compared(site: Site) -> None:

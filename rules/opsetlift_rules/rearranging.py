@@ -15,7 +15,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END, gather_within
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
-from opsetlift_rules.shapes import reshape_exactly
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 
 
 def depth_is_rearranged(site: Site) -> None:

@@ -14,8 +14,8 @@ from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
-from opsetlift_rules.control_flow import values_travel_through_the_body
 from opsetlift_rules.helpers.axes import END, counted_from_front
+from opsetlift_rules.helpers.bodies import values_travel_through_the_body
 from opsetlift_rules.helpers.counting import endless
 
 

@@ -18,12 +18,10 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.gathering import tuple_length
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
-from opsetlift_rules.helpers.dimensions import divisor
-from opsetlift_rules.helpers.positions import Number, Positions
-from opsetlift_rules.shapes import reshape_exactly
+from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
+from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
 
 _BECAUSE = "the positions that are written depend on the sizes of its dimensions"
 _CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]

@@ -25,6 +25,7 @@ from opsetlift_rules.helpers.axes import (
     counted_from_front,
     gather_within,
 )
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 # Reshape
@@ -153,11 +154,6 @@ def _copies_give_zeros(dims: Dims | None, target: list[int]) -> bool:
 def _empty(site: Site, op: Operators, shape: str) -> str:
     """A tensor of the data's dtype that has no element: of `shape`, which has a 0."""
     return str(op.Expand(site.zero(site.dtype(0)), shape))
-
-
-def reshape_exactly(op: Operators, value: str, shape: str) -> str:
-    """Reshape to computed dimensions, in which 0 means 0. `op` writes for opset 14 or later."""
-    return str(op.Reshape(value, shape, allowzero=1))
 
 
 # Squeeze and Unsqueeze

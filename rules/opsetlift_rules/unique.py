@@ -13,9 +13,9 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, val
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END, counted_from_front, gather_within
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.positions import Number, Positions
-from opsetlift_rules.shapes import reshape_exactly
 
 
 def equal_neighbours_are_found_in_order(site: Site) -> None:

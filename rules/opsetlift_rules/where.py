@@ -15,8 +15,8 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.shapes import reshape_exactly
 
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
+EQUAL_SHAPES = "equal shapes are a case of broadcasting"
+
 
 def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
     """Whether the shapes are known to be equal; a symbol equals itself."""
@@ -125,3 +127,11 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
     for value in values[1:]:
         zeros = op.Add(zeros, zeros_like(op, value, dtype))
     return [op.Sub(value, zeros) for value in values]
+
+
+def inputs_come_to_one_shape(site: Site) -> None:
+    """Below 8 all inputs have one shape."""
+    if have_one_shape([site.shape(name) for name in site.inputs]):
+        return
+    op = site.op_at(13)
+    site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))

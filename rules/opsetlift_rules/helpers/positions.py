@@ -10,6 +10,7 @@ import numpy
 
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dimensions import divisor
@@ -17,6 +18,18 @@ from opsetlift_rules.helpers.signs import is_negative
 
 Number = Array | str
 """Known integers, or the name of a tensor of them."""
+
+
+def tuple_length(site: Site, indices: str) -> int:
+    """How many dimensions the tuples in the last dimension of `indices` index."""
+    site.rank(indices, because="its last dimension says how many dimensions are indexed")
+    length = (site.shape(indices) or [None])[-1]
+    if not isinstance(length, int):
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            f"the last dimension of {indices!r} is not known, and it says how many dimensions are indexed",
+        )
+    return length
 
 
 class Sizes(Sequence[Number]):
