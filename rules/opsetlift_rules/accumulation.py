@@ -20,7 +20,7 @@ _BEFORE_THE_FIRST = {"CumSum": 0.0, "CumProd": 1.0}
 _COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
 
 
-def values_are_accumulated_by_a_scan(site: Site) -> None:
+def accumulate_with_a_scan(site: Site) -> None:
     """Floats in double, so that a long run rounds each element once; integers wrap around as they do."""
     dtype = site.dtype(0)
     rank = site.rank(0, because="the values beside the axis are handed on from element to element")
@@ -98,7 +98,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
 
 
-def axis_is_cast(site: Site) -> None:
+def cast_axis_to_int32(site: Site) -> None:
     """The first runtimes with CumSum read its axis as int32, whatever it is."""
     if site.dtype(1) == "int64":
         axis = site.input(1)
@@ -116,7 +116,7 @@ _NARROW = rounded_cast(
     because="accumulated in float, and each element rounded to the narrower dtype once",
 )
 _BY_SCAN = rounding(
-    values_are_accumulated_by_a_scan,
+    accumulate_with_a_scan,
     ulps=1,
     when="the values are floats narrower than double",
     because="accumulated in double, and each element rounded once",
@@ -130,5 +130,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", axis_is_cast),
+    Fallback("CumSum", cast_axis_to_int32),
 ]

@@ -15,9 +15,9 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},
@@ -25,13 +25,13 @@ _SELU_DEFAULTS = {
 }
 
 
-def old_defaults_are_written_down(site: Site) -> None:
+def write_defaults_of_version_1(site: Site) -> None:
     """Version 1 rounds the coefficients to four digits."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, 1)
 
 
-def new_defaults_are_written_down(site: Site) -> None:
+def write_defaults_of_version_6(site: Site) -> None:
     _write_defaults(site, 6)
 
 
@@ -41,14 +41,14 @@ def _write_defaults(site: Site, version: int) -> None:
             site.set_attribute(name, value)
 
 
-def integers_are_the_greater_of_zero(site: Site) -> None:
+def replace_integer_relu_with_max(site: Site) -> None:
     """Max takes integers before Relu does."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
 
 
-def slopes_of_channels_get_dimensions_behind(site: Site) -> None:
+def add_dimensions_to_channel_slopes(site: Site) -> None:
     """Below 7 a vector holds a slope for each channel, which is dimension 1."""
     slope = site.shape(1)
     if slope == [1]:
@@ -59,7 +59,7 @@ def slopes_of_channels_get_dimensions_behind(site: Site) -> None:
             site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind))))
 
 
-def slopes_come_to_one_of_the_old_shapes(site: Site) -> None:
+def fit_slopes_to_old_broadcasting(site: Site) -> None:
     """The inverse. What is neither one slope, nor one per channel, nor one per element, is repeated to the latter."""
     slope = site.shape(1)
     if (slope is not None and all(dim == 1 for dim in slope)) or have_one_shape([site.shape(0), slope]):
@@ -84,7 +84,7 @@ def _dimensions_beside_channels(site: Site, rank: int) -> list[int] | None:
     return ones if all(slope[position] == 1 for position in ones) else None
 
 
-def integers_are_added_by_sign(site: Site) -> None:
+def compute_integer_prelu_by_sign(site: Site) -> None:
     """The positive part, and the negative one times the slope: one of both is 0."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
@@ -98,22 +98,22 @@ def integers_are_added_by_sign(site: Site) -> None:
 
 
 STEPS = [
-    Step("Relu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Relu", 13, 14, up=unchanged, down=integers_are_the_greater_of_zero),
-    Step("LeakyRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("LeakyRelu", 6, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Elu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Elu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("HardSigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("HardSigmoid", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Selu", 1, 6, up=old_defaults_are_written_down, down=new_defaults_are_written_down),
-    Step("Selu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Sigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Tanh", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Softplus", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Softsign", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("PRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("PRelu", 6, 7, up=slopes_of_channels_get_dimensions_behind, down=slopes_come_to_one_of_the_old_shapes),
-    Step("PRelu", 7, 9, up=unchanged, down=integers_are_added_by_sign),
-    Step("PRelu", 9, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Relu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Relu", 13, 14, up=unchanged, down=replace_integer_relu_with_max),
+    Step("LeakyRelu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("LeakyRelu", 6, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Elu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Elu", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("HardSigmoid", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("HardSigmoid", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Selu", 1, 6, up=write_defaults_of_version_1, down=write_defaults_of_version_6),
+    Step("Selu", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Sigmoid", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Tanh", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Softplus", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Softsign", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("PRelu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("PRelu", 6, 7, up=add_dimensions_to_channel_slopes, down=fit_slopes_to_old_broadcasting),
+    Step("PRelu", 7, 9, up=unchanged, down=compute_integer_prelu_by_sign),
+    Step("PRelu", 9, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front
+from opsetlift_rules.helpers.axes import make_axis_non_negative
 
 _FIRST = -(2**63)
 
 
-def input_is_full_and_the_first_index_counts(site: Site) -> None:
+def replace_select_last_index_and_empty_inputs(site: Site) -> None:
     """What 11 can say: neither empty inputs nor the last of equal extremes."""
     if 0 in (site.shape(0) or []):
         _indices_of_nothing(site)
     else:
-        last_index_is_first_from_the_back(site)
+        search_last_index_from_the_end(site)
 
 
 def _indices_of_nothing(site: Site) -> None:
@@ -29,7 +29,7 @@ def _indices_of_nothing(site: Site) -> None:
     site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, axes))
 
 
-def last_index_is_first_from_the_back(site: Site) -> None:
+def search_last_index_from_the_end(site: Site) -> None:
     """Of the reversed input the first extreme is the last one of the input."""
     if not site.pop_attribute("select_last_index", 0):
         return
@@ -49,11 +49,11 @@ _EDITORIAL = "13 only mends the grammar"
 
 
 STEPS = [
-    Step("ArgMax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("ArgMax", 11, 12, up=unchanged, down=input_is_full_and_the_first_index_counts, because=_TIES),
+    Step("ArgMax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("ArgMax", 11, 12, up=unchanged, down=replace_select_last_index_and_empty_inputs, because=_TIES),
     Step("ArgMax", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ArgMin", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("ArgMin", 11, 12, up=unchanged, down=input_is_full_and_the_first_index_counts, because=_TIES),
+    Step("ArgMin", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("ArgMin", 11, 12, up=unchanged, down=replace_select_last_index_and_empty_inputs, because=_TIES),
     Step("ArgMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
 ]
 

@@ -10,20 +10,20 @@ from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, v
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 
 @for_lost_types
-def narrow_integers_are_computed_wider(site: Site) -> None:
+def compute_narrow_integers_in_a_wider_type(site: Site) -> None:
     """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
     dtype = site.dtype(0)
     if dtype in NARROW_INTEGERS:
         site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 
-def integers_are_reduced_from_a_stack(site: Site) -> None:
+def compute_integers_with_reductions(site: Site) -> None:
     """Below 6 arithmetic is for floats; ReduceSum and ReduceProd have always taken integers, and wrap around too."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
@@ -87,18 +87,18 @@ _TEXT_13_14 = "14 only says which types it adds"
 
 
 STEPS = [
-    Step("Add", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Add", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Add")),
-    Step("Add", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Sub", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Sub", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Sub", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Mul", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Mul", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Mul")),
-    Step("Mul", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Div", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Div", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Div", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    Step("Add", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Add", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Add")),
+    Step("Add", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Sub", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Sub", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Sub", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Mul", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Mul", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Mul")),
+    Step("Mul", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Div", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Div", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Div", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
 ]
 
 FALLBACKS = [

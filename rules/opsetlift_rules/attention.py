@@ -14,7 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
-from opsetlift_rules.helpers.narrow_floats import goes_in_float
+from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 
@@ -27,14 +27,14 @@ _LARGEST_BIAS = 1 << 14
 """A bias of so many elements is stored where it is known; a larger one is computed at run time."""
 
 
-def only_packed_heads_are_counted(site: Site) -> None:
+def remove_unused_head_counts(site: Site) -> None:
     """The numbers of heads belong to inputs of rank 3; with rank 4, where nothing reads them, 25 rejects them."""
     if len(site.shape(_QUERY) or ()) == 4:
         site.remove_attribute("q_num_heads")
         site.remove_attribute("kv_num_heads")
 
 
-def masks_cover_all_keys(site: Site) -> None:
+def expand_mask_to_all_keys(site: Site) -> None:
     """Up to 24, from where on a shorter mask, be it of length 1, is filled up with -inf and not broadcast."""
     if _mask_covers_all_keys(site):
         return
@@ -60,24 +60,24 @@ def _mask_covers_all_keys(site: Site) -> bool:
     return mask[-1] is not None and mask[-1] == total
 
 
-def mask_and_padding_are_written_out(site: Site) -> None:
+def decompose_short_masks_and_padding(site: Site) -> None:
     """Below 24 the mask covers all keys, and all keys count."""
     if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
-        products_are_weighed(site)
+        decompose_attention(site)
 
 
-def windows_are_written_out(site: Site) -> None:
+def decompose_bounded_windows(site: Site) -> None:
     """Below 25 each query sees all keys that the mask lets it see."""
     if site.attribute("left_window_size", -1) < 0 and site.attribute("right_window_size", -1) < 0:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")
     else:
-        products_are_weighed(site)
+        decompose_attention(site)
 
 
-def products_are_weighed(site: Site) -> None:
+def decompose_attention(site: Site) -> None:
     """What the text says, step by step; narrow floats in float. Nothing hangs on sizes that are 0 in some run."""
-    if goes_in_float(site):
+    if compute_narrow_floats_in_float(site):
         return
     site.rounds()
     op = site.op_at(18)
@@ -223,21 +223,23 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
     return compared()
 
 
-_MASK_AND_PADDING_ARE_WRITTEN_OUT = rounding(
-    mask_and_padding_are_written_out,
+_DECOMPOSE_SHORT_MASKS_AND_PADDING = rounding(
+    decompose_short_masks_and_padding,
     ulps=_ULPS,
     when="lengths are given, or a mask may not cover all keys",
     because=_IN_STEPS,
 )
-_WINDOWS_ARE_WRITTEN_OUT = rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS)
+_DECOMPOSE_BOUNDED_WINDOWS = rounding(
+    decompose_bounded_windows, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS
+)
 _UNBOUNDED = (
     "windows are unbounded by default; the rest of 25's text says the same in other words, but its "
     "inference rejects numbers of heads beside inputs of rank 4"
 )
 
 STEPS = [
-    Step("Attention", 23, 24, up=masks_cover_all_keys, down=_MASK_AND_PADDING_ARE_WRITTEN_OUT),
-    Step("Attention", 24, 25, up=only_packed_heads_are_counted, down=_WINDOWS_ARE_WRITTEN_OUT, because=_UNBOUNDED),
+    Step("Attention", 23, 24, up=expand_mask_to_all_keys, down=_DECOMPOSE_SHORT_MASKS_AND_PADDING),
+    Step("Attention", 24, 25, up=remove_unused_head_counts, down=_DECOMPOSE_BOUNDED_WINDOWS, because=_UNBOUNDED),
 ]
 
-INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]
+INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(decompose_attention, ulps=_ULPS, because=_IN_STEPS))]

@@ -21,11 +21,11 @@ from opsetlift_rules.helpers.images import as_image, is_image
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
 
 
-def consumed_inputs_go(site: Site) -> None:
+def remove_consumed_inputs(site: Site) -> None:
     site.remove_attribute("consumed_inputs")
 
 
-def consumed_inputs_are_required(site: Site) -> None:
+def add_consumed_inputs(site: Site) -> None:
     """Version 1 requires the attribute, of which every runtime may make what it likes: nothing is consumed."""
     if is_image(site):
         site.set_attribute("consumed_inputs", [0, 0, 0, 0, 0])
@@ -40,7 +40,7 @@ def _replace_first(site: Site, results: str | tuple[str, ...], back: Callable[[s
     site.replace(back(first), *others)
 
 
-def outputs_say_whether_it_trains(site: Site) -> None:
+def replace_the_test_flag_with_outputs(site: Site) -> None:
     """Up from 6. Without is_test all five outputs are asked for, be it in vain, so that the node goes on training."""
     if site.pop_attribute("is_test", 0):
         _keep_result_only(site, "is_test")
@@ -66,7 +66,7 @@ def _keep_result_only(site: Site, mode: str) -> None:
     site.keep_outputs(1)
 
 
-def is_test_says_whether_it_trains(site: Site) -> None:
+def replace_outputs_with_the_test_flag(site: Site) -> None:
     """Down to 6. Statistics of each element are those of channels once the input is flattened."""
     trains = any(site.node.output[1:])
     if site.pop_attribute("spatial", 1):
@@ -76,7 +76,7 @@ def is_test_says_whether_it_trains(site: Site) -> None:
     _flatten(site, is_test=None if trains else 1, spatial=None)
 
 
-def elements_become_channels(site: Site) -> None:
+def flatten_statistics_per_element(site: Site) -> None:
     """Up from 7: without spatial the input is flattened, as the text of 9 suggests."""
     if site.pop_attribute("spatial", 1) == 0:
         _flatten(site)
@@ -98,7 +98,7 @@ def _flatten(site: Site, **attributes: int | None) -> None:
     )
 
 
-def vectors_get_a_channel(site: Site) -> None:
+def add_a_channel_axis_to_vectors(site: Site) -> None:
     """Below 9 an input of rank 1 is none that the text knows."""
     if site.rank(0, because="since 9 an input of rank 1 has one channel, which it has not before") > 1:
         return
@@ -107,7 +107,7 @@ def vectors_get_a_channel(site: Site) -> None:
     _replace_first(site, results, lambda result: str(op.Squeeze(result, axis)))
 
 
-def training_mode_is_set(site: Site) -> None:
+def set_training_mode(site: Site) -> None:
     """Up from 9, where asking for more than Y makes it train."""
     if not any(site.node.output[1:]):
         site.keep_outputs(1)
@@ -122,22 +122,22 @@ def training_mode_is_set(site: Site) -> None:
     site.set_attribute("training_mode", 1)
 
 
-def outputs_are_asked_for(site: Site) -> None:
+def replace_training_mode_with_outputs(site: Site) -> None:
     """Down to 9."""
     if site.pop_attribute("training_mode", 0):
         site.ask_for_outputs(range(5))
     else:
         _keep_result_only(site, "training_mode=0")
-    all_have_one_dtype(site, ["float16", "float", "double"])
+    compute_in_one_dtype(site, ["float16", "float", "double"])
 
 
-def parameters_have_the_dtype_of_the_input(site: Site) -> None:
+def compute_parameters_and_input_in_one_dtype(site: Site) -> None:
     """Down to 14, where only the statistics may have another one."""
     if site.dtype(1) != site.dtype(0):
-        all_have_one_dtype(site, [])
+        compute_in_one_dtype(site, [])
 
 
-def all_have_one_dtype(site: Site, allowed: list[str]) -> None:
+def compute_in_one_dtype(site: Site, allowed: list[str]) -> None:
     """Compute in the widest dtype, unless the inputs share one of the `allowed`."""
     dtypes = [site.dtype(position) for position in range(5)]
     if len(set(dtypes)) == 1 and dtypes[0] in allowed:
@@ -162,7 +162,7 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
 
 
-def statistics_are_computed(site: Site) -> None:
+def compute_batch_statistics(site: Site) -> None:
     """A batch that trains is normalised with its own mean and variance, which then are inputs as any other.
 
     What the running statistics become is not computed: nobody may read them.
@@ -196,23 +196,23 @@ _SEPARATE_DTYPES = (
     "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
 )
 
-_OUTPUTS_ARE_ASKED_FOR = _in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16")
+_REPLACE_TRAINING_MODE_WITH_OUTPUTS = _in_one_dtype(replace_training_mode_with_outputs, "dtypes are mixed or bfloat16")
 _PARAMETERS_GET_ONE_DTYPE = _in_one_dtype(
-    parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"
+    compute_parameters_and_input_in_one_dtype, "scale and B have another dtype than the input"
 )
 
 STEPS = [
-    Step("BatchNormalization", 1, 6, up=consumed_inputs_go, down=consumed_inputs_are_required),
-    Step("BatchNormalization", 6, 7, up=outputs_say_whether_it_trains, down=is_test_says_whether_it_trains),
-    Step("BatchNormalization", 7, 9, up=elements_become_channels, down=vectors_get_a_channel),
-    Step("BatchNormalization", 9, 14, up=training_mode_is_set, down=_OUTPUTS_ARE_ASKED_FOR),
+    Step("BatchNormalization", 1, 6, up=remove_consumed_inputs, down=add_consumed_inputs),
+    Step("BatchNormalization", 6, 7, up=replace_the_test_flag_with_outputs, down=replace_outputs_with_the_test_flag),
+    Step("BatchNormalization", 7, 9, up=flatten_statistics_per_element, down=add_a_channel_axis_to_vectors),
+    Step("BatchNormalization", 9, 14, up=set_training_mode, down=_REPLACE_TRAINING_MODE_WITH_OUTPUTS),
     Step("BatchNormalization", 14, 15, up=unchanged, down=_PARAMETERS_GET_ONE_DTYPE, because=_SEPARATE_DTYPES),
 ]
 
-_STATISTICS_ARE_COMPUTED = rounding(
-    statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"
+_COMPUTE_BATCH_STATISTICS = rounding(
+    compute_batch_statistics, ulps=8, because="mean, variance, root and quotient are rounded one by one"
 )
 
 FALLBACKS = [
-    Fallback("BatchNormalization", _STATISTICS_ARE_COMPUTED),
+    Fallback("BatchNormalization", _COMPUTE_BATCH_STATISTICS),
 ]

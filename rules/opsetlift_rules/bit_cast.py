@@ -19,7 +19,7 @@ _SIGNED = {8: "int8", 16: "int16", 32: "int32", 64: "int64"}
 _NARROW = frozenset(["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1"])
 
 
-def bits_are_read(site: Site) -> None:
+def decode_bits(site: Site) -> None:
     """Integers are cast, by two's complement; floats are put together from the bits of integers."""
     source, to = site.dtype(0), site.dtype_attribute("to")
     if source == to:
@@ -80,5 +80,5 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
 
 
 INTRODUCTIONS = [
-    Introduction("BitCast", 26, down=bits_are_read),
+    Introduction("BitCast", 26, down=decode_bits),
 ]

@@ -26,7 +26,7 @@ def _modulus(dtype: str) -> int:
     return 1 << _width(dtype)
 
 
-def signed_integers_shift_as_unsigned(site: Site) -> None:
+def shift_signed_integers_as_unsigned(site: Site) -> None:
     """The bits are the same. A right shift copies the sign: it shifts the complement of a negative number.
 
     A negative amount counts as one beyond the width, and is one as an unsigned number.
@@ -45,7 +45,7 @@ def signed_integers_shift_as_unsigned(site: Site) -> None:
     site.replace(op.BitwiseXor(shifted, ones_if_negative))
 
 
-def shift_is_a_product_or_quotient(site: Site) -> None:
+def replace_shift_with_mul_or_div(site: Site) -> None:
     """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
     dtype = site.dtype(0)
     op, carrier, width = site.op_at(14), _carrier(dtype), _width(dtype)
@@ -86,7 +86,7 @@ def _place(site: Site, op: Operators, dtype: str) -> str:
     return str(op.Add(inside, op.Mul(beyond, site.scalar(width, carrier, "width"))))
 
 
-def complement_is_a_difference(site: Site) -> None:
+def replace_bitwise_not_with_sub(site: Site) -> None:
     """All bits less those that are set: of a signed integer, -1 less it."""
     dtype = site.dtype(0)
     op, carrier = site.op_at(14), _carrier(dtype)
@@ -95,7 +95,7 @@ def complement_is_a_difference(site: Site) -> None:
     site.replace(_as(op, difference, carrier, dtype))
 
 
-def bits_are_taken_apart(site: Site) -> None:
+def compute_bit_by_bit(site: Site) -> None:
     """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
     op, dtype = site.op_at(14), site.dtype(0)
     carrier = _carrier(dtype)
@@ -164,13 +164,13 @@ _TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width 
 _SIGNED_INTEGERS = "28 adds the signed integers"
 
 STEPS = [
-    Step("BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because=_SIGNED_INTEGERS),
+    Step("BitShift", 11, 28, up=unchanged, down=shift_signed_integers_as_unsigned, because=_SIGNED_INTEGERS),
 ]
 
 INTRODUCTIONS = [
-    Introduction("BitShift", 11, down=shift_is_a_product_or_quotient),
-    Introduction("BitwiseAnd", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseOr", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseXor", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseNot", 18, down=complement_is_a_difference),
+    Introduction("BitShift", 11, down=replace_shift_with_mul_or_div),
+    Introduction("BitwiseAnd", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseOr", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseXor", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseNot", 18, down=replace_bitwise_not_with_sub),
 ]

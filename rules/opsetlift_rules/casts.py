@@ -12,28 +12,28 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import element_type
 
 
-def text_becomes_number(site: Site) -> None:
+def convert_dtype_name_to_number(site: Site) -> None:
     """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
     if isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", element_type(site.dtype_attribute("to")))
 
 
-def number_becomes_text(site: Site) -> None:
+def convert_dtype_number_to_name(site: Site) -> None:
     if not isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", site.dtype_attribute("to").upper())
 
 
-def saturate_goes(site: Site) -> None:
+def remove_saturate(site: Site) -> None:
     """It only applies to float8, which the far side does not have."""
     site.remove_attribute("saturate")
 
 
-def round_mode_goes(site: Site) -> None:
+def remove_round_mode(site: Site) -> None:
     """It only applies to float8e8m0, which the far side does not have."""
     site.remove_attribute("round_mode")
 
 
-def target_type_becomes_attribute(site: Site) -> None:
+def replace_with_cast(site: Site) -> None:
     """CastLike is Cast to the dtype of its second input."""
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
@@ -50,15 +50,15 @@ _INFINITIES = (
 _STRINGS = "9 adds strings; what it says of numbers holds for 6, which is silent"
 
 STEPS = [
-    Step("Cast", 1, 6, up=text_becomes_number, down=number_becomes_text),
-    Step("Cast", 6, 9, up=text_becomes_number, down=unchanged, because=_STRINGS),
+    Step("Cast", 1, 6, up=convert_dtype_name_to_number, down=convert_dtype_number_to_name),
+    Step("Cast", 6, 9, up=convert_dtype_name_to_number, down=unchanged, because=_STRINGS),
     Step("Cast", 9, 13, up=unchanged, down=unchanged, because=_RANGES),
-    Step("Cast", 13, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
-    Step("Cast", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
-    Step("CastLike", 15, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
-    Step("CastLike", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
+    Step("Cast", 13, 19, up=unchanged, down=remove_saturate, because=_FLOAT8),
+    Step("Cast", 23, 24, up=unchanged, down=remove_round_mode, because=_INFINITIES),
+    Step("CastLike", 15, 19, up=unchanged, down=remove_saturate, because=_FLOAT8),
+    Step("CastLike", 23, 24, up=unchanged, down=remove_round_mode, because=_INFINITIES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("CastLike", 15, down=target_type_becomes_attribute),
+    Introduction("CastLike", 15, down=replace_with_cast),
 ]

@@ -26,13 +26,13 @@ def _default(dtype: str, sign: int, opset: int) -> float:
     return sign * _LARGEST[dtype]
 
 
-def defaults_become_those_of_float(site: Site) -> None:
+def write_default_bounds_of_version_1(site: Site) -> None:
     """From 1 to 6: what was left to the dtype's limits is written down, which a double's are too large for."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, near=1, far=6)
 
 
-def defaults_become_those_of_the_dtype(site: Site) -> None:
+def write_default_bounds_of_version_6(site: Site) -> None:
     """From 6 to 1."""
     _write_defaults(site, near=6, far=1)
 
@@ -55,7 +55,7 @@ def _fits_float(bound: float) -> bool:
     return bool(numpy.isnan(bound) or numpy.float64(numpy.float32(bound)) == bound)
 
 
-def bounds_become_inputs(site: Site) -> None:
+def move_bounds_to_inputs(site: Site) -> None:
     """Absent bounds stay absent where both versions mean the same limit by that."""
     bounds = [site.pop_attribute(name) for name, _ in _SIDES]
     if bounds == [None, None] and site.dtype(0) == "float":
@@ -72,7 +72,7 @@ def _narrowed(bound: float, dtype: str) -> Array:
         return numpy.array(bound).astype(numpy_dtype(dtype))
 
 
-def bounds_become_attributes(site: Site) -> None:
+def move_bounds_to_attributes(site: Site) -> None:
     """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min.
 
     So do those of which min is greater: onnxruntime (1.4 to 1.31) does not load them as attributes.
@@ -103,7 +103,7 @@ def _clip_by_extremes(site: Site, low: str, high: str) -> None:
     site.replace(op.Min(op.Max(site.input(0), low), high))
 
 
-def integers_are_clipped_by_extremes(site: Site) -> None:
+def clip_integers_with_min_and_max(site: Site) -> None:
     """An integer's own limits clip nothing."""
     if site.dtype(0) not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
         return
@@ -119,9 +119,9 @@ def integers_are_clipped_by_extremes(site: Site) -> None:
 _MIN_ABOVE_MAX = "13 says that max wins where min is greater, which is what Min(max, Max(input, min)) has always given"
 
 STEPS = [
-    Step("Clip", 1, 6, up=defaults_become_those_of_float, down=defaults_become_those_of_the_dtype),
-    Step("Clip", 6, 11, up=bounds_become_inputs, down=bounds_become_attributes),
-    Step("Clip", 11, 12, up=unchanged, down=integers_are_clipped_by_extremes),
+    Step("Clip", 1, 6, up=write_default_bounds_of_version_1, down=write_default_bounds_of_version_6),
+    Step("Clip", 6, 11, up=move_bounds_to_inputs, down=move_bounds_to_attributes),
+    Step("Clip", 11, 12, up=unchanged, down=clip_integers_with_min_and_max),
     Step("Clip", 12, 13, up=unchanged, down=unchanged, because=_MIN_ABOVE_MAX),
 ]
 

@@ -12,7 +12,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.broadcasting import onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 # Each gives different values for different values; uint64 wraps around.
 _INTEGER_CARRIERS = {
@@ -25,7 +25,7 @@ _INTEGER_CARRIERS = {
 }
 
 
-def integers_are_ordered_as_floats(site: Site) -> None:
+def compare_integers_as_floats(site: Site) -> None:
     """Up to 32 bits a float type holds all values; of 64 bits the lesser is found by a reduction.
 
     Less is: the lesser of both is not the second one. Their difference is 0 just where they are equal.
@@ -42,7 +42,7 @@ def integers_are_ordered_as_floats(site: Site) -> None:
         site.replace(op.Cast(op.Sub(extreme, values[1]), to="bool"))
 
 
-def equality_of_floats_is_neither_less_nor_greater(site: Site) -> None:
+def compute_equality_from_order(site: Site) -> None:
     """Integers travel in a type that Equal takes; floats are equal where neither is less and none is NaN.
 
     The sum is NaN where one of them is (or where they are opposite infinities, which are not equal).
@@ -57,7 +57,7 @@ def equality_of_floats_is_neither_less_nor_greater(site: Site) -> None:
         site.replace(op.Not(op.Or(differs, op.IsNaN(op.Add(first, second)))))
 
 
-def strings_are_numbered(site: Site) -> None:
+def compare_strings_with_unique(site: Site) -> None:
     """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
     if site.dtype(0) != "string":
         return
@@ -73,7 +73,7 @@ def strings_are_numbered(site: Site) -> None:
     site.replace(op.Equal(*(op.Reshape(part, op.Shape(value), allowzero=1) for part, value in pairs)))
 
 
-def order_and_equality_are_joined(site: Site) -> None:
+def combine_order_and_equality(site: Site) -> None:
     """Less or equal; with NaN, neither. Of integers just: not greater."""
     op = site.op
     strict, opposite = (op.Less, op.Greater) if site.node.op_type == "LessOrEqual" else (op.Greater, op.Less)
@@ -86,7 +86,7 @@ def order_and_equality_are_joined(site: Site) -> None:
 # Where a runtime lacks a dtype
 
 
-def order_is_that_of_a_difference(site: Site) -> None:
+def compare_by_sign_of_the_difference(site: Site) -> None:
     """In a carrier, if there is one. Doubles differ just where their difference is not 0, which is never lost to
     underflow; equal infinities have NaN for it, which has no sign either.
 
@@ -120,32 +120,32 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
     return upper_half, op.Sub(value, op.Mul(upper_half, unit))
 
 
-def equality_is_computed_otherwise(site: Site) -> None:
+def compute_equality_in_a_supported_type(site: Site) -> None:
     if not site.carry_to_kernel():
-        equality_of_floats_is_neither_less_nor_greater(site)
+        compute_equality_from_order(site)
 
 
 STEPS = [
-    Step("Less", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Greater")),
-    Step("Less", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    Step("Greater", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Less")),
-    Step("Greater", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    Step("Equal", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Equal")),
-    Step("Equal", 7, 11, up=unchanged, down=equality_of_floats_is_neither_less_nor_greater),
-    Step("Equal", 13, 19, up=unchanged, down=strings_are_numbered),
+    Step("Less", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Greater")),
+    Step("Less", 7, 9, up=unchanged, down=compare_integers_as_floats),
+    Step("Greater", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Less")),
+    Step("Greater", 7, 9, up=unchanged, down=compare_integers_as_floats),
+    Step("Equal", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Equal")),
+    Step("Equal", 7, 11, up=unchanged, down=compute_equality_from_order),
+    Step("Equal", 13, 19, up=unchanged, down=compare_strings_with_unique),
     Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),
     Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("LessOrEqual", 12, down=order_and_equality_are_joined),
-    Introduction("GreaterOrEqual", 12, down=order_and_equality_are_joined),
+    Introduction("LessOrEqual", 12, down=combine_order_and_equality),
+    Introduction("GreaterOrEqual", 12, down=combine_order_and_equality),
 ]
 
 FALLBACKS = [
-    Fallback("Less", order_is_that_of_a_difference),
-    Fallback("Greater", order_is_that_of_a_difference),
-    Fallback("Equal", equality_is_computed_otherwise),
-    Fallback("LessOrEqual", order_and_equality_are_joined),
-    Fallback("GreaterOrEqual", order_and_equality_are_joined),
+    Fallback("Less", compare_by_sign_of_the_difference),
+    Fallback("Greater", compare_by_sign_of_the_difference),
+    Fallback("Equal", compute_equality_in_a_supported_type),
+    Fallback("LessOrEqual", combine_order_and_equality),
+    Fallback("GreaterOrEqual", combine_order_and_equality),
 ]

@@ -16,13 +16,13 @@ from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def default_axis_is_written(site: Site) -> None:
+def write_default_axis(site: Site) -> None:
     """Concat-1 takes axis 1 where none is given; from 4 on it has to be."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 1)
 
 
-def axis_counts_from_front(site: Site) -> None:
+def make_axis_non_negative(site: Site) -> None:
     """Below 11 the axis is not negative."""
     axis = site.attribute("axis", 0)
     if axis >= 0:
@@ -33,7 +33,7 @@ def axis_counts_from_front(site: Site) -> None:
     site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def lengths_input_becomes_attribute(site: Site) -> None:
+def move_optional_lengths_to_an_attribute(site: Site) -> None:
     """Split-1 takes the lengths either way; its own text gives them as floats."""
     if site.input(1):
         lengths = site.pop_optional_constant_input(1)
@@ -41,13 +41,13 @@ def lengths_input_becomes_attribute(site: Site) -> None:
         site.set_attribute("split", [int(length) for length in lengths.reshape(-1)])
 
 
-def axis_is_written(site: Site) -> None:
+def write_the_axis(site: Site) -> None:
     """Split-1 names no default; 0 is that of Split-2."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 0)
 
 
-def other_dtypes_are_sliced(site: Site) -> None:
+def split_other_types_with_slice(site: Site) -> None:
     """Below 2 Split takes floats only, and Slice takes all."""
     lengths = site.attribute("split") or _equal_lengths(site)
     if site.dtype(0) in FIRST_FLOATS or lengths is None:
@@ -63,7 +63,7 @@ def other_dtypes_are_sliced(site: Site) -> None:
     )
 
 
-def parts_are_sliced(site: Site) -> None:
+def split_with_slice(site: Site) -> None:
     """In a carrier, if there is one; else each part is a slice of its own."""
     if site.carry_to_kernel():
         return
@@ -98,12 +98,12 @@ def _equal_lengths(site: Site) -> list[int] | None:
     return None if dimension is None else [dimension // count] * count
 
 
-def lengths_become_input(site: Site) -> None:
+def move_lengths_to_an_input(site: Site) -> None:
     if site.has_attribute("split"):
         site.append_input(site.constant_int64(site.pop_attribute("split"), "split"))
 
 
-def lengths_become_attribute(site: Site) -> None:
+def move_lengths_to_an_attribute(site: Site) -> None:
     """The inverse. Where the lengths are computed at run time, each part is a slice of its own."""
     if not site.input(1):
         site.remove_input(1)
@@ -125,7 +125,7 @@ def _slices_of_computed_lengths(site: Site) -> None:
     site.replace(*(op.Slice(data, start, end, axis) for start, end in pairwise(sums)))
 
 
-def count_is_written(site: Site) -> None:
+def write_the_number_of_outputs(site: Site) -> None:
     """Without lengths, 18 wants the number of parts; of nothing onnxruntime takes no more parts than there are."""
     if site.input(1):
         return
@@ -136,7 +136,7 @@ def count_is_written(site: Site) -> None:
         site.set_attribute("num_outputs", len(site.node.output))
 
 
-def count_becomes_lengths(site: Site) -> None:
+def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
     """Below 18 equal parts only; where the last one is or may be smaller, the lengths are written."""
     count = site.pop_attribute("num_outputs")
     if count is None:
@@ -168,18 +168,18 @@ def count_becomes_lengths(site: Site) -> None:
 
 _NEGATIVE = "11 adds negative axes and their range; an axis that was legal means the same"
 
-_OTHER_DTYPES_ARE_SLICED = in_turn(axis_is_written, other_dtypes_are_sliced, values_travel())
+_SPLIT_OTHER_TYPES_WITH_SLICE = in_turn(write_the_axis, split_other_types_with_slice, values_travel())
 
 STEPS = [
-    Step("Concat", 1, 4, up=default_axis_is_written, down=values_travel()),
-    Step("Concat", 4, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
-    Step("Split", 1, 2, up=lengths_input_becomes_attribute, down=_OTHER_DTYPES_ARE_SLICED),
-    Step("Split", 2, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
-    Step("Split", 11, 13, up=lengths_become_input, down=lengths_become_attribute),
-    Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),
+    Step("Concat", 1, 4, up=write_default_axis, down=values_travel()),
+    Step("Concat", 4, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),
+    Step("Split", 1, 2, up=move_optional_lengths_to_an_attribute, down=_SPLIT_OTHER_TYPES_WITH_SLICE),
+    Step("Split", 2, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),
+    Step("Split", 11, 13, up=move_lengths_to_an_input, down=move_lengths_to_an_attribute),
+    Step("Split", 13, 18, up=write_the_number_of_outputs, down=replace_the_number_of_outputs_with_lengths),
 ]
 
 FALLBACKS = [
-    Fallback("Concat", axis_counts_from_front),
-    Fallback("Split", parts_are_sliced),
+    Fallback("Concat", make_axis_non_negative),
+    Fallback("Split", split_with_slice),
 ]

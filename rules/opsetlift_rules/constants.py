@@ -26,7 +26,7 @@ from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def value_becomes_tensor(site: Site) -> None:
+def write_value_as_a_tensor(site: Site) -> None:
     """Below 12 a Constant has its value as a tensor only.
 
     So it is written below 19, too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
@@ -48,7 +48,7 @@ def _texts(value: str | list[bytes]) -> TensorProto:
     return TensorProto(data_type=TensorProto.STRING, dims=dims, string_data=texts)
 
 
-def sparse_value_becomes_dense(site: Site) -> None:
+def convert_sparse_value_to_dense(site: Site) -> None:
     """Below 11 a Constant has no sparse form."""
     if site.has_attribute("sparse_value"):
         site.set_attribute("value", _dense(site.pop_attribute("sparse_value")))
@@ -65,7 +65,7 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
     return result
 
 
-def other_dtypes_become_initializers(site: Site) -> None:
+def move_other_types_to_initializers(site: Site) -> None:
     """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
     tensor = site.attribute("value")
     dtype = dtype_name(tensor.data_type)
@@ -95,14 +95,14 @@ def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
     return str(op.Add(op.Mul(made(values // unit), made(numpy.full_like(values, unit))), made(values % unit)))
 
 
-def constant_is_expanded(site: Site) -> None:
+def replace_with_expand(site: Site) -> None:
     """A scalar, expanded to the shape."""
     value = site.attribute("value")
     scalar = numpy.zeros((), numpy.float32) if value is None else numpy_helper.to_array(value).reshape(())
     site.replace(site.op.Expand(site.constant(scalar, "value"), site.input(0)))
 
 
-def constant_is_cast_into_shape(site: Site) -> None:
+def fill_in_a_wider_type_and_cast(site: Site) -> None:
     """The value travels in a wider dtype, where one is there."""
     value = site.attribute("value")
     if value is None:
@@ -122,7 +122,7 @@ def constant_is_cast_into_shape(site: Site) -> None:
 _CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"])
 
 
-def bfloat16_is_cast(site: Site) -> None:
+def compute_bfloat16_in_float(site: Site) -> None:
     """Only the shape of the input counts; the ones and zeros are cast."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     if "bfloat16" not in (dtype, site.dtype(0)):
@@ -134,7 +134,7 @@ def bfloat16_is_cast(site: Site) -> None:
     site.replace(op.Cast(result, to=dtype) if plain != dtype else result)
 
 
-def diagonal_is_compared(site: Site) -> None:
+def compute_the_diagonal_by_comparison(site: Site) -> None:
     """A constant where the shape is known; else ones where the column's number is the row's plus k."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
@@ -153,7 +153,7 @@ def diagonal_is_compared(site: Site) -> None:
     )
 
 
-def sequence_gains_and_loses_an_element(site: Site) -> None:
+def copy_sequence_by_insert_and_erase(site: Site) -> None:
     """Identity has no sequences below 14. To append a tensor and to erase it again leaves a sequence as it was."""
     found = site.type_string(0) or ""
     if not found.startswith("seq(tensor("):
@@ -164,7 +164,7 @@ def sequence_gains_and_loses_an_element(site: Site) -> None:
     site.replace(op.SequenceErase(op.SequenceInsert(site.input(0), site.constant(filler, "filler"))))
 
 
-def shape_is_sliced(site: Site) -> None:
+def slice_the_shape(site: Site) -> None:
     """Slice clamps start and end as Shape does."""
     start, end = site.pop_attribute("start", 0), site.pop_attribute("end")
     if start == 0 and end is None:
@@ -174,26 +174,27 @@ def shape_is_sliced(site: Site) -> None:
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 
+_DTYPE_OF_THE_INPUT = "without `dtype`, 22 takes the input's, as 9"
 _SEQUENCES = "14 adds sequences of tensors"
 _WHOLE_SHAPE = "without start and end, 15 gives the whole shape"
 
 STEPS = [
-    Step("Constant", 1, 9, up=unchanged, down=other_dtypes_become_initializers, because="9 adds dtypes"),
-    Step("Constant", 9, 11, up=unchanged, down=sparse_value_becomes_dense, because="11 adds the sparse form"),
-    Step("Constant", 11, 12, up=unchanged, down=value_becomes_tensor, because="12 adds forms of writing the value"),
-    Step("Constant", 12, 13, up=unchanged, down=value_becomes_tensor, because="13 adds bfloat16"),
-    Step("Constant", 13, 19, up=unchanged, down=value_becomes_tensor, because="19 adds float8"),
-    Step("ConstantOfShape", 9, 20, up=unchanged, down=constant_is_cast_into_shape, because="20 adds dtypes"),
-    Step("EyeLike", 9, 22, up=unchanged, down=bfloat16_is_cast, because="without `dtype`, 22 takes the input's, as 9"),
-    Step("Identity", 13, 14, up=unchanged, down=sequence_gains_and_loses_an_element, because=_SEQUENCES),
-    Step("Shape", 13, 15, up=unchanged, down=shape_is_sliced, because=_WHOLE_SHAPE),
+    Step("Constant", 1, 9, up=unchanged, down=move_other_types_to_initializers, because="9 adds dtypes"),
+    Step("Constant", 9, 11, up=unchanged, down=convert_sparse_value_to_dense, because="11 adds the sparse form"),
+    Step("Constant", 11, 12, up=unchanged, down=write_value_as_a_tensor, because="12 adds forms of writing the value"),
+    Step("Constant", 12, 13, up=unchanged, down=write_value_as_a_tensor, because="13 adds bfloat16"),
+    Step("Constant", 13, 19, up=unchanged, down=write_value_as_a_tensor, because="19 adds float8"),
+    Step("ConstantOfShape", 9, 20, up=unchanged, down=fill_in_a_wider_type_and_cast, because="20 adds dtypes"),
+    Step("EyeLike", 9, 22, up=unchanged, down=compute_bfloat16_in_float, because=_DTYPE_OF_THE_INPUT),
+    Step("Identity", 13, 14, up=unchanged, down=copy_sequence_by_insert_and_erase, because=_SEQUENCES),
+    Step("Shape", 13, 15, up=unchanged, down=slice_the_shape, because=_WHOLE_SHAPE),
 ]
 
 INTRODUCTIONS = [
-    Introduction("ConstantOfShape", 9, down=constant_is_expanded),
-    Introduction("EyeLike", 9, down=diagonal_is_compared),
+    Introduction("ConstantOfShape", 9, down=replace_with_expand),
+    Introduction("EyeLike", 9, down=compute_the_diagonal_by_comparison),
 ]
 
 FALLBACKS = [
-    Fallback("Constant", value_becomes_tensor),
+    Fallback("Constant", write_value_as_a_tensor),
 ]

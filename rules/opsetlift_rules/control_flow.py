@@ -10,12 +10,12 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.bodies import values_travel_through_the_body
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
 
 
-def branches_have_one_shape(site: Site) -> None:
+def replace_branches_of_different_shapes(site: Site) -> None:
     """Below 11 both branches give values of the same shape; where that is not certain, the node does not stay."""
     branches = ("then_branch", "else_branch")
     positions = range(len(site.node.output))
@@ -50,7 +50,7 @@ def _branches_become_loops(site: Site) -> None:
     site.replace(*values)
 
 
-def something_is_carried(site: Site) -> None:
+def add_a_dummy_loop_state(site: Site) -> None:
     """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
     if len(site.inputs) > 2:
         return
@@ -69,7 +69,7 @@ def something_is_carried(site: Site) -> None:
     site.replace(*results)
 
 
-def constants_of_branches_are_gathered(site: Site) -> None:
+def gather_constant_branch_outputs(site: Site) -> None:
     """By an index that is 0 whatever the condition: what hangs on it is no constant to the runtime.
 
     Where the condition is known, the nodes of its branch take the node's place.
@@ -99,17 +99,18 @@ def constants_of_branches_are_gathered(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
+_SHAPES = "11 lets the branches give different shapes"
 _WITHOUT_STATES = "13 takes sequences, and loops without states"
 _MODES = "16 only sets the list of modes anew; it adds bfloat16 and optionals"
 
 STEPS = [
-    Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
-    Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
+    Step("If", 1, 11, up=unchanged, down=replace_branches_of_different_shapes, because=_SHAPES),
+    Step("If", 13, 16, up=unchanged, down=cast_values_around_the_body),
     Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
-    Step("Loop", 11, 13, up=unchanged, down=something_is_carried, because=_WITHOUT_STATES),
-    Step("Loop", 13, 16, up=unchanged, down=values_travel_through_the_body, because=_MODES),
+    Step("Loop", 11, 13, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
+    Step("Loop", 13, 16, up=unchanged, down=cast_values_around_the_body, because=_MODES),
 ]
 
 FALLBACKS = [
-    Fallback("If", constants_of_branches_are_gathered),
+    Fallback("If", gather_constant_branch_outputs),
 ]

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def odd_pads_stay_on_their_side(site: Site) -> None:
+def keep_odd_padding_on_its_side(site: Site) -> None:
     """The texts of 1 and 11 cut an odd total of pads on opposite sides where output_shape is given.
 
     Where one is odd, the pads are written down; where that is not known, auto_pad names the side.
@@ -60,7 +60,7 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
     return totals
 
 
-def row_becomes_an_image(site: Site) -> None:
+def convolve_rows_as_images(site: Site) -> None:
     """A convolution along one axis is one of images of one row."""
     if site.rank(0, because="what has one axis to go along becomes an image") != 3:
         return
@@ -80,11 +80,11 @@ _SPELT_OUT = "11 states the defaults of strides and dilations, and writes out wh
 
 STEPS = [
     Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),
-    Step("Conv", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("ConvTranspose", 1, 11, up=odd_pads_stay_on_their_side, down=odd_pads_stay_on_their_side),
-    Step("ConvTranspose", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Conv", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("ConvTranspose", 1, 11, up=keep_odd_padding_on_its_side, down=keep_odd_padding_on_its_side),
+    Step("ConvTranspose", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 FALLBACKS = [
-    Fallback("ConvTranspose", row_becomes_an_image),
+    Fallback("ConvTranspose", convolve_rows_as_images),
 ]

@@ -25,7 +25,7 @@ _SUMMED = ("int32", "uint32", "int64", "uint64", "float", "double")
 _STATIC = "the weights' places are counted"
 
 
-def displaced_points_are_gathered(site: Site) -> None:
+def gather_displaced_points(site: Site) -> None:
     """Each weight meets the values at its displaced places, as one product of matrices."""
     op = site.op_at(16)
     dtype = site.dtype(0)
@@ -82,7 +82,7 @@ def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: lis
     return str(op.Add(site.constant(of_tap.astype(numpy_dtype(dtype)), "taps"), of_position))
 
 
-def blocks_are_summed(site: Site) -> None:
+def sum_overlapping_blocks(site: Site) -> None:
     """Axis by axis: each element of the image is the sum of those of the blocks that lie on it."""
     op = site.op_at(16)
     dtype = site.dtype(0)
@@ -201,17 +201,17 @@ STEPS = [
     Step("DeformConv", 19, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
-_DISPLACED_POINTS_ARE_GATHERED = rounding(
-    displaced_points_are_gathered, ulps=_ULPS, because="products may be added in another order"
+_GATHER_DISPLACED_POINTS = rounding(
+    gather_displaced_points, ulps=_ULPS, because="products may be added in another order"
 )
-_BLOCKS_ARE_SUMMED = rounding(
-    blocks_are_summed,
+_SUM_OVERLAPPING_BLOCKS = rounding(
+    sum_overlapping_blocks,
     ulps=_ULPS,
     when="the elements are floats",
     because="elements of overlapping blocks may be added in another order",
 )
 
 INTRODUCTIONS = [
-    Introduction("DeformConv", 19, down=_DISPLACED_POINTS_ARE_GATHERED),
-    Introduction("Col2Im", 18, down=_BLOCKS_ARE_SUMMED),
+    Introduction("DeformConv", 19, down=_GATHER_DISPLACED_POINTS),
+    Introduction("Col2Im", 18, down=_SUM_OVERLAPPING_BLOCKS),
 ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def determinant_is_written_out(site: Site) -> None:
+def decompose_determinant(site: Site) -> None:
     """For matrices of one and two rows, in double: what the difference cancels, float has not."""
     dtype, shape = site.dtype(0), site.shape(0)
     size = shape[-1] if shape else None
@@ -46,15 +46,15 @@ def determinant_is_written_out(site: Site) -> None:
 
 
 STEPS = [
-    Step("Det", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Det", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
-_DETERMINANT_IS_WRITTEN_OUT = rounding(
-    determinant_is_written_out,
+_DECOMPOSE_DETERMINANT = rounding(
+    decompose_determinant,
     ulps=1,
     because="a difference of products in double, where an elimination divides",
 )
 
 INTRODUCTIONS = [
-    Introduction("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
+    Introduction("Det", 11, down=_DECOMPOSE_DETERMINANT),
 ]

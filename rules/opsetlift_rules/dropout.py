@@ -14,12 +14,12 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 
 _TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
 
 
-def is_test_goes(site: Site) -> None:
+def remove_the_test_flag(site: Site) -> None:
     """Up from 6. What trains goes on to 12, the next version that can be told to."""
     if site.pop_attribute("is_test", 0):
         return
@@ -34,7 +34,7 @@ def is_test_goes(site: Site) -> None:
     site.replace(output, op.Cast(mask, to=dtype) if site.is_read(1) else mask)
 
 
-def is_test_is_set(site: Site) -> None:
+def set_the_test_flag(site: Site) -> None:
     """Down to 6, where the mask of a test is not filled: it is computed, as nothing was dropped."""
     if site.is_read(1):
         op = site.op
@@ -50,12 +50,12 @@ def _ones(site: Site, dtype: str) -> str:
     return str(op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0))))
 
 
-def mask_is_cast_to_numbers(site: Site) -> None:
+def cast_mask_to_the_data_type(site: Site) -> None:
     """Up to 10, where the mask is boolean."""
     _cast_mask(site, site.dtype(0))
 
 
-def mask_is_cast_to_booleans(site: Site) -> None:
+def cast_mask_to_bool(site: Site) -> None:
     """Down to 7, where the mask has the dtype of the data."""
     _cast_mask(site, "bool")
 
@@ -68,14 +68,14 @@ def _cast_mask(site: Site, dtype: str) -> None:
         site.keep_outputs(1)
 
 
-def ratio_becomes_an_input(site: Site) -> None:
+def move_ratio_to_an_input(site: Site) -> None:
     """Without training_mode nothing is dropped, as in the versions before; the ratio is kept for whoever trains."""
     ratio = site.pop_attribute("ratio")
     if ratio is not None:
         site.append_input(site.scalar(ratio, "float", "ratio"))
 
 
-def ratio_becomes_an_attribute(site: Site) -> None:
+def move_ratio_to_an_attribute(site: Site) -> None:
     """Down to 10. What trains goes on to 6, the next version that can be told to."""
     ratio = site.constant_value(1) if site.input(1) else None
     share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
@@ -117,7 +117,7 @@ def _train_below_7(site: Site, ratio: float | None) -> None:
     site.replace(output, op.Cast(mask, to="bool") if site.is_read(1) else mask)
 
 
-def ratio_is_cast(site: Site) -> None:
+def cast_data_and_ratio(site: Site) -> None:
     """Below 22 neither data nor ratio are float8, and the ratio is not bfloat16."""
     if site.input(1) and site.dtype(1) not in ("float16", "float", "double"):
         site.set_input(1, site.op.Cast(site.input(1), to="float"))
@@ -127,10 +127,10 @@ def ratio_is_cast(site: Site) -> None:
 _UNSET_RATIO = "13 has both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
 
 STEPS = [
-    Step("Dropout", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Dropout", 6, 7, up=is_test_goes, down=is_test_is_set),
-    Step("Dropout", 7, 10, up=mask_is_cast_to_numbers, down=mask_is_cast_to_booleans),
-    Step("Dropout", 10, 12, up=ratio_becomes_an_input, down=ratio_becomes_an_attribute),
+    Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Dropout", 6, 7, up=remove_the_test_flag, down=set_the_test_flag),
+    Step("Dropout", 7, 10, up=cast_mask_to_the_data_type, down=cast_mask_to_bool),
+    Step("Dropout", 10, 12, up=move_ratio_to_an_input, down=move_ratio_to_an_attribute),
     Step("Dropout", 12, 13, up=unchanged, down=values_travel()),
-    Step("Dropout", 13, 22, up=unchanged, down=ratio_is_cast, because=_UNSET_RATIO),
+    Step("Dropout", 13, 22, up=unchanged, down=cast_data_and_ratio, because=_UNSET_RATIO),
 ]

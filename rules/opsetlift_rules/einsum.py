@@ -14,7 +14,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
 _BECAUSE = "the products are summed in another order than a kernel of its own may choose"
@@ -31,7 +31,7 @@ class Operand:
     labels: tuple[Label, ...]
 
 
-def equation_is_carried_out(site: Site) -> None:
+def decompose_the_equation(site: Site) -> None:
     """From left to right two operands become one, and what no later one needs is summed away."""
     dtype = site.dtype(0)
     terms, result = _parsed(site)
@@ -151,11 +151,11 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
 
 
 STEPS = [
-    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Einsum", 12, 28, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
-_EQUATION_IS_CARRIED_OUT = rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
+_DECOMPOSE_THE_EQUATION = rounding(decompose_the_equation, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
 
 INTRODUCTIONS = [
-    Introduction("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
+    Introduction("Einsum", 12, down=_DECOMPOSE_THE_EQUATION),
 ]

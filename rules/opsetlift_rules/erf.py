@@ -22,14 +22,14 @@ _TERMS = 60
 """Of the series up to x = 4; what is left out is less than 1e-12 of the sum."""
 
 
-def integers_are_computed_in_double(site: Site) -> None:
+def compute_integers_in_double(site: Site) -> None:
     """Version 9 takes integers without a word on the fraction; double, truncated, is what it has meant."""
     if site.dtype(0) not in FLOATING:
         site.rounds()
         site.carry("double")
 
 
-def error_function_is_summed_up(site: Site) -> None:
+def sum_the_error_function_series(site: Site) -> None:
     """erf x = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign, in double to far beyond float's digits."""
     dtype = site.dtype(0)
     if dtype == "double":
@@ -71,20 +71,20 @@ def _of_integers(site: Site, dtype: str) -> str:
 
 _TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
 
-_INTEGERS_ARE_COMPUTED_IN_DOUBLE = rounding(
-    integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
+_COMPUTE_INTEGERS_IN_DOUBLE = rounding(
+    compute_integers_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
 )
 
 STEPS = [
-    Step("Erf", 9, 13, up=_INTEGERS_ARE_COMPUTED_IN_DOUBLE, down=unchanged),
+    Step("Erf", 9, 13, up=_COMPUTE_INTEGERS_IN_DOUBLE, down=unchanged),
 ]
 
-_ERROR_FUNCTION_IS_SUMMED_UP = rounding(
-    error_function_is_summed_up,
+_SUM_THE_ERROR_FUNCTION_SERIES = rounding(
+    sum_the_error_function_series,
     ulps=1,
     because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
 )
 
 INTRODUCTIONS = [
-    Introduction("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
+    Introduction("Erf", 9, down=_SUM_THE_ERROR_FUNCTION_SERIES),
 ]

@@ -20,7 +20,7 @@ from opsetlift_rules.helpers.broadcasting import tile_onto
 _RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its dimensions"
 
 
-def dimensions_are_repeated(site: Site) -> None:
+def replace_with_tile(site: Site) -> None:
     """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
     op = site.op_at(13)
     target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
@@ -42,7 +42,7 @@ def _repeated_at_run_time(site: Site, op: Operators) -> str:
     return str(op.Tile(value, op.Add(op.Mul(is_one, op.Sub(wanted, ones)), ones)))
 
 
-def copies_become_repeats(site: Site) -> None:
+def write_repeats_for_every_axis(site: Site) -> None:
     """One axis repeats `tiles` times, all others once."""
     rank = site.rank(0, because="from opset 6 on Tile wants a number for every dimension")
     tiles, axis = site.constant_value(1), site.constant_value(2)
@@ -60,7 +60,7 @@ def copies_become_repeats(site: Site) -> None:
     site.replace(op.Tile(site.input(0), op.Add(op.Mul(is_axis, op.Sub(count, one)), one)))
 
 
-def repeats_become_copies(site: Site) -> None:
+def tile_one_axis_at_a_time(site: Site) -> None:
     """One axis after the other. Where a dimension is known, it is gathered again and again, in any dtype."""
     repeats = site.constant_value(1)
     if repeats is None:
@@ -115,11 +115,11 @@ def _copied(site: Site, op: Operators, value: str, carrier: str, counts: Sequenc
 
 
 STEPS = [
-    Step("Tile", 1, 6, up=copies_become_repeats, down=repeats_become_copies),
+    Step("Tile", 1, 6, up=write_repeats_for_every_axis, down=tile_one_axis_at_a_time),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Expand", 8, down=dimensions_are_repeated),
+    Introduction("Expand", 8, down=replace_with_tile),
 ]
 
 FALLBACKS = [

@@ -23,7 +23,7 @@ from opsetlift_rules.helpers.axes import END
 _STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
 
 
-def multiplied_and_added(site: Site) -> None:
+def replace_with_mul_and_add(site: Site) -> None:
     op, dtype = site.op_at(13), _computed_in(site)
     scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
     beta = site.attribute("beta", 0.0)
@@ -31,12 +31,12 @@ def multiplied_and_added(site: Site) -> None:
     _give(site, op, op.Add(scaled, site.scalar(beta, dtype, "beta")), dtype)
 
 
-def multiplied(site: Site) -> None:
+def replace_with_mul(site: Site) -> None:
     op, dtype = site.op_at(13), _computed_in(site)
     _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
 
 
-def channels_are_scaled_and_shifted(site: Site) -> None:
+def scale_and_shift_channels(site: Site) -> None:
     op, dtype = site.op_at(13), _computed_in(site)
     scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
     if bias := site.attribute("bias", []):
@@ -45,11 +45,11 @@ def channels_are_scaled_and_shifted(site: Site) -> None:
     _give(site, op, scaled, dtype)
 
 
-def hyperbolic_tangent_is_scaled(site: Site) -> None:
+def decompose_scaled_tanh(site: Site) -> None:
     _around(site, "Tanh")
 
 
-def softplus_is_scaled(site: Site) -> None:
+def decompose_parametric_softplus(site: Site) -> None:
     _around(site, "Softplus")
 
 
@@ -87,7 +87,7 @@ def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
         site.replace(value)
 
 
-def borders_are_sliced_off(site: Site) -> None:
+def replace_with_slice_without_borders(site: Site) -> None:
     left, top, right, bottom = site.attribute("border", [0, 0, 0, 0])
     size = site.attribute("scale", [])
     ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
@@ -95,15 +95,15 @@ def borders_are_sliced_off(site: Site) -> None:
     site.replace(site.op_at(13).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds)))
 
 
-def becomes_slice(site: Site) -> None:
+def replace_with_slice(site: Site) -> None:
     site.become("Slice", opset=10)
 
 
-def becomes_thresholded_relu(site: Site) -> None:
+def replace_with_standard_thresholded_relu(site: Site) -> None:
     site.become("ThresholdedRelu", opset=10)
 
 
-def shape_is_filled(site: Site) -> None:
+def replace_with_constant_of_shape(site: Site) -> None:
     dtype = site.dtype_attribute("dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
     op, extra = site.op_at(13), site.attribute("extra_shape", [])
@@ -116,7 +116,7 @@ def shape_is_filled(site: Site) -> None:
     site.replace(op.ConstantOfShape(shape, value=value))
 
 
-def values_are_a_constant(site: Site) -> None:
+def replace_with_a_constant(site: Site) -> None:
     values = numpy.array(site.attribute("values", []), numpy.float32)
     shape = _known_shape(site)
     if values.size != math.prod(shape):
@@ -151,17 +151,20 @@ _GATES_ARE_OPEN = refused(
     "GRUUnit was experimental in Caffe2, and no text says in which order its gates lie nor how they are combined",
 )
 
+_SCALED_SOFTPLUS = rounding(decompose_parametric_softplus, ulps=4, because=_STEPS_ROUND)
+_SCALED_TANH = rounding(decompose_scaled_tanh, ulps=4, because=_STEPS_ROUND)
+
 EXPERIMENTAL_OPERATORS = [
-    ExperimentalOperator("Affine", lowered=multiplied_and_added),
-    ExperimentalOperator("ConstantFill", lowered=shape_is_filled),
-    ExperimentalOperator("Crop", lowered=borders_are_sliced_off),
-    ExperimentalOperator("DynamicSlice", lowered=becomes_slice),
-    ExperimentalOperator("GivenTensorFill", lowered=values_are_a_constant),
-    ExperimentalOperator("ImageScaler", lowered=channels_are_scaled_and_shifted),
-    ExperimentalOperator("ParametricSoftplus", lowered=rounding(softplus_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    ExperimentalOperator("Scale", lowered=multiplied),
-    ExperimentalOperator("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    ExperimentalOperator("ThresholdedRelu", lowered=becomes_thresholded_relu),
+    ExperimentalOperator("Affine", lowered=replace_with_mul_and_add),
+    ExperimentalOperator("ConstantFill", lowered=replace_with_constant_of_shape),
+    ExperimentalOperator("Crop", lowered=replace_with_slice_without_borders),
+    ExperimentalOperator("DynamicSlice", lowered=replace_with_slice),
+    ExperimentalOperator("GivenTensorFill", lowered=replace_with_a_constant),
+    ExperimentalOperator("ImageScaler", lowered=scale_and_shift_channels),
+    ExperimentalOperator("ParametricSoftplus", lowered=_SCALED_SOFTPLUS),
+    ExperimentalOperator("Scale", lowered=replace_with_mul),
+    ExperimentalOperator("ScaledTanh", lowered=_SCALED_TANH),
+    ExperimentalOperator("ThresholdedRelu", lowered=replace_with_standard_thresholded_relu),
     ExperimentalOperator("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
     ExperimentalOperator("ATen", lowered=_NAMES_OF_PYTORCH),
     ExperimentalOperator("GRUUnit", lowered=_GATES_ARE_OPEN),

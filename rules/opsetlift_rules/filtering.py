@@ -10,12 +10,12 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front, gather_within
+from opsetlift_rules.helpers.axes import gather_within, make_axis_non_negative
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.positions import Positions
 
 
-def chosen_slices_are_gathered(site: Site) -> None:
+def gather_the_selected_slices(site: Site) -> None:
     data, condition = site.inputs
     positions = Positions(site)
     kept = _kept(site, positions, condition)
@@ -26,13 +26,13 @@ def chosen_slices_are_gathered(site: Site) -> None:
         site.replace(site.op.Gather(data, kept, axis=site.attribute("axis")))
 
 
-def zero_is_false(site: Site) -> None:
+def cast_to_bool(site: Site) -> None:
     """NaN is no zero, and Cast makes True of it."""
     if site.dtype(0) not in ("bool", "string"):
         site.set_input(0, site.op.Cast(site.input(0), to="bool"))
 
 
-def places_are_taken_apart(site: Site) -> None:
+def compute_indices_of_nonzero_elements(site: Site) -> None:
     """The places of what is not zero in the row of all elements; for each dimension the index there."""
     data = site.input(0)
     positions = Positions(site)
@@ -79,16 +79,16 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 
 STEPS = [
-    Step("Compress", 9, 11, up=unchanged, down=axis_counts_from_front, because="11 says that the axis may be negative"),
+    Step("Compress", 9, 11, up=unchanged, down=make_axis_non_negative, because="11 says that the axis may be negative"),
     Step("Compress", 11, 28, up=unchanged, down=values_travel()),
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Compress", 9, down=chosen_slices_are_gathered),
-    Introduction("NonZero", 9, down=places_are_taken_apart),
+    Introduction("Compress", 9, down=gather_the_selected_slices),
+    Introduction("NonZero", 9, down=compute_indices_of_nonzero_elements),
 ]
 
 FALLBACKS = [
-    Fallback("NonZero", zero_is_false),
+    Fallback("NonZero", cast_to_bool),
 ]

@@ -18,7 +18,7 @@ from opsetlift_rules.helpers.positions import Positions, tuple_length
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
-def indices_count_from_front(site: Site) -> None:
+def make_indices_non_negative(site: Site) -> None:
     """Below 11 indices are not negative: constant ones are counted, others counted at run time."""
     indices = site.constant_value(1)
     if indices is not None and (indices >= 0).all():
@@ -40,7 +40,7 @@ def indices_count_from_front(site: Site) -> None:
     site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
 
 
-def elements_are_gathered_from_a_row(site: Site) -> None:
+def gather_elements_from_flat_data(site: Site) -> None:
     """All elements in a row, and the position of each one that is picked."""
     because = "the positions of the elements depend on the sizes of its dimensions"
     rank = site.rank(0, because=because)
@@ -51,7 +51,7 @@ def elements_are_gathered_from_a_row(site: Site) -> None:
     site.replace(positions.gather(positions.row(data), places))
 
 
-def slices_are_gathered_from_a_row(site: Site) -> None:
+def gather_slices_from_flat_data(site: Site) -> None:
     """The dimensions that the tuples index become one, that of the slices."""
     batch_dims = site.attribute("batch_dims", 0)
     data, indices = site.inputs
@@ -76,14 +76,14 @@ def slices_are_gathered_from_a_row(site: Site) -> None:
     site.replace(positions.gather(slices, places))
 
 
-def batch_is_numbered(site: Site) -> None:
+def add_batch_indices(site: Site) -> None:
     """Below 12 there are no batch dimensions: the index of the batch becomes a part of each tuple."""
     batch_dims = site.pop_attribute("batch_dims", 0)
     if not batch_dims:
         return
     if site.target < 11:
         site.set_attribute("batch_dims", batch_dims)
-        slices_are_gathered_from_a_row(site)
+        gather_slices_from_flat_data(site)
         return
     data, indices = site.inputs
     rank = site.rank(indices, because="the index of its batch becomes a part of each tuple")
@@ -103,18 +103,18 @@ _EXAMPLES = "13 rewrote the examples and adds bfloat16"
 _NEGATIVE_INDICES = "11 says that indices may be negative; those that were legal before stay what they were"
 
 STEPS = [
-    Step("Gather", 1, 11, up=unchanged, down=indices_count_from_front, because=_NEGATIVE_INDICES),
+    Step("Gather", 1, 11, up=unchanged, down=make_indices_non_negative, because=_NEGATIVE_INDICES),
     Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
     Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
-    Step("GatherND", 11, 12, up=unchanged, down=batch_is_numbered, because="without batch_dims, 12 means what 11 does"),
+    Step("GatherND", 11, 12, up=unchanged, down=add_batch_indices, because="without batch_dims, 12 means what 11 does"),
     Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("GatherElements", 11, down=elements_are_gathered_from_a_row),
-    Introduction("GatherND", 11, down=slices_are_gathered_from_a_row),
+    Introduction("GatherElements", 11, down=gather_elements_from_flat_data),
+    Introduction("GatherND", 11, down=gather_slices_from_flat_data),
 ]
 
 FALLBACKS = [
-    Fallback("Gather", indices_count_from_front),
+    Fallback("Gather", make_indices_non_negative),
 ]

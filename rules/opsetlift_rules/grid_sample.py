@@ -40,7 +40,7 @@ _ULPS = 16
 _BECAUSE = "the neighbours' terms may be added in another order"
 
 
-def modes_are_renamed(site: Site) -> None:
+def rename_the_mode(site: Site) -> None:
     """From 16 to 20; the default goes along."""
     mode = site.attribute("mode", "bilinear")
     site.remove_attribute("mode")
@@ -48,10 +48,10 @@ def modes_are_renamed(site: Site) -> None:
         site.set_attribute("mode", _NEWER_NAMES.get(mode, mode))
 
 
-def images_keep_their_operator(site: Site) -> None:
+def rename_the_mode_or_decompose(site: Site) -> None:
     """From 20 to 16, which knows two spatial axes."""
     if site.rank(0, because="below opset 20 only images are sampled") != 4:
-        points_are_gathered(site)
+        decompose_grid_sample(site)
         return
     mode = site.attribute("mode", "linear")
     site.remove_attribute("mode")
@@ -59,7 +59,7 @@ def images_keep_their_operator(site: Site) -> None:
         site.set_attribute("mode", _OLDER_NAMES.get(mode, mode))
 
 
-def bfloat16_is_sampled_in_float(site: Site) -> None:
+def sample_bfloat16_in_float(site: Site) -> None:
     """From 22 to 20. Points are computed in float in any case."""
     dtypes = [site.dtype(position) for position in (0, 1)]
     if "bfloat16" not in dtypes:
@@ -73,7 +73,7 @@ def bfloat16_is_sampled_in_float(site: Site) -> None:
     site.replace(op.Cast(sampled, to="bfloat16") if dtypes[0] == "bfloat16" else sampled)
 
 
-def points_are_gathered(site: Site) -> None:
+def decompose_grid_sample(site: Site) -> None:
     """Each point's neighbours are gathered, weighted and summed."""
     op = site.op_at(16)
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
@@ -147,7 +147,7 @@ def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str
     return str(op.Div(op.Sub(op.Mul(shifted, whole), one), two))
 
 
-def positions_are_mapped(site: Site) -> None:
+def compute_the_grid_with_matmul(site: Site) -> None:
     """A grid of evenly spaced positions times each matrix of `theta`."""
     op = site.op_at(16)
     dtype = site.dtype(0)
@@ -203,26 +203,26 @@ def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
     return str(op.Sub(op.Div(op.Add(op.Mul(two, index), one), op.Max(whole, one)), one))
 
 
-_IMAGES_KEEP_THEIR_OPERATOR = rounding(
-    images_keep_their_operator,
+_RENAME_THE_MODE_OR_DECOMPOSE = rounding(
+    rename_the_mode_or_decompose,
     ulps=_ULPS,
     when="other tensors than images are sampled, and the mode is not nearest",
     because=_BECAUSE,
 )
 
 STEPS = [
-    Step("GridSample", 16, 20, up=modes_are_renamed, down=_IMAGES_KEEP_THEIR_OPERATOR),
-    Step("GridSample", 20, 22, up=unchanged, down=bfloat16_is_sampled_in_float),
+    Step("GridSample", 16, 20, up=rename_the_mode, down=_RENAME_THE_MODE_OR_DECOMPOSE),
+    Step("GridSample", 20, 22, up=unchanged, down=sample_bfloat16_in_float),
 ]
 
-_POINTS_ARE_GATHERED = rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE)
-_POSITIONS_ARE_MAPPED = rounding(
-    positions_are_mapped,
+_DECOMPOSE_GRID_SAMPLE = rounding(decompose_grid_sample, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE)
+_COMPUTE_THE_GRID_WITH_MATMUL = rounding(
+    compute_the_grid_with_matmul,
     ulps=4,
     because="the products of positions and matrix may be added in another order",
 )
 
 INTRODUCTIONS = [
-    Introduction("GridSample", 16, down=_POINTS_ARE_GATHERED),
-    Introduction("AffineGrid", 20, down=_POSITIONS_ARE_MAPPED),
+    Introduction("GridSample", 16, down=_DECOMPOSE_GRID_SAMPLE),
+    Introduction("AffineGrid", 20, down=_COMPUTE_THE_GRID_WITH_MATMUL),
 ]

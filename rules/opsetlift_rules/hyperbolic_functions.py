@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
 _BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
@@ -71,7 +71,7 @@ class Formula:
         return str(op.Mul(value, quotient))
 
 
-def exponentials_are_halved_and_added(site: Site) -> None:
+def decompose_cosh(site: Site) -> None:
     """Of half the argument, so that none overflows before the result does."""
     formula = Formula(site)
     formula.result(_cosh(formula, formula.argument()))
@@ -84,14 +84,14 @@ def _cosh(formula: Formula, value: str) -> str:
     return str(op.Add(op.Mul(half_root, root), op.Div(half_inverse, root)))
 
 
-def tanh_times_cosh(site: Site) -> None:
+def decompose_sinh(site: Site) -> None:
     """Tanh does not cancel near 0."""
     formula = Formula(site)
     value = formula.argument()
     formula.result(formula.op.Mul(formula.op.Tanh(value), _cosh(formula, value)))
 
 
-def logarithm_of_the_legs(site: Site) -> None:
+def decompose_asinh(site: Site) -> None:
     """asinh |x| = log1p(|x| + x² / (1 + √(1 + x²))), with the sign of x."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
@@ -102,7 +102,7 @@ def logarithm_of_the_legs(site: Site) -> None:
     formula.result(op.Mul(op.Add(formula.log_of_1_plus(legs), excess), formula.sign(value)))
 
 
-def logarithm_above_1(site: Site) -> None:
+def decompose_acosh(site: Site) -> None:
     """acosh(1 + t) = log1p(t + √t √(t + 2))."""
     formula = Formula(site)
     op = formula.op
@@ -128,7 +128,7 @@ def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
     return bounded, op.Log(factor)
 
 
-def half_the_difference_of_logarithms(site: Site) -> None:
+def decompose_atanh(site: Site) -> None:
     """atanh x = (log1p(x) - log1p(-x)) / 2."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
@@ -141,17 +141,17 @@ def _rounding(rule: Callable[[Site], None]) -> Rule:
 
 
 STEPS = [
-    Step("Sinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Cosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Asinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Acosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Atanh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Sinh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Cosh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Asinh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Acosh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Atanh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Sinh", 9, down=_rounding(tanh_times_cosh)),
-    Introduction("Cosh", 9, down=_rounding(exponentials_are_halved_and_added)),
-    Introduction("Asinh", 9, down=_rounding(logarithm_of_the_legs)),
-    Introduction("Acosh", 9, down=_rounding(logarithm_above_1)),
-    Introduction("Atanh", 9, down=_rounding(half_the_difference_of_logarithms)),
+    Introduction("Sinh", 9, down=_rounding(decompose_sinh)),
+    Introduction("Cosh", 9, down=_rounding(decompose_cosh)),
+    Introduction("Asinh", 9, down=_rounding(decompose_asinh)),
+    Introduction("Acosh", 9, down=_rounding(decompose_acosh)),
+    Introduction("Atanh", 9, down=_rounding(decompose_atanh)),
 ]

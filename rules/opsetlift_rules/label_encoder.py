@@ -97,7 +97,7 @@ def _emit(site: Site, table: Table, value: str) -> str:
 # 1 and 2
 
 
-def classes_become_keys(site: Site) -> None:
+def replace_classes_with_keys(site: Site) -> None:
     classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
     if not classes:
         site.refuse(Why.INVALID_MODEL, "a LabelEncoder without classes maps everything to its default")
@@ -109,7 +109,7 @@ def classes_become_keys(site: Site) -> None:
     site.replace(_emit(site, table.without_repetitions(), site.input(0)))
 
 
-def keys_become_classes(site: Site) -> None:
+def replace_keys_with_classes(site: Site) -> None:
     """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
     table = _table(site).without_repetitions()
     kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
@@ -160,7 +160,7 @@ def _compared(site: Site, table: Table) -> str:
 # 2 and 4
 
 
-def replies_are_gathered(site: Site) -> None:
+def gather_values_by_key_number(site: Site) -> None:
     """The number of the key in a dtype in which the runtime gives it, and what is its reply from a table."""
     table = _table(site)
     key = name_of_numpy_dtype(table.keys.dtype)
@@ -175,7 +175,7 @@ def replies_are_gathered(site: Site) -> None:
         )
 
 
-def tensors_become_lists(site: Site) -> None:
+def convert_tensors_to_lists(site: Site) -> None:
     """Integers travel in int64; doubles are compared, and given by their numbers.
 
     A NaN among the keys gets nodes of its own: 2 says that it can be mapped, and onnxruntime does not find it.
@@ -228,10 +228,10 @@ _BY_VALUE = (
 )
 
 STEPS = [
-    Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
-    Step("LabelEncoder", 2, 4, up=unchanged, down=tensors_become_lists, domain=_DOMAIN, because=_BY_VALUE),
+    Step("LabelEncoder", 1, 2, up=replace_classes_with_keys, down=replace_keys_with_classes, domain=_DOMAIN),
+    Step("LabelEncoder", 2, 4, up=unchanged, down=convert_tensors_to_lists, domain=_DOMAIN, because=_BY_VALUE),
 ]
 
 FALLBACKS = [
-    Fallback("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
+    Fallback("LabelEncoder", gather_values_by_key_number, domain=_DOMAIN),
 ]

@@ -15,7 +15,7 @@ from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
-def integer_products_are_summed(site: Site) -> None:
+def multiply_and_sum_integers(site: Site) -> None:
     """ReduceSum and Mul take integers before MatMul does."""
     if site.dtype(0) not in FLOATING:
         op = site.op_at(13)
@@ -35,26 +35,26 @@ def _product(site: Site, op: Operators, first: str, second: str, ranks: list[int
     return str(op.ReduceSum(op.Mul(first, second), summed, keepdims=0))
 
 
-def broadcast_goes(site: Site) -> None:
+def remove_the_broadcast_attribute(site: Site) -> None:
     """From 7 on C is always broadcast to the product's shape."""
     site.remove_attribute("broadcast")
 
 
-def broadcast_is_written_down(site: Site) -> None:
+def set_the_broadcast_attribute(site: Site) -> None:
     """The inverse; it also holds where C has the product's shape."""
     shapes = [site.shape(2), site.shape(site.output(0))]
     if not have_one_shape(shapes):
         site.set_attribute("broadcast", 1)
 
 
-def absent_term_is_zero(site: Site) -> None:
+def add_a_zero_term(site: Site) -> None:
     """-0 added to any number leaves its sign as it is, which 0 does not."""
     if not site.input(2):
         site.remove_attribute("beta")
         site.set_input(2, site.constant(-numpy_dtype(site.dtype(0)).type(0).reshape(()), "no_term"))
 
 
-def integers_are_multiplied_and_added(site: Site) -> None:
+def decompose_integer_gemm(site: Site) -> None:
     """Transpose, MatMul, Mul and Add; MatMul goes its own way from here."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
@@ -82,10 +82,10 @@ _TEXT_6 = "6 drops 'can be inplace', and a version 1 that wrote its result over 
 _TEXT_13 = "13 writes A' and B' as a list"
 
 STEPS = [
-    Step("MatMul", 1, 9, up=unchanged, down=integer_products_are_summed),
+    Step("MatMul", 1, 9, up=unchanged, down=multiply_and_sum_integers),
     Step("Gemm", 1, 6, up=unchanged, down=unchanged, because=_TEXT_6),
-    Step("Gemm", 6, 7, up=broadcast_goes, down=broadcast_is_written_down),
-    Step("Gemm", 7, 9, up=unchanged, down=integers_are_multiplied_and_added),
-    Step("Gemm", 9, 11, up=unchanged, down=absent_term_is_zero),
+    Step("Gemm", 6, 7, up=remove_the_broadcast_attribute, down=set_the_broadcast_attribute),
+    Step("Gemm", 7, 9, up=unchanged, down=decompose_integer_gemm),
+    Step("Gemm", 9, 11, up=unchanged, down=add_a_zero_term),
     Step("Gemm", 11, 13, up=unchanged, down=unchanged, because=_TEXT_13),
 ]

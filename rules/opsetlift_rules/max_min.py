@@ -10,14 +10,14 @@ from functools import reduce
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, inputs_come_to_one_shape, onto_one_shape
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, onto_one_shape
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
 
 _COMPARISONS = {"Min": "Less", "Max": "Greater"}
 
 
-def integers_are_compared(site: Site) -> None:
+def select_integers_by_comparison(site: Site) -> None:
     """Up to 32 bits a float type holds all values; 64 bits are compared as they are, without a detour."""
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
@@ -47,23 +47,23 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 
 
-def integers_are_carried_or_compared(site: Site) -> None:
+def cast_or_compare_integers(site: Site) -> None:
     if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 
 
 STEPS = [
-    Step("Min", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Min", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
-    Step("Min", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Min", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Min", 6, 8, up=unchanged, down=broadcast_inputs, because=EQUAL_SHAPES),
+    Step("Min", 8, 12, up=unchanged, down=select_integers_by_comparison),
     Step("Min", 12, 13, up=unchanged, down=unchanged),
-    Step("Max", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Max", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
-    Step("Max", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Max", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Max", 6, 8, up=unchanged, down=broadcast_inputs, because=EQUAL_SHAPES),
+    Step("Max", 8, 12, up=unchanged, down=select_integers_by_comparison),
     Step("Max", 12, 13, up=unchanged, down=unchanged),
 ]
 
 FALLBACKS = [
-    Fallback("Min", integers_are_carried_or_compared),
-    Fallback("Max", integers_are_carried_or_compared),
+    Fallback("Min", cast_or_compare_integers),
+    Fallback("Max", cast_or_compare_integers),
 ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
+from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
-def values_are_scattered(site: Site) -> None:
+def replace_with_scatter_elements(site: Site) -> None:
     """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
     node test."""
     op = site.op_at(13)
@@ -41,7 +41,7 @@ def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
 
 STEPS = [
     Step("MaxUnpool", 9, 11, up=unchanged, down=unchanged, because="11 states the default of strides"),
-    Step("MaxUnpool", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("MaxUnpool", 11, 22, up=unchanged, down=cast_bfloat16),
 ]
 
-INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=values_are_scattered)]
+INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=replace_with_scatter_elements)]

@@ -22,7 +22,7 @@ _BEYOND = 200
 """The exponent of a power of two that is greater than every finite float."""
 
 
-def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
+def correct_the_sign_of_the_remainder(site: Site) -> None:
     """Below 28 floats have only the remainder of a truncated quotient: the divisor is added where the signs differ."""
     dtype = site.dtype(0)
     if dtype not in FLOATING or site.attribute("fmod", 0):
@@ -37,7 +37,7 @@ def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
     site.replace(op.Where(is_zero, signed_zero, signed))
 
 
-def remainder_is_what_the_quotient_leaves(site: Site) -> None:
+def compute_the_remainder_by_division(site: Site) -> None:
     """Of integers a - a / b * b, of floats the same in steps that are exact."""
     dtype = site.dtype(0)
     if dtype == "double":
@@ -108,7 +108,7 @@ _TEXT_28 = "28 gives fmod=0 a meaning for floats, which 13 forbids, and says the
 
 STEPS = [
     Step("Mod", 10, 13, up=unchanged, down=unchanged, because=_TEXT_13),
-    Step("Mod", 13, 28, up=unchanged, down=remainder_takes_the_sign_of_the_divisor, because=_TEXT_28),
+    Step("Mod", 13, 28, up=unchanged, down=correct_the_sign_of_the_remainder, because=_TEXT_28),
 ]
 
-INTRODUCTIONS = [Introduction("Mod", 10, down=remainder_is_what_the_quotient_leaves)]
+INTRODUCTIONS = [Introduction("Mod", 10, down=compute_the_remainder_by_division)]

@@ -12,7 +12,7 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.positions import Positions
 
 
-def boxes_are_chosen_by_a_loop(site: Site) -> None:
+def select_boxes_with_a_loop(site: Site) -> None:
     """Each iteration chooses the best box left, of every batch and class at once, and suppresses what overlaps it.
 
     The text gives no formula for the overlap: it is computed in float, the shared area by what both have without it.
@@ -130,5 +130,5 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("NonMaxSuppression", 10, down=boxes_are_chosen_by_a_loop),
+    Introduction("NonMaxSuppression", 10, down=select_boxes_with_a_loop),
 ]

@@ -14,10 +14,10 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, val
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
+from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
-def nan_is_neither_below_nor_above(site: Site) -> None:
+def detect_nan_by_comparison(site: Site) -> None:
     """Each number is less than 1 or greater than 0; NaN is not."""
     op, dtype = site.op, site.dtype(0)
     below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
@@ -25,13 +25,13 @@ def nan_is_neither_below_nor_above(site: Site) -> None:
     site.replace(op.Not(op.Or(below, above)))
 
 
-def nan_stays_nan_in_float(site: Site) -> None:
+def cast_double_to_float(site: Site) -> None:
     """What is beyond the range of float becomes an infinity there, no NaN."""
     if site.dtype(0) == "double":
         site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
 
 
-def infinities_lie_beyond_the_finite_numbers(site: Site) -> None:
+def detect_infinities_by_comparison(site: Site) -> None:
     op, dtype = site.op, site.dtype(0)
     limits = numpy.finfo(numpy_dtype(dtype))
     detects = [bool(site.attribute(f"detect_{sign}", 1)) for sign in ("negative", "positive")]
@@ -46,7 +46,7 @@ def infinities_lie_beyond_the_finite_numbers(site: Site) -> None:
         site.replace(op.And(below, above))
 
 
-def sign_is_a_difference_of_comparisons(site: Site) -> None:
+def compute_the_sign_by_comparison(site: Site) -> None:
     """1 where it is greater than 0, less 1 where it is less; NaN, on which the text is silent, stays NaN."""
     op, dtype = site.op_at(14), site.dtype(0)
     value = site.input(0)
@@ -62,7 +62,7 @@ def sign_is_a_difference_of_comparisons(site: Site) -> None:
     site.replace(sign)
 
 
-def halves_go_to_the_even_neighbour(site: Site) -> None:
+def decompose_round(site: Site) -> None:
     """Truncated, and one further from 0 where the fraction is more than a half, or just that beside an odd number.
 
     The fraction is exact, and so is half of the truncated number. Neither truncating nor taking 0 away changes the sign
@@ -94,16 +94,16 @@ def _truncated(site: Site, op: Operators, is_negative: str, zero: str) -> str:
 STEPS = [
     Step("IsNaN", 13, 20, up=unchanged, down=values_travel()),
     Step("IsInf", 10, 20, up=unchanged, down=values_travel()),
-    Step("Round", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("Round", 11, 22, up=unchanged, down=cast_bfloat16),
 ]
 
 INTRODUCTIONS = [
-    Introduction("IsNaN", 9, down=nan_is_neither_below_nor_above),
-    Introduction("IsInf", 10, down=infinities_lie_beyond_the_finite_numbers),
-    Introduction("Sign", 9, down=sign_is_a_difference_of_comparisons),
-    Introduction("Round", 11, down=halves_go_to_the_even_neighbour),
+    Introduction("IsNaN", 9, down=detect_nan_by_comparison),
+    Introduction("IsInf", 10, down=detect_infinities_by_comparison),
+    Introduction("Sign", 9, down=compute_the_sign_by_comparison),
+    Introduction("Round", 11, down=decompose_round),
 ]
 
 FALLBACKS = [
-    Fallback("IsNaN", nan_stays_nan_in_float),
+    Fallback("IsNaN", cast_double_to_float),
 ]

@@ -14,7 +14,7 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
-def negative_indices_are_beyond(site: Site) -> None:
+def move_negative_indices_out_of_range(site: Site) -> None:
     """9 gives a negative index nothing but off values; from 11 on, it counts from the back, unless it is too large."""
     indices = site.constant_value(0)
     if site.dtype(0).startswith("uint") or (indices is not None and (indices > -1).all()):
@@ -24,7 +24,7 @@ def negative_indices_are_beyond(site: Site) -> None:
     site.set_input(0, op.Where(op.Less(classes, site.scalar(0, "int64", "zero")), depth, classes))
 
 
-def indices_and_axis_count_from_front(site: Site) -> None:
+def make_indices_and_axis_non_negative(site: Site) -> None:
     _count_axis_from_front(site)
     indices = site.constant_value(0)
     if not site.dtype(0).startswith("uint") and (indices is None or (indices <= -1).any()):
@@ -61,7 +61,7 @@ def _as_int64(site: Site, op: Operators, position: int) -> str:
     return value if site.dtype(position) == "int64" else str(op.Cast(value, to="int64"))
 
 
-def hot_elements_are_compared_and_gathered(site: Site) -> None:
+def decompose_one_hot(site: Site) -> None:
     """Off or on, by whether the index is that of the class."""
     because = "the classes stand in a dimension of their own"
     rank = site.rank(0, because=because)
@@ -81,13 +81,13 @@ def hot_elements_are_compared_and_gathered(site: Site) -> None:
     site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
 
 
-def indices_and_depth_become_int64(site: Site) -> None:
+def cast_indices_and_depth_to_int64(site: Site) -> None:
     """As the text has it done with other dtypes; the depth in a vector of one element, as the first runtimes want it.
 
     Values of a dtype that the runtime does not give are gathered.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
-        hot_elements_are_compared_and_gathered(site)
+        decompose_one_hot(site)
         return
     op = site.op_at(13)
     for position in (0, 1):
@@ -99,14 +99,14 @@ def indices_and_depth_become_int64(site: Site) -> None:
 
 
 STEPS = [
-    Step("OneHot", 9, 11, up=negative_indices_are_beyond, down=indices_and_axis_count_from_front),
+    Step("OneHot", 9, 11, up=move_negative_indices_out_of_range, down=make_indices_and_axis_non_negative),
     Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
 ]
 
 INTRODUCTIONS = [
-    Introduction("OneHot", 9, down=hot_elements_are_compared_and_gathered),
+    Introduction("OneHot", 9, down=decompose_one_hot),
 ]
 
 FALLBACKS = [
-    Fallback("OneHot", indices_and_depth_become_int64),
+    Fallback("OneHot", cast_indices_and_depth_to_int64),
 ]

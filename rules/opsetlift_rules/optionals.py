@@ -11,11 +11,11 @@ from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 
 
-def element_stands_for_it(site: Site) -> None:
+def replace_optional_with_its_element(site: Site) -> None:
     site.dissolve(0, site.inputs)
 
 
-def what_is_no_optional_has_itself(site: Site) -> None:
+def fold_presence_of_non_optionals(site: Site) -> None:
     """A tensor or a sequence has an element, what is not given has none."""
     if not site.input(0):
         site.replace(site.scalar(False, "bool", "absent"))
@@ -23,7 +23,7 @@ def what_is_no_optional_has_itself(site: Site) -> None:
         site.replace(site.scalar(True, "bool", "present"))
 
 
-def what_is_no_optional_is_the_element(site: Site) -> None:
+def pass_non_optionals_through(site: Site) -> None:
     if not _type(site).startswith("optional("):
         site.replace(site.input(0))
 
@@ -35,11 +35,11 @@ def _type(site: Site) -> str:
     return found
 
 
-def presence_is_known(site: Site) -> None:
+def fold_presence(site: Site) -> None:
     site.replace(site.scalar(bool(_parts(site)), "bool", "presence"))
 
 
-def element_is_taken(site: Site) -> None:
+def select_element(site: Site) -> None:
     parts = _parts(site)
     if not parts:
         site.refuse(Why.INVALID_MODEL, "an empty optional has no element to get")
@@ -62,12 +62,12 @@ def _parts(site: Site) -> tuple[str, ...]:
 
 
 STEPS = [
-    Step("OptionalHasElement", 15, 18, up=unchanged, down=what_is_no_optional_has_itself),
-    Step("OptionalGetElement", 15, 18, up=unchanged, down=what_is_no_optional_is_the_element),
+    Step("OptionalHasElement", 15, 18, up=unchanged, down=fold_presence_of_non_optionals),
+    Step("OptionalGetElement", 15, 18, up=unchanged, down=pass_non_optionals_through),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Optional", 15, down=element_stands_for_it),
-    Introduction("OptionalHasElement", 15, down=presence_is_known),
-    Introduction("OptionalGetElement", 15, down=element_is_taken),
+    Introduction("Optional", 15, down=replace_optional_with_its_element),
+    Introduction("OptionalHasElement", 15, down=fold_presence),
+    Introduction("OptionalGetElement", 15, down=select_element),
 ]

@@ -21,11 +21,11 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def paddings_become_pads(site: Site) -> None:
+def rename_paddings_to_pads(site: Site) -> None:
     site.rename_attribute("paddings", "pads")
 
 
-def pads_become_paddings(site: Site) -> None:
+def rename_pads_to_paddings(site: Site) -> None:
     """Pad-1 adds elements only; what negative pads remove is sliced off before."""
     slice_off_negative_pads(site)
     site.rename_attribute("pads", "paddings")
@@ -52,7 +52,7 @@ def _known_pads(site: Site) -> list[int]:
     return site.attribute("pads", []) if known is None else [int(pad) for pad in known.reshape(-1)]
 
 
-def attributes_become_inputs(site: Site) -> None:
+def move_attributes_to_inputs(site: Site) -> None:
     """The value counts in constant mode only, and 0 is the default."""
     site.append_input(site.constant_int64(site.pop_attribute("pads"), "pads"))
     value = numpy.float32(site.pop_attribute("value", 0.0))
@@ -60,7 +60,7 @@ def attributes_become_inputs(site: Site) -> None:
         site.append_input(site.scalar(value, site.dtype(0), "value"))
 
 
-def inputs_become_attributes(site: Site) -> None:
+def move_inputs_to_attributes(site: Site) -> None:
     """The inverse, for floats and for what fits into them; other values are gathered."""
     pads = site.constant_value(1)
     value = _value_as_attribute(site)
@@ -69,7 +69,7 @@ def inputs_become_attributes(site: Site) -> None:
         dtype if dtype in FIRST_FLOATS else exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
     )
     if pads is None or value is None or carrier is None:
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
         return
     attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
     if value != 0 or numpy.signbit(value):
@@ -97,15 +97,15 @@ def _value_as_attribute(site: Site) -> float | None:
     return narrow if narrow == number or numpy.isnan(narrow) else None
 
 
-def other_dtypes_travel_or_are_gathered(site: Site) -> None:
+def pad_other_types_by_cast_or_gather(site: Site) -> None:
     """Below 13 Pad takes neither booleans, which travel as integers, nor strings and complex numbers."""
     if site.dtype(0) in ("string", "complex64", "complex128"):
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
     else:
         site.carry_if_lost()
 
 
-def axes_go(site: Site) -> None:
+def expand_axes(site: Site) -> None:
     """Below 18 the pads are those of all axes."""
     if not site.input(3):
         site.remove_input(3)
@@ -133,16 +133,16 @@ def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
     return str(op.Concat(*map(named.spread, halves), axis=0))
 
 
-def wrapped_elements_are_gathered(site: Site) -> None:
+def gather_wrapped_elements(site: Site) -> None:
     """Below 19 Pad has no wrap mode."""
     if site.attribute("mode", "constant") == "wrap":
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
 
 
 # By Gather: an index for every element of the result, axis by axis, in any dtype.
 
 
-def padded_by_gathering(site: Site) -> str:
+def pad_by_gather(site: Site) -> str:
     """What Pad computes, in any mode. In constant mode the value stands in a row behind the data."""
     op = site.op_at(13)
     value = site.input(0)
@@ -253,7 +253,7 @@ def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) ->
 # CenterCropPad
 
 
-def centre_is_sliced_and_padded(site: Site) -> None:
+def decompose_into_slice_and_pad(site: Site) -> None:
     """What is too long is sliced, the smaller half off the front; what is too short is padded in the same way."""
     axes = site.attribute("axes")
     wanted, dims = site.constant_value(1), site.known_shape(0)
@@ -302,16 +302,16 @@ _EXAMPLES = "13 gives the defaults of the dtypes that it adds"
 _ALL_AXES = "without axes, 18 pads all of them, as 13"
 
 STEPS = [
-    Step("Pad", 1, 2, up=paddings_become_pads, down=pads_become_paddings),
-    Step("Pad", 2, 11, up=attributes_become_inputs, down=inputs_become_attributes),
-    Step("Pad", 11, 13, up=unchanged, down=other_dtypes_travel_or_are_gathered, because=_EXAMPLES),
-    Step("Pad", 13, 18, up=unchanged, down=axes_go, because=_ALL_AXES),
-    Step("Pad", 18, 19, up=unchanged, down=wrapped_elements_are_gathered, because="19 adds a mode"),
+    Step("Pad", 1, 2, up=rename_paddings_to_pads, down=rename_pads_to_paddings),
+    Step("Pad", 2, 11, up=move_attributes_to_inputs, down=move_inputs_to_attributes),
+    Step("Pad", 11, 13, up=unchanged, down=pad_other_types_by_cast_or_gather, because=_EXAMPLES),
+    Step("Pad", 13, 18, up=unchanged, down=expand_axes, because=_ALL_AXES),
+    Step("Pad", 18, 19, up=unchanged, down=gather_wrapped_elements, because="19 adds a mode"),
     Step("Pad", 19, 21, up=unchanged, down=values_travel()),
 ]
 
 
-def values_are_carried_or_pads_sliced_off(site: Site) -> None:
+def cast_or_slice_off_negative_pads(site: Site) -> None:
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:
@@ -319,9 +319,9 @@ def values_are_carried_or_pads_sliced_off(site: Site) -> None:
 
 
 INTRODUCTIONS = [
-    Introduction("CenterCropPad", 18, down=centre_is_sliced_and_padded),
+    Introduction("CenterCropPad", 18, down=decompose_into_slice_and_pad),
 ]
 
 FALLBACKS = [
-    Fallback("Pad", values_are_carried_or_pads_sliced_off),
+    Fallback("Pad", cast_or_slice_off_negative_pads),
 ]

@@ -14,7 +14,7 @@ from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 # Dtypes all of whose values a base's dtype holds.
 _HELD_EXACTLY = {
@@ -24,7 +24,7 @@ _HELD_EXACTLY = {
 }
 
 
-def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
+def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
     """Below 12 both have one float dtype: the base's where it holds the exponent, else double."""
     base, exponent = site.dtype(0), site.dtype(1)
     if base == exponent and base in FLOATING:
@@ -123,16 +123,16 @@ def _chain(site: Site, exponent: int) -> str:
 
 _MIXED = "12 lets the exponent be of another dtype"
 
-_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE = rounding(
-    exponent_takes_the_dtype_of_the_base,
+_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE = rounding(
+    cast_exponent_to_the_type_of_the_base,
     ulps=1,
     when="the dtype of the base does not hold the exponent",
     because="computed in double and rounded once more, or truncated, to the dtype of the base",
 )
 
 STEPS = [
-    Step("Pow", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Pow", 7, 12, up=unchanged, down=_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE, because=_MIXED),
+    Step("Pow", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Pow", 7, 12, up=unchanged, down=_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE, because=_MIXED),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

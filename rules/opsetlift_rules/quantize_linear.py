@@ -31,7 +31,7 @@ def _precision(site: Site) -> str:
     return site.dtype_attribute("precision") if number else site.dtype(1)
 
 
-def precision_is_cast(site: Site) -> None:
+def replace_precision_with_casts(site: Site) -> None:
     """From 23 to 21, where x and its scale have one dtype, in which they are divided."""
     precision = _precision(site)
     if precision == "float":
@@ -44,7 +44,7 @@ def precision_is_cast(site: Site) -> None:
     site.remove_attribute("precision")
 
 
-def blocks_and_wide_results_are_computed(site: Site) -> None:
+def decompose_blocks_and_wide_results(site: Site) -> None:
     """From 21 to 19, which takes its dtype from the zero point."""
     to = _result(site)
     if site.attribute("block_size", 0) or to in _WIDE:
@@ -59,7 +59,7 @@ def blocks_and_wide_results_are_computed(site: Site) -> None:
         site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=to), "zero_point"))
 
 
-def narrow_floats_are_divided_first(site: Site) -> None:
+def divide_narrow_floats_first(site: Site) -> None:
     """From 19 to 13, whose scales are float. A quotient that is rounded to its narrower dtype is divided by 1."""
     to, precision = _result(site), _precision(site)
     if precision == "float" or to.startswith("float8"):
@@ -74,7 +74,7 @@ def narrow_floats_are_divided_first(site: Site) -> None:
     site.replace(op.QuantizeLinear(quotient, site.scalar(1, "float", "one"), *site.inputs[2:]))
 
 
-def vectors_of_one_become_numbers(site: Site) -> None:
+def convert_vectors_to_scalars(site: Site) -> None:
     """From 10 to 13, where a vector is for an axis. Exporters write single numbers as vectors, too."""
     for position in (1, 2):
         name = site.input(position)
@@ -87,21 +87,21 @@ def _number(site: Site, name: str) -> str:
     return site.folded(lambda: op.Squeeze(name, site.constant_int64([0])))
 
 
-def axes_are_computed(site: Site) -> None:
+def decompose_per_axis_scales(site: Site) -> None:
     """From 13 to 10, which has one scale for all elements."""
     if site.rank(1, because="below opset 13 a scale is one number") == 0:
         site.remove_attribute("axis")
         return
     if site.known_shape(1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
         site.remove_attribute("axis")
-        vectors_of_one_become_numbers(site)
+        convert_vectors_to_scalars(site)
     elif site.node.op_type == "QuantizeLinear":
-        quantization_is_computed(site)
+        decompose_quantization(site)
     else:
-        dequantization_is_computed(site)
+        decompose_dequantization(site)
 
 
-def quantization_is_computed(site: Site) -> None:
+def decompose_quantization(site: Site) -> None:
     """Divided, rounded to even, shifted and clipped."""
     quantized(site, _result(site), _precision(site))
 
@@ -112,14 +112,14 @@ def _dequantized(site: Site) -> str:
     return site.dtype_attribute("output_dtype") if number else site.dtype(1)
 
 
-def constants_of_new_dtypes_are_dequantized(site: Site) -> None:
+def dequantize_constants_of_new_types(site: Site) -> None:
     """Weights, say, in a dtype that the far side does not have: their values travel in one that it has."""
     lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
     if lost and all(site.constant_value(position) is not None for position in lost):
         dequantized(site, _dequantized(site))
 
 
-def output_dtype_is_cast(site: Site) -> None:
+def replace_output_dtype_with_a_cast(site: Site) -> None:
     """From 23 to 21, which gives the dtype of the scale. The product is computed in float and rounded once."""
     to = _dequantized(site)
     site.remove_attribute("output_dtype")
@@ -133,15 +133,15 @@ def output_dtype_is_cast(site: Site) -> None:
     site.replace(site.op.Cast(product, to=to))
 
 
-def blocks_and_wide_inputs_are_computed(site: Site) -> None:
+def decompose_blocks_and_wide_inputs(site: Site) -> None:
     """From 21 to 19."""
     if site.attribute("block_size", 0) or site.dtype(0) in _WIDE:
-        dequantization_is_computed(site)
+        decompose_dequantization(site)
     else:
         site.remove_attribute("block_size")
 
 
-def narrow_scales_are_cast(site: Site) -> None:
+def cast_narrow_scales_to_float(site: Site) -> None:
     """From 19 to 13, whose scales are float; the product is rounded to the scale's dtype once."""
     dtype = site.dtype(1)
     if dtype != "float":
@@ -150,13 +150,13 @@ def narrow_scales_are_cast(site: Site) -> None:
         site.replace(op.Cast(product, to=dtype))
 
 
-def dequantization_is_computed(site: Site) -> None:
+def decompose_dequantization(site: Site) -> None:
     """Shifted and multiplied."""
     dequantized(site, _dequantized(site))
 
 
-_narrow_scales = in_turn(constants_of_new_dtypes_are_dequantized, narrow_scales_are_cast)
-_output_dtype = in_turn(constants_of_new_dtypes_are_dequantized, output_dtype_is_cast)
+_narrow_scales = in_turn(dequantize_constants_of_new_types, cast_narrow_scales_to_float)
+_output_dtype = in_turn(dequantize_constants_of_new_types, replace_output_dtype_with_a_cast)
 
 _AXIS = "13 adds scales for each index of an axis, and an axis that does not matter to a single one"
 _FLOATS = "19 adds floats of other widths; it divides in the scale's dtype, which was float"
@@ -173,27 +173,27 @@ _BITS = "the text adds the ranges of the new dtypes"
 _SATURATE = "28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates"
 
 STEPS = [
-    Step("QuantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
-    Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
-    Step("QuantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_results_are_computed, because=_BLOCKS),
-    Step("QuantizeLinear", 21, 23, up=unchanged, down=precision_is_cast, because=_PRECISION),
+    Step("QuantizeLinear", 10, 13, up=convert_vectors_to_scalars, down=decompose_per_axis_scales, because=_AXIS),
+    Step("QuantizeLinear", 13, 19, up=unchanged, down=divide_narrow_floats_first, because=_FLOATS),
+    Step("QuantizeLinear", 19, 21, up=unchanged, down=decompose_blocks_and_wide_results, because=_BLOCKS),
+    Step("QuantizeLinear", 21, 23, up=unchanged, down=replace_precision_with_casts, because=_PRECISION),
     Step("QuantizeLinear", 23, 24, up=unchanged, down=unchanged, because=_INFINITIES),
     Step("QuantizeLinear", 24, 25, up=unchanged, down=unchanged, because=_BITS),
     Step("QuantizeLinear", 25, 28, up=unchanged, down=unchanged, because=_SATURATE),
-    Step("DequantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
+    Step("DequantizeLinear", 10, 13, up=convert_vectors_to_scalars, down=decompose_per_axis_scales, because=_AXIS),
     Step("DequantizeLinear", 13, 19, up=unchanged, down=_narrow_scales, because=_FLOATS),
-    Step("DequantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_inputs_are_computed, because=_BLOCKS),
+    Step("DequantizeLinear", 19, 21, up=unchanged, down=decompose_blocks_and_wide_inputs, because=_BLOCKS),
     Step("DequantizeLinear", 21, 23, up=unchanged, down=_output_dtype, because=_OUTPUT),
-    Step("DequantizeLinear", 23, 24, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
-    Step("DequantizeLinear", 24, 25, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
-    Step("DequantizeLinear", 25, 28, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
+    Step("DequantizeLinear", 23, 24, up=unchanged, down=dequantize_constants_of_new_types),
+    Step("DequantizeLinear", 24, 25, up=unchanged, down=dequantize_constants_of_new_types),
+    Step("DequantizeLinear", 25, 28, up=unchanged, down=dequantize_constants_of_new_types),
 ]
 
 INTRODUCTIONS = [
-    Introduction("QuantizeLinear", 10, down=quantization_is_computed),
-    Introduction("DequantizeLinear", 10, down=dequantization_is_computed),
+    Introduction("QuantizeLinear", 10, down=decompose_quantization),
+    Introduction("DequantizeLinear", 10, down=decompose_dequantization),
 ]
 
 FALLBACKS = [
-    Fallback("QuantizeLinear", quantization_is_computed),
+    Fallback("QuantizeLinear", decompose_quantization),
 ]

@@ -46,7 +46,7 @@ def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> st
     return site.folded(lambda: op.Unsqueeze(value, site.constant_int64(added)))
 
 
-def integers_are_multiplied_in_floats(site: Site) -> None:
+def multiply_integers_in_floats(site: Site) -> None:
     op = arithmetic(site)
     terms = _terms(site, 0, slice(-1, None))
     accumulated = _matrix_product(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -66,17 +66,17 @@ def _matrix_product(site: Site, op: Operators, left: tuple[int, int], right: tup
     return str(op.MatMul(a, b))
 
 
-def scales_are_cast_and_float8_is_multiplied(site: Site) -> None:
+def cast_scales_and_decompose_float8(site: Site) -> None:
     """From 21 to 10, whose scales are float."""
     if any(site.dtype(position).startswith("float8") for position in (0, 3, 7)):
-        matrices_are_multiplied_and_quantized(site)
+        decompose_quantized_matmul(site)
         return
     for position in (1, 4, 6):
         if site.dtype(position) != "float":
             site.set_input(position, cast(site, site.op, site.input(position), "float"))
 
 
-def matrices_are_multiplied_and_quantized(site: Site) -> None:
+def decompose_quantized_matmul(site: Site) -> None:
     """The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests."""
     op = arithmetic(site)
     is_few = _terms(site, 0, slice(-1, None)) <= _EXACT_IN_FLOAT and not site.dtype(0).startswith("float8")
@@ -96,7 +96,7 @@ def matrices_are_multiplied_and_quantized(site: Site) -> None:
     site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
 
 
-def integers_are_convolved_in_floats(site: Site) -> None:
+def convolve_integers_in_floats(site: Site) -> None:
     op = arithmetic(site)
     terms = _terms(site, 1, slice(1, None))
     accumulated = _convolution(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -112,7 +112,7 @@ def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tupl
     return str(op.Conv(x, w, **attributes))
 
 
-def convolution_is_quantized(site: Site) -> None:
+def decompose_quantized_convolution(site: Site) -> None:
     """As matrix products; the bias is added to the sums before they are rounded to float."""
     op = arithmetic(site)
     dtype = "float" if _terms(site, 3, slice(1, None)) <= _EXACT_IN_FLOAT else "double"
@@ -129,7 +129,7 @@ def convolution_is_quantized(site: Site) -> None:
     site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
 
 
-def range_is_quantized(site: Site) -> None:
+def decompose_dynamic_quantization(site: Site) -> None:
     """The range of the values with 0, in 255 steps. Where all are 0 so is the step, and everything that it divides."""
     op = arithmetic(site)
     zero = site.scalar(0, "float", "zero")
@@ -145,13 +145,13 @@ def range_is_quantized(site: Site) -> None:
 _MORE_DTYPES = "21 adds dtypes; the text is the same"
 
 STEPS = [
-    Step("QLinearMatMul", 10, 21, up=unchanged, down=scales_are_cast_and_float8_is_multiplied, because=_MORE_DTYPES),
+    Step("QLinearMatMul", 10, 21, up=unchanged, down=cast_scales_and_decompose_float8, because=_MORE_DTYPES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("MatMulInteger", 10, down=integers_are_multiplied_in_floats),
-    Introduction("ConvInteger", 10, down=integers_are_convolved_in_floats),
-    Introduction("QLinearMatMul", 10, down=matrices_are_multiplied_and_quantized),
-    Introduction("QLinearConv", 10, down=convolution_is_quantized),
-    Introduction("DynamicQuantizeLinear", 11, down=range_is_quantized),
+    Introduction("MatMulInteger", 10, down=multiply_integers_in_floats),
+    Introduction("ConvInteger", 10, down=convolve_integers_in_floats),
+    Introduction("QLinearMatMul", 10, down=decompose_quantized_matmul),
+    Introduction("QLinearConv", 10, down=decompose_quantized_convolution),
+    Introduction("DynamicQuantizeLinear", 11, down=decompose_dynamic_quantization),
 ]

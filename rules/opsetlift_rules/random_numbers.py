@@ -17,7 +17,7 @@ from opsetlift.specification.dtypes import element_type
 from opsetlift.support.refusal import Why
 
 
-def bfloat16_is_drawn_in_float(site: Site) -> None:
+def draw_bfloat16_in_float(site: Site) -> None:
     """A float is drawn, and rounded to bfloat16."""
     dtype = _dtype_of_result(site)
     if dtype == "bfloat16":
@@ -34,7 +34,7 @@ def bfloat16_is_drawn_in_float(site: Site) -> None:
     site.replace(drawn)
 
 
-def probabilities_are_given_in_float(site: Site) -> None:
+def cast_probabilities_to_float(site: Site) -> None:
     """A float holds every bfloat16; what is drawn with these probabilities has a dtype of its own."""
     inputs = [_in_float(site, name) for name in site.inputs]
     if inputs != site.inputs:
@@ -43,7 +43,7 @@ def probabilities_are_given_in_float(site: Site) -> None:
         site.replace(site.copy(*inputs))
 
 
-def uniform_numbers_fall_below_the_probabilities(site: Site) -> None:
+def compare_uniform_numbers_with_probabilities(site: Site) -> None:
     """So it is 1 with probability p, as the text says; the schema's function body gives 1 above p, which is a slip.
 
     The numbers are doubles, so that every probability that a narrower input holds stays what it is.
@@ -64,7 +64,7 @@ def _dtype_of_result(site: Site) -> str:
 
 
 _DRAWN_IN_FLOAT = rounding(
-    bfloat16_is_drawn_in_float,
+    draw_bfloat16_in_float,
     ulps=1,
     when="bfloat16 is drawn",
     because="a float is drawn and rounded to bfloat16",
@@ -75,8 +75,8 @@ STEPS = [
     Step("RandomUniform", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
     Step("RandomNormalLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
     Step("RandomUniformLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
-    Step("Multinomial", 7, 22, up=unchanged, down=probabilities_are_given_in_float),
-    Step("Bernoulli", 15, 22, up=unchanged, down=probabilities_are_given_in_float),
+    Step("Multinomial", 7, 22, up=unchanged, down=cast_probabilities_to_float),
+    Step("Bernoulli", 15, 22, up=unchanged, down=cast_probabilities_to_float),
 ]
 
 _RESOLUTION_IS_FINITE = refused(
@@ -86,6 +86,6 @@ _RESOLUTION_IS_FINITE = refused(
 )
 
 INTRODUCTIONS = [
-    Introduction("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
+    Introduction("Bernoulli", 15, down=compare_uniform_numbers_with_probabilities),
     Introduction("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
 ]

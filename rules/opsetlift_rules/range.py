@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.signs import is_negative, is_positive
 _FLOATS = ("float", "double", "float16", "bfloat16")
 
 
-def narrow_floats_count_in_stash_type(site: Site) -> None:
+def compute_narrow_floats_in_stash_type(site: Site) -> None:
     """What `stash_type` says: the arguments are cast to it, and the result back."""
     stash_type = site.dtype_attribute("stash_type", "float")
     site.remove_attribute("stash_type")
@@ -28,7 +28,7 @@ def narrow_floats_count_in_stash_type(site: Site) -> None:
     site.carry(stash_type)
 
 
-def numbers_are_counted(site: Site) -> None:
+def decompose_range(site: Site) -> None:
     """A constant where all three are constant; else start + i * delta for each i up to their number."""
     known = site.constant_value(site.output(0))
     if known is not None:
@@ -102,9 +102,9 @@ def _count(site: Site, op: Operators, number: str) -> str:
 _STASH_TYPE = "stash_type only counts for the dtypes that 27 adds"
 
 STEPS = [
-    Step("Range", 11, 27, up=unchanged, down=narrow_floats_count_in_stash_type, because=_STASH_TYPE),
+    Step("Range", 11, 27, up=unchanged, down=compute_narrow_floats_in_stash_type, because=_STASH_TYPE),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Range", 11, down=numbers_are_counted),
+    Introduction("Range", 11, down=decompose_range),
 ]

@@ -18,7 +18,7 @@ from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 
 
-def depth_is_rearranged(site: Site) -> None:
+def decompose_crd_depth_to_space(site: Site) -> None:
     """Without a mode, DCR is the order; CRD is a transposition of blocks."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
@@ -29,7 +29,7 @@ def depth_is_rearranged(site: Site) -> None:
     _transpose_blocks(site, block, blocks, [0, 1, 4, 2, 5, 3], result)
 
 
-def space_is_rearranged(site: Site) -> None:
+def decompose_crd_space_to_depth(site: Site) -> None:
     """The inverse: from N, C, H / block, block, W / block, block."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
@@ -70,7 +70,7 @@ def _transpose_blocks(
     site.replace(reshape_exactly(op, moved, outer))
 
 
-def sequences_are_gathered(site: Site) -> None:
+def gather_reversed_sequences(site: Site) -> None:
     """Both leading axes in one; each element's source is counted from the length of its sequence, if it is within."""
     time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
     if {time_axis, batch_axis} != {0, 1}:
@@ -100,7 +100,7 @@ def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> st
     return str(op.Gather(shape, site.scalar(axis, "int64", "axis")))
 
 
-def triangle_is_selected(site: Site) -> None:
+def select_the_triangle_by_comparison(site: Site) -> None:
     """By the distance of each place from the main diagonal."""
     data, k = site.input(0), site.constant_value(1) if site.input(1) else numpy.array(0)
     op = site.op_at(16)
@@ -127,13 +127,13 @@ def triangle_is_selected(site: Site) -> None:
 _DCR = "without a mode, the order is DCR, the default"
 
 STEPS = [
-    Step("DepthToSpace", 1, 11, up=unchanged, down=depth_is_rearranged, because=_DCR),
+    Step("DepthToSpace", 1, 11, up=unchanged, down=decompose_crd_depth_to_space, because=_DCR),
     Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 puts the code into quotation marks"),
-    Step("SpaceToDepth", 13, 28, up=unchanged, down=space_is_rearranged, because=_DCR),
+    Step("SpaceToDepth", 13, 28, up=unchanged, down=decompose_crd_space_to_depth, because=_DCR),
     Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("ReverseSequence", 10, down=sequences_are_gathered),
-    Introduction("Trilu", 14, down=triangle_is_selected),
+    Introduction("ReverseSequence", 10, down=gather_reversed_sequences),
+    Introduction("Trilu", 14, down=select_the_triangle_by_comparison),
 ]

@@ -10,30 +10,30 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 """The inputs that have the layout of a state: initial_h, and initial_c."""
 
 
-def output_sequence_goes(site: Site) -> None:
+def remove_output_sequence(site: Site) -> None:
     """It allowed a runtime not to compute Y, which is asked for by its name since 7."""
     site.remove_attribute("output_sequence")
 
 
-def output_sequence_is_set(site: Site) -> None:
+def set_output_sequence(site: Site) -> None:
     """Below 7 Y is only sure to be computed with output_sequence."""
     if site.output(0):
         site.set_attribute("output_sequence", 1)
 
 
-def direction_is_spelt_right(site: Site) -> None:
+def correct_the_misspelt_direction(site: Site) -> None:
     """GRU-1 spells its default "foward", which is what an attribute that somebody copied it into says."""
     if site.attribute("direction") == "foward":
         site.set_attribute("direction", "forward")
 
 
-def linear_before_reset_goes(site: Site) -> None:
+def remove_linear_before_reset(site: Site) -> None:
     """Version 1 computes as without linear_before_reset; its default direction is misspelt, and Y_h is required."""
     if site.pop_attribute("linear_before_reset", 0):
         site.refuse(
@@ -45,7 +45,7 @@ def linear_before_reset_goes(site: Site) -> None:
     site.ask_for_outputs([1])
 
 
-def batches_come_second(site: Site) -> None:
+def transpose_batch_to_the_second_axis(site: Site) -> None:
     """Below 14 time is the first axis, and that of directions stands before the batch."""
     if not site.pop_attribute("layout", 0):
         return
@@ -71,14 +71,14 @@ _LISTS = "14 makes lists of the names and formulas; without layout, nothing else
 
 
 STEPS = [
-    Step("RNN", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("RNN", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("RNN", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("GRU", 1, 3, up=direction_is_spelt_right, down=linear_before_reset_goes, because=_BEFORE_RESET),
-    Step("GRU", 3, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("GRU", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("GRU", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("LSTM", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("LSTM", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("LSTM", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because="22 mends a typo in P's shape"),
+    Step("RNN", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("RNN", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("RNN", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("GRU", 1, 3, up=correct_the_misspelt_direction, down=remove_linear_before_reset, because=_BEFORE_RESET),
+    Step("GRU", 3, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("GRU", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("GRU", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("LSTM", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("LSTM", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 mends a typo in P's shape"),
 ]

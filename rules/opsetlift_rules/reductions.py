@@ -15,7 +15,11 @@ from functools import reduce
 from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
+from opsetlift_rules.helpers.reduction_axes import (
+    make_axes_non_negative,
+    move_axes_to_an_attribute,
+    move_axes_to_an_input,
+)
 from opsetlift_rules.helpers.signs import is_negative
 
 # What the reduction of no elements gives.
@@ -25,7 +29,7 @@ _OF_NOTHING = {
 }
 
 
-def extreme_of_8_bits_travels_wider(site: Site) -> None:
+def compute_8_bit_min_max_in_a_wider_type(site: Site) -> None:
     """The minimum over no elements is the dtype's largest value, which a plain detour through int32 would not give.
 
     Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings to the
@@ -52,7 +56,7 @@ def _is_never_empty(site: Site) -> bool:
     return all(isinstance(shape[axis], int) and shape[axis] != 0 for axis in axes if -len(shape) <= axis < len(shape))
 
 
-def integers_are_computed_in_double(site: Site) -> None:
+def compute_integers_in_double(site: Site) -> None:
     """Integers have no logarithm; that of their sum (which wraps around) is truncated, as far as runtimes take them."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
@@ -70,7 +74,7 @@ def integers_are_computed_in_double(site: Site) -> None:
 # Where a runtime lacks a dtype
 
 
-def integers_are_summed_in_parts(site: Site) -> None:
+def sum_integers_in_parts(site: Site) -> None:
     """In a carrier, if there is one; else in double, in parts of so few bits that no sum needs more than its 53.
 
     What the parts are put together from wraps around as the sum does.
@@ -100,7 +104,7 @@ def _summed(site: Site, op: Operators, value: str) -> str:
 _MOST_FACTORS = 64
 
 
-def vectors_are_multiplied_out(site: Site) -> None:
+def multiply_vector_elements(site: Site) -> None:
     """Element by element: what is multiplied in integers is mostly a shape."""
     if site.carry_to_kernel():
         return
@@ -116,7 +120,7 @@ def vectors_are_multiplied_out(site: Site) -> None:
     site.replace(reduce(lambda product, factor: op.Mul(product, factor), factors))
 
 
-def extreme_is_found_by_halves(site: Site) -> None:
+def compute_int64_min_max_by_halves(site: Site) -> None:
     """In a carrier, if there is one; else that of the upper halves, and among those with it that of the lower ones.
 
     Over no elements, both halves are those of the dtype's end.
@@ -149,7 +153,7 @@ _EDITORIAL = "wording only: 11 and 12 dropped the note on rank 0 and on the empt
 
 
 _LOGARITHMS = rounding(
-    integers_are_computed_in_double,
+    compute_integers_in_double,
     ulps=1,
     when="the values are integers",
     because="the text leaves the logarithm of integers open; it is computed in double and truncated",
@@ -157,46 +161,46 @@ _LOGARITHMS = rounding(
 
 
 STEPS = [
-    Step("ReduceMin", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceMin", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMin", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceMin", 11, 12, up=unchanged, down=compute_8_bit_min_max_in_a_wider_type, because=_EDITORIAL),
     Step("ReduceMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMin", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMin", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceMin", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
-    Step("ReduceMax", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceMax", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMax", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceMax", 11, 12, up=unchanged, down=compute_8_bit_min_max_in_a_wider_type, because=_EDITORIAL),
     Step("ReduceMax", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMax", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMax", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceMax", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
-    Step("ReduceSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceSum", 11, 13, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceMean", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSum", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceSum", 11, 13, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceMean", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceMean", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMean", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceProd", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceMean", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceProd", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceProd", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceProd", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceL1", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceProd", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceL1", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceL1", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceL1", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceL2", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL1", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceL2", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceL2", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceL2", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceSumSquare", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL2", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceSumSquare", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceSumSquare", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceSumSquare", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceLogSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSumSquare", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceLogSum", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceLogSum", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceLogSum", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceLogSum", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceLogSum", 18, 28, up=_LOGARITHMS, down=unchanged),
-    Step("ReduceLogSumExp", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceLogSumExp", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceLogSumExp", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceLogSumExp", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceLogSumExp", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 
 FALLBACKS = [
-    Fallback("ReduceSum", integers_are_summed_in_parts),
-    Fallback("ReduceMax", extreme_is_found_by_halves),
-    Fallback("ReduceMin", extreme_is_found_by_halves),
-    Fallback("ReduceProd", vectors_are_multiplied_out),
+    Fallback("ReduceSum", sum_integers_in_parts),
+    Fallback("ReduceMax", compute_int64_min_max_by_halves),
+    Fallback("ReduceMin", compute_int64_min_max_by_halves),
+    Fallback("ReduceProd", multiply_vector_elements),
 ]

@@ -21,7 +21,7 @@ ASYMMETRIC = "asymmetric"
 CROP = "tf_crop_and_resize"
 
 
-def coordinates_are_written_out(site: Site) -> None:
+def add_the_coordinate_mode(site: Site) -> None:
     """From 10 to 11. Where 10 samples down, nearest is the ceiling, otherwise the floor, as onnxruntime and ONNX's own
     tests have it. Axes that do the one and axes that do the other take a Resize each."""
     scales = site.input(1)
@@ -44,7 +44,7 @@ def coordinates_are_written_out(site: Site) -> None:
     site.replace(site.copy(enlarged, no_region, down, nearest_mode="ceil"))
 
 
-def origins_meet(site: Site) -> None:
+def convert_the_coordinate_mode(site: Site) -> None:
     """From 11 to 10, which lets both grids begin at 0; other ways to interpolate are written out."""
     _leave_out_empty_inputs(site)
     scales = _scales_from_origin(site)
@@ -136,7 +136,7 @@ def _leave_out_empty_inputs(site: Site) -> None:
         site.set_input(2, "")
 
 
-def empty_inputs_are_left_out(site: Site) -> None:
+def omit_empty_inputs(site: Site) -> None:
     """From 11 to 13."""
     transformation = site.attribute("coordinate_transformation_mode", "half_pixel")
     _leave_out_empty_inputs(site)
@@ -155,7 +155,7 @@ def empty_inputs_are_left_out(site: Site) -> None:
     resample(site)
 
 
-def absent_inputs_become_empty(site: Site) -> None:
+def write_absent_inputs_as_empty(site: Site) -> None:
     """From 13 to 11, where roi and scales have to be given, be it as empty tensors."""
     if site.dtype(0) == "bfloat16":
         if site.attribute("mode", "nearest") != "nearest":
@@ -175,7 +175,7 @@ def _with_empty_inputs(site: Site) -> list[str]:
     return [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
 
 
-def every_axis_is_named(site: Site) -> None:
+def expand_axes(site: Site) -> None:
     """From 18 to 13: scales, sizes and regions for all axes; filters and aspect ratios are written out."""
     _leave_out_empty_inputs(site)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
@@ -214,7 +214,7 @@ def _spread(site: Site, op: Operators, position: int, others: str, places: Seque
     site.set_input(position, site.folded(lambda: op.Gather(op.Concat(values, others, axis=0), indices), "spread"))
 
 
-def symmetric_pixels_are_half_pixels(site: Site) -> None:
+def replace_half_pixel_symmetric(site: Site) -> None:
     """From 19 to 18: they are the same where no fraction of the target length is cut off."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return
@@ -239,7 +239,7 @@ def _cuts_off(site: Site) -> bool:
     return False
 
 
-def copies_and_averages_are_written_out(site: Site) -> None:
+def replace_with_upsample_or_decompose(site: Site) -> None:
     """Below 10: Upsample does the same for scales that are not below 1."""
     scales = site.constant_value(1)
     if scales is not None and (scales >= 1).all():
@@ -279,39 +279,41 @@ def resample(site: Site) -> None:
         resampler.run(axes_by_ratio(resampler, axes, site.input(3), regions, policy))
 
 
-_ORIGINS_MEET = resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales")
-_EMPTY_INPUTS_ARE_LEFT_OUT = resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn")
-_ABSENT_INPUTS_BECOME_EMPTY = rounding(
-    absent_inputs_become_empty,
+_CONVERT_THE_COORDINATE_MODE = resampling(
+    convert_the_coordinate_mode, when="floats are averaged, and not by plain asymmetric scales"
+)
+_OMIT_EMPTY_INPUTS = resampling(omit_empty_inputs, when="floats are averaged by tf_half_pixel_for_nn")
+_WRITE_ABSENT_INPUTS_AS_EMPTY = rounding(
+    write_absent_inputs_as_empty,
     ulps=1,
     when="bfloat16 is averaged",
     because="computed in float and rounded to bfloat16 at the end",
 )
-_EVERY_AXIS_IS_NAMED = resampling(
-    every_axis_is_named,
+_EXPAND_AXES = resampling(
+    expand_axes,
     when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
 )
 _OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are"
 _PIXELS_ARE_HALF_PIXELS = resampling(
-    symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+    replace_half_pixel_symmetric, when="floats are averaged by half_pixel_symmetric and fractional lengths"
 )
 _ADDED_MODE = "19 adds a mode; what it says of the others differs in markup only"
 
 STEPS = [
-    Step("Resize", 10, 11, up=coordinates_are_written_out, down=_ORIGINS_MEET),
-    Step("Resize", 11, 13, up=_EMPTY_INPUTS_ARE_LEFT_OUT, down=_ABSENT_INPUTS_BECOME_EMPTY),
-    Step("Resize", 13, 18, up=unchanged, down=_EVERY_AXIS_IS_NAMED, because=_OFF_BY_DEFAULT),
+    Step("Resize", 10, 11, up=add_the_coordinate_mode, down=_CONVERT_THE_COORDINATE_MODE),
+    Step("Resize", 11, 13, up=_OMIT_EMPTY_INPUTS, down=_WRITE_ABSENT_INPUTS_AS_EMPTY),
+    Step("Resize", 13, 18, up=unchanged, down=_EXPAND_AXES, because=_OFF_BY_DEFAULT),
     Step("Resize", 18, 19, up=unchanged, down=_PIXELS_ARE_HALF_PIXELS, because=_ADDED_MODE),
 ]
 
-_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT = resampling(
-    copies_and_averages_are_written_out,
+_REPLACE_WITH_UPSAMPLE_OR_DECOMPOSE = resampling(
+    replace_with_upsample_or_decompose,
     when="floats are averaged, and not by known scales of 1 and more",
     divides=False,
 )
 
 INTRODUCTIONS = [
-    Introduction("Resize", 10, down=_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT),
+    Introduction("Resize", 10, down=_REPLACE_WITH_UPSAMPLE_OR_DECOMPOSE),
 ]
 
 FALLBACKS = [

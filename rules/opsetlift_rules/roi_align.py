@@ -26,17 +26,17 @@ _BECAUSE = (
 )
 
 
-def the_shift_is_written_down(site: Site) -> None:
+def add_the_coordinate_mode(site: Site) -> None:
     """From 10 to 16."""
     site.set_attribute("coordinate_transformation_mode", "output_half_pixel")
 
 
-def shifted_regions_are_sampled(site: Site) -> None:
+def decompose_half_pixel_mode(site: Site) -> None:
     """From 16 to 10, which does not shift."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") == "output_half_pixel":
         site.remove_attribute("coordinate_transformation_mode")
     else:
-        regions_are_sampled(site)
+        decompose_roi_align(site)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Samples:
     """How many they are, of the dtype of the data: a scalar, or [regions]."""
 
 
-def regions_are_sampled(site: Site) -> None:
+def decompose_roi_align(site: Site) -> None:
     """The neighbours of all samples are gathered, weighted and pooled."""
     op = site.op_at(16)
     dtype = site.dtype(0)
@@ -185,18 +185,18 @@ def _greatest(site: Site, op: Operators, terms: str, height: _Samples, width: _S
     return str(op.Where(has_any, greatest, zero))
 
 
-_SHIFTED_REGIONS_ARE_SAMPLED = rounding(
-    shifted_regions_are_sampled,
+_DECOMPOSE_HALF_PIXEL_MODE = rounding(
+    decompose_half_pixel_mode,
     ulps=_ULPS,
     when="coordinate_transformation_mode is half_pixel",
     because=_BECAUSE,
 )
 
 STEPS = [
-    Step("RoiAlign", 10, 16, up=the_shift_is_written_down, down=_SHIFTED_REGIONS_ARE_SAMPLED),
+    Step("RoiAlign", 10, 16, up=add_the_coordinate_mode, down=_DECOMPOSE_HALF_PIXEL_MODE),
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
 INTRODUCTIONS = [
-    Introduction("RoiAlign", 10, down=rounding(regions_are_sampled, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("RoiAlign", 10, down=rounding(decompose_roi_align, ulps=_ULPS, because=_BECAUSE)),
 ]

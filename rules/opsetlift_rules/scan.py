@@ -15,11 +15,11 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END, counted_from_front
-from opsetlift_rules.helpers.bodies import values_travel_through_the_body
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.counting import endless
 
 
-def axes_count_from_front(site: Site) -> None:
+def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative; those of outputs number the dimensions of the outputs."""
     because = "a negative axis has to be counted from the front below opset 11"
     streams = len(site.inputs) - site.attribute("num_scan_inputs")
@@ -87,7 +87,7 @@ def _element(op: Operators, value: str, place: str) -> str:
 # Scan-8: a batch of sequences, each with a length of its own
 
 
-def batch_is_scanned_around(site: Site) -> None:
+def add_a_scan_over_the_batch(site: Site) -> None:
     """Scan-8 treats each entry of the batch by itself: an outer scan goes over them, an inner one over time."""
     lengths, states, streams = _batch(site)
     values = [*states, *streams]
@@ -103,7 +103,7 @@ def batch_is_scanned_around(site: Site) -> None:
     site.replace(*_with_time(site, _listed(results), states, streams))
 
 
-def scans_become_loops(site: Site) -> None:
+def replace_with_loops(site: Site) -> None:
     """Below 8 one loop goes over the batch, one in it over time."""
     lengths, states, streams = _batch(site)
 
@@ -196,7 +196,7 @@ def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, lon
 # From 9 down: axes and directions are taken care of outside
 
 
-def one_sequence_is_a_batch(site: Site) -> None:
+def add_a_batch_axis(site: Site) -> None:
     """Scan-8 runs along axis 1, forward or backward, and gives what it computes in that order; below 8, loops do."""
     states, streams = _sequence(site)
     backward = site.attribute("scan_input_directions") or [0] * len(streams)
@@ -257,9 +257,9 @@ def _turned_around(site: Site, value: str) -> str:
 
 
 STEPS = [
-    Step("Scan", 8, 9, up=batch_is_scanned_around, down=one_sequence_is_a_batch),
-    Step("Scan", 9, 11, up=unchanged, down=axes_count_from_front, because="11 adds negative axes"),
-    Step("Scan", 11, 16, up=unchanged, down=values_travel_through_the_body),
+    Step("Scan", 8, 9, up=add_a_scan_over_the_batch, down=add_a_batch_axis),
+    Step("Scan", 9, 11, up=unchanged, down=make_axes_non_negative, because="11 adds negative axes"),
+    Step("Scan", 11, 16, up=unchanged, down=cast_values_around_the_body),
 ]
 
-INTRODUCTIONS = [Introduction("Scan", 8, down=scans_become_loops)]
+INTRODUCTIONS = [Introduction("Scan", 8, down=replace_with_loops)]

@@ -28,12 +28,12 @@ _CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloa
 _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
-def scatter_is_scatter_elements(site: Site) -> None:
+def rename_to_scatter_elements(site: Site) -> None:
     """What 11 calls deprecated, it does not run."""
     site.become("ScatterElements")
 
 
-def indices_count_from_front(site: Site) -> None:
+def make_indices_non_negative(site: Site) -> None:
     """Of indices that are negative, 9 says nothing."""
     indices = site.constant_value(1)
     if indices is None or (indices < 0).any():
@@ -44,12 +44,12 @@ def indices_count_from_front(site: Site) -> None:
         site.set_input(1, positions.indices(counted))
 
 
-def scatter_elements_is_scatter(site: Site) -> None:
-    indices_count_from_front(site)
+def rename_to_scatter(site: Site) -> None:
+    make_indices_non_negative(site)
     site.become("Scatter", opset=min(site.opset, 10))
 
 
-def slices_are_scattered_as_elements(site: Site) -> None:
+def scatter_slices_as_elements(site: Site) -> None:
     """The dimensions that the tuples index become one, and those of the slices another."""
     positions = Positions(site)
     writing = _slices(site, positions)
@@ -70,7 +70,7 @@ def slices_are_scattered_as_elements(site: Site) -> None:
     site.replace(reshape_exactly(op, written, positions.shape(writing.sizes)) if is_reshaped else written)
 
 
-def elements_are_chosen_by_a_table(site: Site) -> None:
+def select_elements_with_a_table(site: Site) -> None:
     """Below 9 nothing writes by index."""
     positions = Positions(site)
     writing = _elements(site, positions)
@@ -80,14 +80,14 @@ def elements_are_chosen_by_a_table(site: Site) -> None:
 def _one_by_one(*reductions: str) -> Rule:
     """For the step down that loses these reductions."""
 
-    def updates_are_combined_one_by_one(site: Site) -> None:
+    def combine_updates_one_by_one(site: Site) -> None:
         reduction = site.attribute("reduction", "none")
         if "add" in reductions:
             site.remove_attribute("reduction")
         if reduction in reductions:
             _combine_one_by_one(site, _COMBINE[reduction])
 
-    return Rule("updates are combined one by one", updates_are_combined_one_by_one)
+    return Rule("combine updates one by one", combine_updates_one_by_one)
 
 
 def _combine_one_by_one(site: Site, operator: str) -> None:
@@ -198,7 +198,7 @@ def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> s
     return positions.gather(rows, positions.add(places, step))
 
 
-def cache_is_scattered_by_elements(site: Site) -> None:
+def scatter_the_cache_by_elements(site: Site) -> None:
     """The index of each element of the update along the axis, from where its batch begins to be written."""
     cache, update = site.inputs[:2]
     because = "the axis is counted, and each batch is written at a place of its own"
@@ -230,7 +230,7 @@ _MORE = "18 adds two reductions"
 
 
 STEPS = [
-    Step("Scatter", 9, 11, up=scatter_is_scatter_elements, down=indices_count_from_front),
+    Step("Scatter", 9, 11, up=rename_to_scatter_elements, down=make_indices_non_negative),
     Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
     Step("ScatterElements", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
     Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
@@ -238,8 +238,8 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Scatter", 9, down=elements_are_chosen_by_a_table),
-    Introduction("ScatterElements", 11, down=scatter_elements_is_scatter),
-    Introduction("ScatterND", 11, down=slices_are_scattered_as_elements),
-    Introduction("TensorScatter", 24, down=cache_is_scattered_by_elements),
+    Introduction("Scatter", 9, down=select_elements_with_a_table),
+    Introduction("ScatterElements", 11, down=rename_to_scatter),
+    Introduction("ScatterND", 11, down=scatter_slices_as_elements),
+    Introduction("TensorScatter", 24, down=scatter_the_cache_by_elements),
 ]

@@ -15,7 +15,7 @@ from opsetlift.rulebook.rule import Introduction, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
-from opsetlift_rules.helpers.narrow_floats import body_in_float, goes_in_float
+from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float, expand_body_in_float
 
 _DECAY, _BETA = 4, 5
 """Inputs of LinearAttention."""
@@ -23,9 +23,9 @@ _DECAY, _BETA = 4, 5
 _IN_STEPS = "each step is rounded, where a kernel may keep more digits between them"
 
 
-def pairs_are_rotated(site: Site) -> None:
+def decompose_rotary_embedding(site: Site) -> None:
     """Each pair of elements as a complex number, times the cached cosine and sine of its angle."""
-    if goes_in_float(site):
+    if compute_narrow_floats_in_float(site):
         return
     op = site.op_at(18)
     is_packed = site.rank(0, because="it tells whether the heads are packed into one dimension") == 3
@@ -77,9 +77,9 @@ def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str)
     return str(op.Reshape(pairs, op.Concat(sizes(site, op, real, 0, 3), end, axis=0), allowzero=1))
 
 
-def states_are_carried_from_token_to_token(site: Site) -> None:
+def replace_with_a_scan_over_tokens(site: Site) -> None:
     """The recurrence itself, as a Scan along the tokens; chunk_size is a hint for other algorithms."""
-    if goes_in_float(site):
+    if compute_narrow_floats_in_float(site):
         return
     op, dtype = site.op_at(18), site.dtype(0)
     heads, shared = site.attribute("q_num_heads"), site.attribute("kv_num_heads")
@@ -155,10 +155,10 @@ def _without_time(site: Site, value: str) -> Dims:
     return [batch, *others]
 
 
-_STATES_ARE_CARRIED = rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)
+_STATES_ARE_CARRIED = rounding(replace_with_a_scan_over_tokens, ulps=64, because=_IN_STEPS)
 
 INTRODUCTIONS = [
-    Introduction("RotaryEmbedding", 23, down=rounding(pairs_are_rotated, ulps=4, because=_IN_STEPS)),
+    Introduction("RotaryEmbedding", 23, down=rounding(decompose_rotary_embedding, ulps=4, because=_IN_STEPS)),
     Introduction("LinearAttention", 27, down=_STATES_ARE_CARRIED),
-    Introduction("CausalConvWithState", 27, down=body_in_float(ulps=64, because=_IN_STEPS)),
+    Introduction("CausalConvWithState", 27, down=expand_body_in_float(ulps=64, because=_IN_STEPS)),
 ]

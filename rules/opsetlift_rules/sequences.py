@@ -23,27 +23,27 @@ _MOST_PARTS = 1024
 """Longer sequences make no sensible graph."""
 
 
-def elements_stand_for_it(site: Site) -> None:
+def scalarize_sequence(site: Site) -> None:
     site.dissolve(0, site.inputs)
 
 
-def nothing_stands_for_it(site: Site) -> None:
+def remove_empty_sequence(site: Site) -> None:
     site.dissolve(0, ())
 
 
-def element_is_added(site: Site) -> None:
+def insert_element(site: Site) -> None:
     parts = list(_parts(site))
     place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
     site.dissolve(0, [*parts[:place], site.input(1), *parts[place:]])
 
 
-def element_is_left_out(site: Site) -> None:
+def erase_element(site: Site) -> None:
     parts = list(_parts(site))
     place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
     site.dissolve(0, [*parts[:place], *parts[place + 1 :]])
 
 
-def element_is_taken(site: Site) -> None:
+def select_element(site: Site) -> None:
     """By its number, or, where that is computed at run time and all have one shape, from a tensor of all."""
     parts = _parts(site)
     if site.constant_value(1) is not None:
@@ -62,11 +62,11 @@ def element_is_taken(site: Site) -> None:
     site.replace(op.Gather(_stacked(site, op, list(parts), 0), position, axis=0))
 
 
-def length_is_known(site: Site) -> None:
+def fold_length(site: Site) -> None:
     site.replace(site.scalar(len(_parts(site)), "int64", "length"))
 
 
-def elements_are_joined(site: Site) -> None:
+def concatenate_elements(site: Site) -> None:
     parts = list(_parts(site))
     if not parts:
         site.refuse(Why.INVALID_MODEL, "there is nothing in the sequence to concatenate")
@@ -109,7 +109,7 @@ def _constant_position(site: Site, position: int, length: int, highest: int, def
     return index % length if length and index < 0 else index
 
 
-def split_gives_the_elements(site: Site) -> None:
+def split_into_elements(site: Site) -> None:
     """Where their number is known: from the lengths, or the size of the axis."""
     op = site.op_at(13)
     axis = site.attribute("axis", 0)
@@ -152,7 +152,7 @@ def _lengths(site: Site, axis: int) -> list[int] | str:
     return [end - start for start, end in pairwise([*range(0, size, step), size])]
 
 
-def body_is_repeated(site: Site) -> None:
+def repeat_body_for_each_element(site: Site) -> None:
     """For each element where they are known, else by the function body of the schema, which is a Loop."""
     parts = [site.parts(position) for position in range(len(site.inputs))]
     first = parts[0]
@@ -169,13 +169,13 @@ def body_is_repeated(site: Site) -> None:
 
 
 INTRODUCTIONS = [
-    Introduction("SequenceEmpty", 11, down=nothing_stands_for_it),
-    Introduction("SequenceConstruct", 11, down=elements_stand_for_it),
-    Introduction("SequenceInsert", 11, down=element_is_added),
-    Introduction("SequenceErase", 11, down=element_is_left_out),
-    Introduction("SequenceAt", 11, down=element_is_taken),
-    Introduction("SequenceLength", 11, down=length_is_known),
-    Introduction("ConcatFromSequence", 11, down=elements_are_joined),
-    Introduction("SplitToSequence", 11, down=split_gives_the_elements),
-    Introduction("SequenceMap", 17, down=body_is_repeated),
+    Introduction("SequenceEmpty", 11, down=remove_empty_sequence),
+    Introduction("SequenceConstruct", 11, down=scalarize_sequence),
+    Introduction("SequenceInsert", 11, down=insert_element),
+    Introduction("SequenceErase", 11, down=erase_element),
+    Introduction("SequenceAt", 11, down=select_element),
+    Introduction("SequenceLength", 11, down=fold_length),
+    Introduction("ConcatFromSequence", 11, down=concatenate_elements),
+    Introduction("SplitToSequence", 11, down=split_into_elements),
+    Introduction("SequenceMap", 17, down=repeat_body_for_each_element),
 ]

@@ -20,10 +20,10 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import (
     END,
     NamedAxes,
-    axes_become_input,
-    constant_axes_become_attribute,
     counted_from_front,
     gather_within,
+    move_axes_to_an_input,
+    move_constant_axes_to_an_attribute,
 )
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
@@ -31,12 +31,12 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 # Reshape
 
 
-def shape_becomes_input(site: Site) -> None:
+def move_shape_to_an_input(site: Site) -> None:
     site.remove_attribute("consumed_inputs")
     site.append_input(site.constant_int64(site.pop_attribute("shape", []), "shape"))
 
 
-def shape_becomes_attribute(site: Site) -> None:
+def move_shape_to_an_attribute(site: Site) -> None:
     """The constant shape, or the one that is known of the output. Dimensions of 1 need no Reshape at all."""
     shape = _known_target(site)
     if site.dtype(0) not in FIRST_FLOATS and _dimensions_of_1_come_and_go(site, shape):
@@ -97,7 +97,7 @@ def _resolved(target: list[int], shape: list[int]) -> list[int] | None:
     return result if math.prod(result) == math.prod(shape) else None
 
 
-def zeros_are_no_dimensions_to_copy(site: Site) -> None:
+def remove_allowzero(site: Site) -> None:
     """Below 14 a 0 copies the input's dimension. Where a 0 is meant, the result is empty: a zero, expanded to it."""
     if not site.pop_attribute("allowzero", 0):
         return
@@ -159,7 +159,7 @@ def _empty(site: Site, op: Operators, shape: str) -> str:
 # Squeeze and Unsqueeze
 
 
-def axes_count_from_front(site: Site) -> None:
+def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative; those of Unsqueeze number the dimensions of its output."""
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
@@ -170,9 +170,9 @@ def axes_count_from_front(site: Site) -> None:
     site.set_attribute("axes", counted_from_front(site, axes, rank))
 
 
-def squeezed_axes_become_attribute(site: Site) -> None:
+def move_squeeze_axes_to_an_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, what is left of the shape is, too."""
-    if constant_axes_become_attribute(site):
+    if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
@@ -192,7 +192,7 @@ def squeezed_axes_become_attribute(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
-def scalar_axes_become_vector(site: Site) -> None:
+def convert_scalar_axes_to_a_vector(site: Site) -> None:
     """Below 23 the text leaves the rank of the axes open, and ONNX's own functions pass a scalar."""
     axes = site.constant_value(1)
     if axes is not None and axes.ndim == 0:
@@ -201,10 +201,10 @@ def scalar_axes_become_vector(site: Site) -> None:
         site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
 
 
-def axes_are_written_from_front(site: Site) -> None:
+def write_non_negative_axes(site: Site) -> None:
     """Without axes all dimensions of 1 go."""
     if site.has_attribute("axes"):
-        axes_count_from_front(site)
+        make_axes_non_negative(site)
         return
     dims = site.static_shape(0, because="without axes its dimensions of 1 go")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
@@ -214,9 +214,9 @@ def axes_are_written_from_front(site: Site) -> None:
         site.replace(site.op.Identity(site.input(0)))
 
 
-def unsqueezed_axes_become_attribute(site: Site) -> None:
+def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
-    if constant_axes_become_attribute(site):
+    if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
@@ -239,7 +239,7 @@ def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
 # Flatten
 
 
-def axis_counts_from_front(site: Site) -> None:
+def make_axis_non_negative(site: Site) -> None:
     """Below 11 the axis is not negative; -rank is 0."""
     axis = site.attribute("axis", 1)
     if axis < 0:
@@ -247,7 +247,7 @@ def axis_counts_from_front(site: Site) -> None:
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def other_dtypes_are_reshaped(site: Site) -> None:
+def flatten_other_types_with_reshape(site: Site) -> None:
     """Below 9 Flatten takes floats only, and Reshape takes all."""
     if site.dtype(0) in FIRST_FLOATS:
         return
@@ -272,25 +272,25 @@ _WITHOUT_ALLOWZERO = "without allowzero, 14 copies a dimension where the shape h
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 STEPS = [
-    Step("Reshape", 1, 5, up=shape_becomes_input, down=in_turn(shape_becomes_attribute, values_travel())),
-    Step("Reshape", 13, 14, up=unchanged, down=zeros_are_no_dimensions_to_copy, because=_WITHOUT_ALLOWZERO),
-    Step("Squeeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
-    Step("Squeeze", 11, 13, up=axes_become_input, down=squeezed_axes_become_attribute),
+    Step("Reshape", 1, 5, up=move_shape_to_an_input, down=in_turn(move_shape_to_an_attribute, values_travel())),
+    Step("Reshape", 13, 14, up=unchanged, down=remove_allowzero, because=_WITHOUT_ALLOWZERO),
+    Step("Squeeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
+    Step("Squeeze", 11, 13, up=move_axes_to_an_input, down=move_squeeze_axes_to_an_attribute),
     Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
     Step("Squeeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
-    Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
-    Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
+    Step("Unsqueeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
+    Step("Unsqueeze", 11, 13, up=move_axes_to_an_input, down=move_unsqueeze_axes_to_an_attribute),
     Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
-    Step("Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because=_VECTOR_OF_AXES),
-    Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
-    Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
+    Step("Unsqueeze", 21, 23, up=convert_scalar_axes_to_a_vector, down=unchanged, because=_VECTOR_OF_AXES),
+    Step("Flatten", 1, 9, up=unchanged, down=flatten_other_types_with_reshape, because="9 adds dtypes"),
+    Step("Flatten", 9, 11, up=unchanged, down=make_axis_non_negative, because=_AXES_1),
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
     Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
 
 FALLBACKS = [
-    Fallback("Reshape", zeros_are_no_dimensions_to_copy),
-    Fallback("Squeeze", axes_are_written_from_front),
-    Fallback("Unsqueeze", axes_count_from_front),
+    Fallback("Reshape", remove_allowzero),
+    Fallback("Squeeze", write_non_negative_axes),
+    Fallback("Unsqueeze", make_axes_non_negative),
 ]

@@ -21,12 +21,12 @@ _ULPS = 32
 _BECAUSE = "a product with the matrix of the transform, in double and rounded at the end, adds all terms of each bin"
 
 
-def axis_becomes_input(site: Site) -> None:
+def move_axis_to_an_input(site: Site) -> None:
     """From 17, whose default is 1, to 20."""
     site.set_input(2, site.scalar(site.pop_attribute("axis", 1), "int64", "axis"))
 
 
-def axis_becomes_attribute(site: Site) -> None:
+def move_axis_to_an_attribute(site: Site) -> None:
     """From 20 to 17. An axis that is computed at run time chooses among the transforms along each."""
     if not site.input(2):
         site.set_attribute("axis", -2)
@@ -50,7 +50,7 @@ def axis_becomes_attribute(site: Site) -> None:
     site.replace(*along(0, site.op))
 
 
-def transform_is_a_product(site: Site) -> None:
+def compute_dft_with_matmul(site: Site) -> None:
     """Each row of an axis is multiplied by the matrix of cosines and sines."""
     op = site.op_at(16)
     dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted")
@@ -156,7 +156,7 @@ def _matrix(
     return reshaped(site, op, joined, shape)
 
 
-def frames_are_transformed(site: Site) -> None:
+def compute_stft_with_matmul(site: Site) -> None:
     """Frames are gathered, weighted by the window and multiplied by the matrix of the transform."""
     op = site.op_at(16)
     dtype = site.dtype(0)
@@ -203,7 +203,7 @@ def _frames(site: Site, op: Operators, whole: Size, length: Size, step: Size) ->
 def _window(*coefficients: float) -> RuleLike:
     """The rule for a window of a0 - a1 cos(t) + a2 cos(2t), in float as in the operator's function body."""
 
-    def cosines_are_summed(site: Site) -> None:
+    def compute_window_from_cosines(site: Site) -> None:
         known = site.constant_value(site.output(0))
         if known is not None:
             site.replace(site.constant(known, "window"))
@@ -226,10 +226,10 @@ def _window(*coefficients: float) -> RuleLike:
         to = site.dtype_attribute("output_datatype", "float")
         site.replace(op.Cast(value, to=to) if to != "float" else value)
 
-    return as_rule(cosines_are_summed)
+    return as_rule(compute_window_from_cosines)
 
 
-def weights_are_known(site: Site) -> None:
+def fold_constant_weights(site: Site) -> None:
     known = site.constant_value(site.output(0))
     if known is None:
         site.refuse(
@@ -241,14 +241,14 @@ def weights_are_known(site: Site) -> None:
 
 
 STEPS = [
-    Step("DFT", 17, 20, up=axis_becomes_input, down=axis_becomes_attribute),
+    Step("DFT", 17, 20, up=move_axis_to_an_input, down=move_axis_to_an_attribute),
 ]
 
 INTRODUCTIONS = [
-    Introduction("DFT", 17, down=rounding(transform_is_a_product, ulps=_ULPS, because=_BECAUSE)),
-    Introduction("STFT", 17, down=rounding(frames_are_transformed, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("DFT", 17, down=rounding(compute_dft_with_matmul, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("STFT", 17, down=rounding(compute_stft_with_matmul, ulps=_ULPS, because=_BECAUSE)),
     Introduction("HannWindow", 17, down=_window(0.5, 0.5)),
     Introduction("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
     Introduction("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),
-    Introduction("MelWeightMatrix", 17, down=weights_are_known),
+    Introduction("MelWeightMatrix", 17, down=fold_constant_weights),
 ]

@@ -17,7 +17,7 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
-def attributes_become_inputs(site: Site) -> None:
+def move_attributes_to_inputs(site: Site) -> None:
     axes = site.pop_attribute("axes")
     for name in ("starts", "ends"):
         site.append_input(site.constant_int64(site.pop_attribute(name), name))
@@ -25,7 +25,7 @@ def attributes_become_inputs(site: Site) -> None:
         site.append_input(site.constant_int64(axes))
 
 
-def axes_count_from_front(site: Site) -> None:
+def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative."""
     if not site.input(3) or site.target < 10:
         # Below 10 the next rule takes the axes as they are.
@@ -42,7 +42,7 @@ def axes_count_from_front(site: Site) -> None:
         site.set_input(3, site.constant(numpy.array(counted, axes.dtype), "axes"))
 
 
-def inputs_become_attributes(site: Site) -> None:
+def move_inputs_to_attributes(site: Site) -> None:
     """The inverse. Steps other than 1, and bounds computed at run time, are gathered: each index is computed."""
     values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
     starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
@@ -159,7 +159,7 @@ _RANGE = "11 adds negative axes; an axis that was legal means the same"
 _CLAMPS = "13 spells out how bounds are clamped, which numpy, cited before, does alike"
 
 STEPS = [
-    Step("Slice", 1, 10, up=attributes_become_inputs, down=inputs_become_attributes),
-    Step("Slice", 10, 11, up=unchanged, down=axes_count_from_front, because=_RANGE),
+    Step("Slice", 1, 10, up=move_attributes_to_inputs, down=move_inputs_to_attributes),
+    Step("Slice", 10, 11, up=unchanged, down=make_axes_non_negative, because=_RANGE),
     Step("Slice", 11, 13, up=unchanged, down=unchanged, because=_CLAMPS),
 ]

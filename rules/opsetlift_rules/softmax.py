@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front, counted_from_front
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def trailing_dimensions_become_one(site: Site) -> None:
+def flatten_trailing_dimensions(site: Site) -> None:
     """Below 13 all dimensions from `axis` on count as one; where it is the last one, nothing changes."""
     axis = site.attribute("axis", 1)
     shape = site.shape(0)
@@ -40,7 +40,7 @@ def _copies_give_zeros(shape: Dims, axis: int) -> bool:
     )
 
 
-def axis_becomes_the_last(site: Site) -> None:
+def transpose_axis_to_the_last(site: Site) -> None:
     """The inverse: another axis than the last one is moved behind the others."""
     axis = site.attribute("axis", -1)
     if axis == -1:
@@ -60,11 +60,11 @@ _AXIS = "11 adds negative axes; the sentences on the matrix that the input is ta
 
 
 STEPS = [
-    Step("Softmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("Softmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("LogSoftmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("LogSoftmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("Hardmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("Hardmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("LpNormalization", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Softmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("Softmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("LogSoftmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("LogSoftmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("Hardmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("Hardmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("LpNormalization", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]

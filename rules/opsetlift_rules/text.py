@@ -20,7 +20,7 @@ from opsetlift.support.refusal import Why
 _OPAQUE = "no older operator reads or builds the characters of a string"
 
 
-def n_grams_are_compared(site: Site) -> None:
+def count_n_grams_by_comparison(site: Site) -> None:
     """Each n-gram of the pool is compared with every place of the input; only numbers can be, below 9."""
     if site.dtype(0) == "string":
         site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings or looks them up")
@@ -82,7 +82,7 @@ def _columns(site: Site) -> tuple[Array, Array]:
 
 
 INTRODUCTIONS = [
-    Introduction("TfIdfVectorizer", 9, down=n_grams_are_compared),
+    Introduction("TfIdfVectorizer", 9, down=count_n_grams_by_comparison),
     Introduction("StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none changes their letters")),
     Introduction("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}; none joins two")),
     Introduction("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}; none takes one apart")),

@@ -20,11 +20,11 @@ _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
 _FIRST = -(2**63)
 
 
-def k_becomes_input(site: Site) -> None:
+def move_k_to_an_input(site: Site) -> None:
     site.append_input(site.constant_int64([site.pop_attribute("k")], "k"))
 
 
-def k_becomes_attribute(site: Site) -> None:
+def move_k_to_an_attribute(site: Site) -> None:
     """The inverse. Where it is computed at run time, the whole axis is sorted, and its first elements gathered."""
     k = site.constant_value(1)
     if k is not None:
@@ -47,7 +47,7 @@ def k_becomes_attribute(site: Site) -> None:
     site.replace(*(gather_within(site, value, first, axis=axis % len(dims)) for value in sorted_))
 
 
-def least_elements_and_integers_are_sorted_as_the_greatest_floats(site: Site) -> None:
+def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
     """Below 11 there are only the greatest floats, which are always sorted."""
     is_largest = site.pop_attribute("largest", 1)
     site.remove_attribute("sorted")
@@ -112,14 +112,14 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
 
 _DEFAULTS = "the defaults of 11 are what 10 does"
 
-_SORTED_AS_THE_GREATEST = least_elements_and_integers_are_sorted_as_the_greatest_floats
+_SORTED_AS_THE_GREATEST = sort_smallest_and_integers_as_largest_floats
 
 STEPS = [
-    Step("TopK", 1, 10, up=k_becomes_input, down=k_becomes_attribute),
+    Step("TopK", 1, 10, up=move_k_to_an_input, down=move_k_to_an_attribute),
     Step("TopK", 10, 11, up=unchanged, down=_SORTED_AS_THE_GREATEST, because=_DEFAULTS),
     Step("TopK", 11, 24, up=unchanged, down=values_travel()),
 ]
 
 FALLBACKS = [
-    Fallback("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
+    Fallback("TopK", sort_smallest_and_integers_as_largest_floats),
 ]

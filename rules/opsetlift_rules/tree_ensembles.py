@@ -30,7 +30,7 @@ _MOST_NODES = 1 << 20
 # 1 and 3
 
 
-def tensors_become_lists(site: Site) -> None:
+def convert_tensors_to_lists(site: Site) -> None:
     """Version 1 has floats; a tensor of doubles that are floats says the same."""
     site.remove_attribute("nodes_hitrates_as_tensor")
     for name in ("base_values", "class_weights", "target_weights", "nodes_values"):
@@ -59,7 +59,7 @@ class _Scores:
     aggregate: str = "SUM"
 
 
-def regressor_becomes_tree_ensemble(site: Site) -> None:
+def replace_regressor_with_tree_ensemble(site: Site) -> None:
     """The sum of one tree per vote of a leaf; a base value is a tree that is a leaf."""
     trees = old_trees(site, "target")
     targets = site.attribute("n_targets") or 1
@@ -101,7 +101,7 @@ def _divided(tree: dict[int, Node], count: int) -> dict[int, Node]:
     }
 
 
-def classifier_becomes_tree_ensemble(site: Site) -> None:
+def replace_classifier_with_tree_ensemble(site: Site) -> None:
     """The class with the greatest score, by ArgMax; of two classes with one score, by a threshold.
 
     That, and what the other score is, the texts leave open: it is done as runtimes do it.
@@ -203,7 +203,7 @@ def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtyp
 # From 5 down
 
 
-def leaves_become_nodes(site: Site) -> None:
+def replace_with_tree_ensemble_regressor(site: Site) -> None:
     """The regressor of version 3 is the same for floats; a set is compared with member by member."""
     dtype = site.dtype(0)
     if dtype == "double":
@@ -296,32 +296,32 @@ _TENSORS = "3 adds tensors in the place of lists"
 _DEPRECATED = "5 only deprecates it"
 _OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
 _CLASSIFIER = rounding(
-    classifier_becomes_tree_ensemble,
+    replace_classifier_with_tree_ensemble,
     ulps=1,
     when="post_transform is SOFTMAX or LOGISTIC",
     because=_OPERATOR_OF_ITS_OWN,
 )
 _REGRESSOR = rounding(
-    regressor_becomes_tree_ensemble,
+    replace_regressor_with_tree_ensemble,
     ulps=1,
     when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
     because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
 )
 
 STEPS = [
-    Step("TreeEnsembleClassifier", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleClassifier", 1, 3, up=unchanged, down=convert_tensors_to_lists, because=_TENSORS, domain=_DOMAIN),
     Step("TreeEnsembleClassifier", 3, 5, up=_CLASSIFIER, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
-    Step("TreeEnsembleRegressor", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleRegressor", 1, 3, up=unchanged, down=convert_tensors_to_lists, because=_TENSORS, domain=_DOMAIN),
     Step("TreeEnsembleRegressor", 3, 5, up=_REGRESSOR, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
 ]
 
-_LEAVES_BECOME_NODES = rounding(
-    leaves_become_nodes,
+_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR = rounding(
+    replace_with_tree_ensemble_regressor,
     ulps=1,
     when="the dtype is float16",
     because="computed in float and rounded to float16 at the end",
 )
 
 INTRODUCTIONS = [
-    Introduction("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
+    Introduction("TreeEnsemble", 5, down=_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR, domain=_DOMAIN),
 ]

@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
-def integers_are_multiplied_by_minus_one(site: Site) -> None:
+def multiply_integers_by_minus_one(site: Site) -> None:
     """Which wraps around as Neg does."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, dtype, "minus_one")))
 
 
-def numbers_are_multiplied_by_minus_one(site: Site) -> None:
+def multiply_by_minus_one(site: Site) -> None:
     """The sign of a float changes, that of a zero too; integers wrap around as with Neg."""
     if not site.carry_to_kernel():
         site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, site.dtype(0), "minus_one")))
 
 
-def one_is_divided(site: Site) -> None:
+def divide_one_by_the_input(site: Site) -> None:
     """A quotient is rounded once, as the reciprocal is."""
     site.replace(site.op_at(14).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
 
 
-def magnitude_is_the_greater_of_both_signs(site: Site) -> None:
+def compute_integer_abs_with_max(site: Site) -> None:
     """The least integer, which has no positive counterpart, stays what it is."""
     dtype = site.dtype(0)
     if dtype.startswith("uint"):
@@ -45,20 +45,20 @@ def magnitude_is_the_greater_of_both_signs(site: Site) -> None:
 _INTEGRAL = "13 says that integral numbers, NaN and infinities stay what they are, as they always did"
 
 STEPS = [
-    Step("Neg", 1, 6, up=consumed_inputs_go, down=integers_are_multiplied_by_minus_one),
-    Step("Abs", 1, 6, up=consumed_inputs_go, down=magnitude_is_the_greater_of_both_signs),
+    Step("Neg", 1, 6, up=remove_consumed_inputs, down=multiply_integers_by_minus_one),
+    Step("Abs", 1, 6, up=remove_consumed_inputs, down=compute_integer_abs_with_max),
     Step("Abs", 6, 13, up=unchanged, down=unchanged, because="'the absolute is' becomes 'absolute value'"),
-    Step("Ceil", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Ceil", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Ceil", 6, 13, up=unchanged, down=unchanged, because=_INTEGRAL),
-    Step("Floor", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Floor", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Floor", 6, 13, up=unchanged, down=unchanged, because=_INTEGRAL),
-    Step("Reciprocal", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Sqrt", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Exp", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Log", 1, 6, up=consumed_inputs_go, down=unchanged),
+    Step("Reciprocal", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Sqrt", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Exp", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Log", 1, 6, up=remove_consumed_inputs, down=unchanged),
 ]
 
 FALLBACKS = [
-    Fallback("Neg", numbers_are_multiplied_by_minus_one),
-    Fallback("Reciprocal", one_is_divided),
+    Fallback("Neg", multiply_by_minus_one),
+    Fallback("Reciprocal", divide_one_by_the_input),
 ]

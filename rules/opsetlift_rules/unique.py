@@ -18,7 +18,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.positions import Number, Positions
 
 
-def equal_neighbours_are_found_in_order(site: Site) -> None:
+def find_groups_by_sorting(site: Site) -> None:
     """Sorted, with equal ones in their order, a group begins where an element differs from the one before."""
     dtype = site.dtype(0)
     if dtype == "string" or dtype.startswith("complex"):
@@ -189,7 +189,7 @@ class _Groups:
         return gather_within(self._site, values, indices)
 
 
-def all_outputs_are_named(site: Site) -> None:
+def name_all_outputs(site: Site) -> None:
     site.ask_for_outputs(range(len(site.node.output)))
 
 
@@ -198,9 +198,9 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Unique", 11, down=equal_neighbours_are_found_in_order),
+    Introduction("Unique", 11, down=find_groups_by_sorting),
 ]
 
 FALLBACKS = [
-    Fallback("Unique", all_outputs_are_named),
+    Fallback("Unique", name_all_outputs),
 ]

@@ -22,7 +22,7 @@ _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
 _MODES = {"bilinear": "linear", "linear": "bilinear"}
 
 
-def scales_for_every_axis(site: Site) -> None:
+def write_scales_for_every_axis(site: Site) -> None:
     """From 1 to 7."""
     height, width = (site.pop_attribute(f"{side}_scale") for side in ("height", "width"))
     site.set_attribute("scales", [1.0, 1.0, height, width])
@@ -35,7 +35,7 @@ def _rename_mode(site: Site) -> None:
         site.set_attribute("mode", _MODES[mode])
 
 
-def images_keep_their_scales(site: Site) -> None:
+def write_height_and_width_scale(site: Site) -> None:
     """From 7 to 1, which resizes images only; what else there is, is written out."""
     scales = site.attribute("scales")
     is_image = len(scales) == 4 and list(scales[:2]) == [1.0, 1.0]
@@ -57,12 +57,12 @@ def images_keep_their_scales(site: Site) -> None:
     _resample(site, site.constant(numpy.array(scales, numpy.float32), "scales"))
 
 
-def scales_become_input(site: Site) -> None:
+def move_scales_to_an_input(site: Site) -> None:
     """From 7 to 9."""
     site.append_input(site.constant(numpy.array(site.pop_attribute("scales"), numpy.float32), "scales"))
 
 
-def scales_become_attribute(site: Site) -> None:
+def move_scales_to_an_attribute(site: Site) -> None:
     """From 9 to 7. Scales that are computed at run time count the places at run time."""
     scales = site.constant_value(1)
     if scales is None:
@@ -81,21 +81,21 @@ def _resample(site: Site, scales: str) -> None:
     resampler.run(axes_by_scales(resampler, range(rank), scales))
 
 
-def becomes_resize(site: Site) -> None:
+def replace_with_resize(site: Site) -> None:
     """From 9 to 10, which deprecates it."""
     site.become("Resize")
 
 
 _WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
 
-_IMAGES_KEEP_THEIR_SCALES = resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False)
-_SCALES_BECOME_ATTRIBUTE = resampling(
-    scales_become_attribute, when="floats are averaged by scales that are computed", divides=False
+_WRITE_HEIGHT_AND_WIDTH_SCALE = resampling(write_height_and_width_scale, when=_WRITTEN_OUT, divides=False)
+_MOVE_SCALES_TO_AN_ATTRIBUTE = resampling(
+    move_scales_to_an_attribute, when="floats are averaged by scales that are computed", divides=False
 )
 _DEPRECATED = "10 deprecates the operator; a node that is there nevertheless means what it meant"
 
 STEPS = [
-    Step("Upsample", 1, 7, up=scales_for_every_axis, down=_IMAGES_KEEP_THEIR_SCALES),
-    Step("Upsample", 7, 9, up=scales_become_input, down=_SCALES_BECOME_ATTRIBUTE),
-    Step("Upsample", 9, 10, up=becomes_resize, down=unchanged, because=_DEPRECATED),
+    Step("Upsample", 1, 7, up=write_scales_for_every_axis, down=_WRITE_HEIGHT_AND_WIDTH_SCALE),
+    Step("Upsample", 7, 9, up=move_scales_to_an_input, down=_MOVE_SCALES_TO_AN_ATTRIBUTE),
+    Step("Upsample", 9, 10, up=replace_with_resize, down=unchanged, because=_DEPRECATED),
 ]

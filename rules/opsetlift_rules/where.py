@@ -21,7 +21,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
 
-def integers_are_computed_other_values_gathered(site: Site) -> None:
+def compute_integers_or_gather(site: Site) -> None:
     """Arithmetic is exact on booleans and integers. Floats have NaN and infinities, which no product takes away."""
     dtype = site.dtype(1)
     if dtype == "bool":
@@ -111,9 +111,9 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Where", 9, down=integers_are_computed_other_values_gathered),
+    Introduction("Where", 9, down=compute_integers_or_gather),
 ]
 
 FALLBACKS = [
-    Fallback("Where", integers_are_computed_other_values_gathered),
+    Fallback("Where", compute_integers_or_gather),
 ]

@@ -29,7 +29,7 @@ def function_body(*, ulps: int = 0, because: str = "") -> Rule:
     A runtime's kernel and the body may round differently: then `ulps` bounds it and `because` says why. Raises, when
     applied, SiteRefused where the body depends on a type that is not known, or where there is none.
     """
-    return Rule("becomes its function body", expand, ulps=ulps, because=because)
+    return Rule("expand the function body", expand, ulps=ulps, because=because)
 
 
 def expand(site: Site) -> None:

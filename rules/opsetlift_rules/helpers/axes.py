@@ -21,7 +21,7 @@ def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str 
     return [axis % rank for axis in axes]
 
 
-def axis_counts_from_front(site: Site) -> None:
+def make_axis_non_negative(site: Site) -> None:
     """Below 11 the axis is not negative."""
     axis = site.attribute("axis", 0)
     if axis < 0:
@@ -29,12 +29,12 @@ def axis_counts_from_front(site: Site) -> None:
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def axes_become_input(site: Site) -> None:
+def move_axes_to_an_input(site: Site) -> None:
     if site.has_attribute("axes"):
         site.append_input(site.constant_int64(site.pop_attribute("axes")))
 
 
-def constant_axes_become_attribute(site: Site) -> bool:
+def move_constant_axes_to_an_attribute(site: Site) -> bool:
     """The inverse, where the axes are constant or absent; says whether they are."""
     if site.input(1):
         axes = site.constant_value(1)

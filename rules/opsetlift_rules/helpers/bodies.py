@@ -12,7 +12,7 @@ Carriers = list[str | None]
 
 
 @for_lost_types
-def values_travel_through_the_body(site: Site) -> None:
+def cast_values_around_the_body(site: Site) -> None:
     """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
 
     Inside of the body, where Cast brings it back, it is what it was.

@@ -129,7 +129,7 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
     return [op.Sub(value, zeros) for value in values]
 
 
-def inputs_come_to_one_shape(site: Site) -> None:
+def broadcast_inputs(site: Site) -> None:
     """Below 8 all inputs have one shape."""
     if have_one_shape([site.shape(name) for name in site.inputs]):
         return

@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING
 _RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
 
 
-def broadcast_attributes_go(site: Site) -> None:
+def remove_broadcast_attributes(site: Site) -> None:
     """A suffix and a single element are what numpy repeats too; any other part needs dimensions of 1 behind it."""
     axis = site.pop_attribute("axis")
     if not site.pop_attribute("broadcast", 0) or axis is None:
@@ -35,10 +35,10 @@ def broadcast_attributes_go(site: Site) -> None:
         site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), dimensions))
 
 
-def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
+def add_broadcast_attributes(mirrored: str = "") -> Rule:
     """The inverse. `mirrored` is the operator that computes the same with its inputs exchanged, if there is one."""
 
-    def broadcast_becomes_attributes(site: Site) -> None:
+    def add_broadcast_attributes(site: Site) -> None:
         shapes = [site.shape(0), site.shape(1)]
         if site.input(0) == site.input(1) or have_one_shape(shapes):
             return
@@ -60,7 +60,7 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
         else:
             _tile(site, first, second)
 
-    return Rule("broadcast becomes attributes", broadcast_becomes_attributes)
+    return Rule("add broadcast attributes", add_broadcast_attributes)
 
 
 def _known(site: Site, value: str | int) -> Dims:

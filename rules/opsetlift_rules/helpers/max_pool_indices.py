@@ -10,7 +10,7 @@ from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift_rules.helpers.windows import Windows, padded, slice_of_tap, windows_of
 
 
-def indices_are_computed(site: Site) -> None:
+def compute_indices_of_maxima(site: Site) -> None:
     """Below 8 there are no indices; the maxima are MaxPool's all the same."""
     if not site.is_read(1):
         site.keep_outputs(1)

@@ -17,10 +17,10 @@ BFLOAT16_IS_ADDED = "bfloat16 is added"
 
 ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
 
-bfloat16_computes_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
+cast_bfloat16_and_round = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""
 
-bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
+cast_bfloat16 = exact_cast("bfloat16", through="float")
 """For operators whose results are bfloat16 where their inputs are."""
 
 
@@ -35,7 +35,7 @@ def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str],
     return "float", [op.Cast(name, to="float") for name in site.inputs], lambda value: str(op.Cast(value, to=dtype))
 
 
-def goes_in_float(site: Site) -> bool:
+def compute_narrow_floats_in_float(site: Site) -> bool:
     """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
 
     It stays what it is, at the opset that it comes from, and takes its way from there in float. Only for rules that
@@ -63,11 +63,11 @@ def goes_in_float(site: Site) -> bool:
     return True
 
 
-def body_in_float(*, ulps: int, because: str) -> Rule:
+def expand_body_in_float(*, ulps: int, because: str) -> Rule:
     """`function_body`, of which narrow floats are not to round each step: they go in float."""
 
-    def becomes_its_function_body(site: Site) -> None:
-        if not goes_in_float(site):
+    def expand_the_function_body(site: Site) -> None:
+        if not compute_narrow_floats_in_float(site):
             expand(site)
 
-    return rounding(becomes_its_function_body, ulps=ulps, because=because)
+    return rounding(expand_the_function_body, ulps=ulps, because=because)

@@ -21,14 +21,14 @@ _RESHAPE_TAKES_SHAPES = 5
 """The opset from which Reshape has its shape from an input."""
 
 
-def axes_become_input(site: Site) -> None:
+def move_axes_to_an_input(site: Site) -> None:
     """Absent and empty axes both mean every axis, on either side."""
     axes = site.pop_attribute("axes")
     if axes:
         site.append_input(site.constant_int64(axes))
 
 
-def axes_become_attribute(site: Site) -> None:
+def move_axes_to_an_attribute(site: Site) -> None:
     """The inverse; `noop_with_empty_axes` disappears.
 
     Without axes it leaves what the operator does to a single value: nothing, or what one more dimension of size 1
@@ -50,7 +50,7 @@ def axes_become_attribute(site: Site) -> None:
         site.replace(site.copy(single, axes=[0], keepdims=0))
 
 
-def axes_count_from_front(site: Site) -> None:
+def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative."""
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
