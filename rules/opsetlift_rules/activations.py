@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -56,7 +57,9 @@ def add_dimensions_to_channel_slopes(site: Site) -> None:
     if site.rank(1, because="a vector of slopes belongs to the channels") == 1:
         behind = site.rank(0, because="the dimensions behind the channels are counted") - 2
         if behind > 0:
-            site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind))))
+            site.set_input(
+                1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind)))
+            )
 
 
 def fit_slopes_to_old_broadcasting(site: Site) -> None:
@@ -65,7 +68,7 @@ def fit_slopes_to_old_broadcasting(site: Site) -> None:
     if (slope is not None and all(dim == 1 for dim in slope)) or have_one_shape([site.shape(0), slope]):
         return
     rank = site.rank(0, because="below opset 7 slopes belong to channels or to elements")
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     ones = _dimensions_beside_channels(site, rank)
     if ones is not None:
         if ones:
@@ -89,7 +92,7 @@ def compute_integer_prelu_by_sign(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
-    op, value = site.op_at(13), site.input(0)
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     if dtype.startswith("uint"):
         site.replace(op.Identity(value))
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import make_axis_non_negative
 
 _FIRST = -(2**63)
@@ -22,7 +23,7 @@ def replace_select_last_index_and_empty_inputs(site: Site) -> None:
 
 def _indices_of_nothing(site: Site) -> None:
     """An empty input, whose axis has an index all the same, has an empty result, in which no index stands."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     axes = site.constant_int64([site.attribute("axis", 0)])
     first = op.Slice(site.input(0), site.constant_int64([0], "start"), site.constant_int64([1], "end"), axes)
     indices = op.Cast(first, to="int64")
@@ -34,7 +35,7 @@ def search_last_index_from_the_end(site: Site) -> None:
     if not site.pop_attribute("select_last_index", 0):
         return
     axis = site.attribute("axis", 0)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     one = site.constant_int64([-1], "minus_one")
     axes = site.constant_int64([axis])
     backwards = op.Slice(site.input(0), one, site.constant_int64([_FIRST], "end"), axes, one)

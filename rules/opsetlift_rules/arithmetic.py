@@ -9,6 +9,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
@@ -28,7 +29,7 @@ def compute_integers_with_reductions(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     first, second = site.input(0), _repeated_by_attributes(site, op)
     operator = site.node.op_type
     if operator == "Div":

@@ -13,6 +13,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 
@@ -80,7 +81,7 @@ def decompose_attention(site: Site) -> None:
     if compute_narrow_floats_in_float(site):
         return
     site.rounds()
-    op = site.op_at(18)
+    op = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS)
     dtype = site.dtype(_QUERY)
     is_packed = site.rank(_QUERY, because="it tells whether the heads are packed into one dimension") == 3
     query, key, value = (_unpacked(site, op, position, is_packed) for position in (_QUERY, _KEY, _VALUE))

@@ -16,6 +16,7 @@ from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, uncha
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
@@ -30,7 +31,7 @@ def add_consumed_inputs(site: Site) -> None:
     if is_image(site):
         site.set_attribute("consumed_inputs", [0, 0, 0, 0, 0])
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     image, back = as_image(site, op, site.input(0))
     _replace_first(site, site.copy(image, *site.inputs[1:], consumed_inputs=[0, 0, 0, 0, 0]), back)
 
@@ -83,12 +84,12 @@ def flatten_statistics_per_element(site: Site) -> None:
 
 
 def _flatten(site: Site, **attributes: int | None) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     line = site.constant_int64([-1], "shape")
     parameters = [op.Reshape(name, line) for name in site.inputs[1:]]
     results = site.copy(op.Flatten(site.input(0), axis=1), *parameters, **attributes)
     results = (results,) if isinstance(results, str) else results
-    wide = site.op_at(14)
+    wide = site.op_at(opsets.ALLOWZERO)
     for_y, for_statistics = op.Shape(site.input(0)), op.Shape(site.input(3)) if len(results) > 1 else ""
     site.replace(
         *(
@@ -102,7 +103,7 @@ def add_a_channel_axis_to_vectors(site: Site) -> None:
     """Below 9 an input of rank 1 is none that the text knows."""
     if site.rank(0, because="since 9 an input of rank 1 has one channel, which it has not before") > 1:
         return
-    op, axis = site.op_at(13), site.constant_int64([1])
+    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([1])
     results = site.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
     _replace_first(site, results, lambda result: str(op.Squeeze(result, axis)))
 
@@ -171,7 +172,7 @@ def compute_batch_statistics(site: Site) -> None:
         site.refuse(Why.TRAINING_MODE, "its running statistics are read")
     if site.dtype(0) not in ("float", "double") or not site.attribute("spatial", 1):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="statistics are those of a channel, over all other dimensions")
     axes = [0, *range(2, rank)]
     value, channels = site.input(0), site.constant_int64([-1], "channels")

@@ -35,7 +35,7 @@ def decode_bits(site: Site) -> None:
     elif to in _NARROW:
         site.replace(_looked_up(site, site.op, to))
     else:
-        site.replace(_put_together(site, site.op_at(25), to))
+        site.replace(_put_together(site, site.op, to))
 
 
 def _is_integer(dtype: str) -> bool:

@@ -14,6 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 
 _SIGNED = ("int8", "int16", "int32", "int64")
 
@@ -48,7 +49,7 @@ def shift_signed_integers_as_unsigned(site: Site) -> None:
 def replace_shift_with_mul_or_div(site: Site) -> None:
     """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
     dtype = site.dtype(0)
-    op, carrier, width = site.op_at(14), _carrier(dtype), _width(dtype)
+    op, carrier, width = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype), _width(dtype)
     value = _number(site, op, site.input(0), dtype)
     place = site.folded(lambda: _place(site, op, dtype), "place")
 
@@ -89,7 +90,7 @@ def _place(site: Site, op: Operators, dtype: str) -> str:
 def replace_bitwise_not_with_sub(site: Site) -> None:
     """All bits less those that are set: of a signed integer, -1 less it."""
     dtype = site.dtype(0)
-    op, carrier = site.op_at(14), _carrier(dtype)
+    op, carrier = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype)
     ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
     difference = op.Sub(site.scalar(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
     site.replace(_as(op, difference, carrier, dtype))
@@ -97,7 +98,7 @@ def replace_bitwise_not_with_sub(site: Site) -> None:
 
 def compute_bit_by_bit(site: Site) -> None:
     """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
-    op, dtype = site.op_at(14), site.dtype(0)
+    op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
     carrier = _carrier(dtype)
     first, second = (_number(site, op, value, dtype) for value in site.inputs)
     result = common = _common_bits(site, op, first, second, dtype)

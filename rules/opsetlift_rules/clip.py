@@ -14,6 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 
 _LARGEST = {"float16": 65504.0, "float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 _SIDES = (("min", -1), ("max", 1))
@@ -99,7 +100,7 @@ def move_bounds_to_attributes(site: Site) -> None:
 
 
 def _clip_by_extremes(site: Site, low: str, high: str) -> None:
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     site.replace(op.Min(op.Max(site.input(0), low), high))
 
 
@@ -107,7 +108,7 @@ def clip_integers_with_min_and_max(site: Site) -> None:
     """An integer's own limits clip nothing."""
     if site.dtype(0) not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
         return
-    op = site.op_at(12)
+    op = site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX)
     value = site.input(0)
     if site.input(1):
         value = op.Max(value, site.input(1))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
@@ -34,7 +35,7 @@ def compare_integers_as_floats(site: Site) -> None:
     if dtype in COMPARED_IN:
         site.carry(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         values = onto_one_shape(site, op, site.inputs, dtype)
         stacked = op.Concat(*(op.Unsqueeze(value, site.constant_int64([0])) for value in values), axis=0)
         reduction = op.ReduceMin if site.node.op_type == "Less" else op.ReduceMax
@@ -61,7 +62,7 @@ def compare_strings_with_unique(site: Site) -> None:
     """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
     if site.dtype(0) != "string":
         return
-    if site.target < 11:
+    if site.target < opsets.UNIQUE:
         site.refuse(Why.NO_EQUIVALENT, "below opset 11, which brings Unique, no operator tells strings apart")
     op = site.op
     flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
@@ -95,7 +96,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
     dtype = site.dtype(0)
     if site.carry_to_kernel():
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
         difference = op.Sub(*site.inputs)
     elif dtype == "int64":

@@ -20,6 +20,7 @@ from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
     cast_bfloat16,
@@ -32,7 +33,7 @@ _STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own r
 
 def select_values_above_the_threshold(site: Site) -> None:
     """A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype."""
-    op, dtype, alpha = site.op_at(9), site.dtype(0), site.attribute("alpha", 1.0)
+    op, dtype, alpha = site.op_at(opsets.WHERE), site.dtype(0), site.attribute("alpha", 1.0)
     value, compared = site.input(0), dtype
     if float(numpy_dtype(dtype).type(alpha)) != alpha:
         value, compared = op.Cast(value, to="float"), "float"
@@ -43,7 +44,7 @@ def select_values_above_the_threshold(site: Site) -> None:
 def decompose_shrink(site: Site) -> None:
     """In a dtype that holds the input, both attributes and what they give: float or double, except for 64 bits."""
     dtype, limit, bias = site.dtype(0), site.attribute("lambd", 0.5), site.attribute("bias", 0.0)
-    op, value = site.op_at(14), site.input(0)
+    op, value = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.input(0)
     if dtype in ("int64", "uint64"):
         site.replace(_shrunk_numbers(site, op, value, dtype, *_integral_bounds(site, dtype, limit, bias)))
     elif dtype in ("float", "double"):
@@ -100,7 +101,7 @@ def decompose_celu(site: Site) -> None:
     dtype, alpha = site.dtype(0), site.attribute("alpha", 1.0)
     if not alpha > 0:
         site.refuse(Why.NO_EQUIVALENT, f"with alpha {alpha} the formula is not that of Elu, whose alpha is positive")
-    op, value = site.op_at(8), site.input(0)
+    op, value = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX), site.input(0)
     positive = op.Relu(value)
     negative = op.Min(value, site.scalar(0, dtype, "zero"))
     if alpha == 1:
@@ -112,7 +113,7 @@ def decompose_celu(site: Site) -> None:
 
 def decompose_hard_swish(site: Site) -> None:
     """HardSigmoid's alpha is a float, which 1/6 is not to the last digit of a double."""
-    op, value = site.op_at(13), site.input(0)
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     if site.dtype(0) != "double":
         site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
         return
@@ -121,13 +122,13 @@ def decompose_hard_swish(site: Site) -> None:
 
 
 def decompose_mish(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     _, (value,), result = in_float(site, op)
     site.replace(result(op.Mul(value, op.Tanh(op.Softplus(value)))))
 
 
 def decompose_swish(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     site.replace(result(_swish(site, op, value, dtype)))
 
@@ -139,14 +140,14 @@ def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
 
 
 def decompose_swiglu(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (gate, value), result = in_float(site, op)
     site.replace(result(op.Mul(_swish(site, op, gate, dtype), value)))
 
 
 def decompose_gelu(site: Site) -> None:
     """By the error function or, where the node asks for it, by the hyperbolic tangent that comes close to it."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
 
     def times(factor: float, name: str) -> str:

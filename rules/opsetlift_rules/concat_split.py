@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
@@ -80,7 +81,7 @@ def split_with_slice(site: Site) -> None:
     if not lengths:
         return
     ends = list(accumulate(lengths))
-    op, axis = site.op_at(13), site.constant_int64([site.attribute("axis", 0)])
+    op, axis = site.op_at(opsets.BFLOAT16), site.constant_int64([site.attribute("axis", 0)])
     bounds = [site.constant_int64([bound], "bound") for bound in [0, *ends]]
     site.replace(*(op.Slice(site.input(0), start, end, axis) for start, end in pairwise(bounds)))
 
@@ -117,7 +118,7 @@ def move_lengths_to_an_attribute(site: Site) -> None:
 
 
 def _slices_of_computed_lengths(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     data, split = site.inputs
     bounds = [site.constant_int64([bound], "bound") for bound in range(len(site.node.output) + 1)]
     sums = [op.ReduceSum(op.Slice(split, bounds[0], bound), keepdims=1) for bound in bounds]

@@ -21,6 +21,7 @@ from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
@@ -144,7 +145,7 @@ def compute_the_diagonal_by_comparison(site: Site) -> None:
         diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
         site.replace(site.constant(diagonal, "diagonal"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Shape(site.input(0))
     rows_, columns_ = (op.Gather(sizes, site.constant_int64([axis], "axis")) for axis in (0, 1))
     row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant_int64([1])), site.constant_int64([k]))

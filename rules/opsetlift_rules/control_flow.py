@@ -10,6 +10,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
@@ -78,7 +79,7 @@ def gather_constant_branch_outputs(site: Site) -> None:
     if known is not None and known.size == 1:
         site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     condition, first = site.input(0), site.constant_int64([0], "first")
     if site.shape(0) != []:
         condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
@@ -90,7 +91,7 @@ def gather_constant_branch_outputs(site: Site) -> None:
             values = inner.inline(branch, keep_names=True)
             return [inner.Gather(inner.Unsqueeze(value, first), index) for value in values]
 
-        branches[branch] = site.subgraph(build, opset=13)
+        branches[branch] = site.subgraph(build, opset=opsets.AXES_AS_INPUTS)
     results = site.op.If(condition, outputs=len(site.node.output), **branches)
     results = [results] if isinstance(results, str) else list(results)
     for result, name in zip(results, site.node.output, strict=True):

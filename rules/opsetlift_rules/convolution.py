@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
@@ -64,7 +65,7 @@ def convolve_rows_as_images(site: Site) -> None:
     """A convolution along one axis is one of images of one row."""
     if site.rank(0, because="what has one axis to go along becomes an image") != 3:
         return
-    op, row = site.op_at(13), site.constant_int64([2])
+    op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([2])
     for name, first in _OF_A_ROW.items():
         if along := site.attribute(name):
             site.set_attribute(name, [first, *along])

@@ -15,6 +15,7 @@ from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, un
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.dimensions import Size, divisor, named, numbers_up_to, product, reshaped, size
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN
@@ -27,7 +28,7 @@ _STATIC = "the weights' places are counted"
 
 def gather_displaced_points(site: Site) -> None:
     """Each weight meets the values at its displaced places, as one product of matrices."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"
     data, weights, offset = (
@@ -84,7 +85,7 @@ def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: lis
 
 def sum_overlapping_blocks(site: Site) -> None:
     """Axis by axis: each element of the image is the sum of those of the blocks that lie on it."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     carrier = COMPUTED_IN.get(dtype, dtype)
     if carrier not in _SUMMED:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
@@ -29,7 +30,7 @@ def decompose_determinant(site: Site) -> None:
             "a determinant that is written out cancels digits, and double has no carrier that would have them",
         )
     assert shape is not None
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     batch = len(shape) - 2
     last = site.constant_int64([batch, batch + 1])
     if size == 1:

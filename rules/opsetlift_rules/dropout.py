@@ -14,7 +14,14 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
+
+_TEST_FLAG = 6
+"""The last opset at which is_test says whether a Dropout trains."""
+
+_TRAINING_MODE = 12
+"""The first opset at which training_mode does."""
 
 _TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
 
@@ -26,9 +33,9 @@ def remove_the_test_flag(site: Site) -> None:
     ratio = site.attribute("ratio", 0.5)
     if ratio == 0:
         return
-    if site.target < 12:
+    if site.target < _TRAINING_MODE:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
-    op, dtype = site.op_at(12), site.dtype(0)
+    op, dtype = site.op_at(_TRAINING_MODE), site.dtype(0)
     trains, share = site.scalar(True, "bool", "training_mode"), site.scalar(ratio, "float", "ratio")
     output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
     site.replace(output, op.Cast(mask, to=dtype) if site.is_read(1) else mask)
@@ -46,7 +53,7 @@ def set_the_test_flag(site: Site) -> None:
 
 
 def _ones(site: Site, dtype: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     return str(op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0))))
 
 
@@ -106,13 +113,13 @@ def _trains(site: Site) -> bool:
 
 
 def _train_below_7(site: Site, ratio: float | None) -> None:
-    if site.target >= 7:
+    if site.target > _TEST_FLAG:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
     if ratio is None:
         site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time, and below opset 12 it is an attribute")
     if site.has_attribute("seed"):
         site.refuse(Why.NO_EQUIVALENT, "below opset 12 Dropout cannot be told the seed of its random numbers")
-    op: Operators = site.op_at(6)
+    op: Operators = site.op_at(_TEST_FLAG)
     output, mask = op.Dropout(site.input(0), ratio=ratio, outputs=2)
     site.replace(output, op.Cast(mask, to="bool") if site.is_read(1) else mask)
 

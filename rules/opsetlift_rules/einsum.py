@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
@@ -35,7 +36,7 @@ def decompose_the_equation(site: Site) -> None:
     """From left to right two operands become one, and what no later one needs is summed away."""
     dtype = site.dtype(0)
     terms, result = _parsed(site)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     carrier = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
         site.rounds()

@@ -10,6 +10,7 @@ import math
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 _ROUNDS_TO_1 = 4.0
@@ -38,7 +39,7 @@ def sum_the_error_function_series(site: Site) -> None:
             "below opset 9 no operator computes the error function, and double has no carrier in which a series could "
             "be summed up to its last digit",
         )
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     if dtype not in FLOATING:
         site.replace(_of_integers(site, dtype))
         return
@@ -61,7 +62,7 @@ def _coefficient(term: int) -> float:
 
 def _of_integers(site: Site, dtype: str) -> str:
     """1 or -1 where the error function rounds to it in double, else 0."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, bound = site.input(0), _LAST_INTEGER_BELOW_1
     above = op.Cast(op.Greater(value, site.scalar(bound, dtype, "bound")), to=dtype)
     if dtype.startswith("uint"):

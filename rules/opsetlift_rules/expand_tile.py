@@ -14,6 +14,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, values_are_car
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import holds
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import tile_onto
 
@@ -22,7 +23,7 @@ _RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its
 
 def replace_with_tile(site: Site) -> None:
     """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
     tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
     site.replace(tiled or _repeated_at_run_time(site, op))
@@ -52,7 +53,7 @@ def write_repeats_for_every_axis(site: Site) -> None:
         site.remove_input(2)
         site.set_input(1, site.constant_int64(repeats, "repeats"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     count, position = (op.Cast(name, to="int64") for name in site.inputs[1:])
     dimensions = site.constant(numpy.arange(rank, dtype=numpy.int64), "dimensions")
     one = site.scalar(1, "int64", "one")
@@ -85,7 +86,7 @@ def tile_one_axis_at_a_time(site: Site) -> None:
 
 def _copy_at_run_time(site: Site) -> None:
     rank = site.rank(0, because="below opset 6 each dimension needs a Tile of its own")
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     carrier = _carrier(site)
     counts = []
     for axis in range(rank):

@@ -18,13 +18,14 @@ from opsetlift.rulebook.rule import ExperimentalOperator, refused, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 
 _STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
 
 
 def replace_with_mul_and_add(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
     beta = site.attribute("beta", 0.0)
     # -0 + 0 is 0, so that not even a beta of 0 can be left out.
@@ -32,12 +33,12 @@ def replace_with_mul_and_add(site: Site) -> None:
 
 
 def replace_with_mul(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
 
 
 def scale_and_shift_channels(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
     if bias := site.attribute("bias", []):
         column = numpy.array(bias, numpy_dtype(dtype))[None, :, None, None]
@@ -54,7 +55,7 @@ def decompose_parametric_softplus(site: Site) -> None:
 
 
 def _around(site: Site, operator: str) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     factors = []
     for name in ("alpha", "beta"):
         if not site.has_attribute(name):
@@ -92,21 +93,23 @@ def replace_with_slice_without_borders(site: Site) -> None:
     size = site.attribute("scale", [])
     ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
     bounds = [[top, left], ends, [2, 3]]
-    site.replace(site.op_at(13).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds)))
+    site.replace(
+        site.op_at(opsets.BFLOAT16).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds))
+    )
 
 
 def replace_with_slice(site: Site) -> None:
-    site.become("Slice", opset=10)
+    site.become("Slice")
 
 
 def replace_with_standard_thresholded_relu(site: Site) -> None:
-    site.become("ThresholdedRelu", opset=10)
+    site.become("ThresholdedRelu")
 
 
 def replace_with_constant_of_shape(site: Site) -> None:
     dtype = site.dtype_attribute("dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
-    op, extra = site.op_at(13), site.attribute("extra_shape", [])
+    op, extra = site.op_at(opsets.BFLOAT16), site.attribute("extra_shape", [])
     if not site.input(0):
         shape = site.constant_int64(site.attribute("shape", []), "shape")
     else:

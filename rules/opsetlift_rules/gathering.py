@@ -12,6 +12,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.positions import Positions, tuple_length
@@ -30,7 +31,7 @@ def make_indices_non_negative(site: Site) -> None:
         site.set_input(1, site.constant(counted, "indices"))
         return
     dtype = site.dtype(1)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     name = site.input(1)
     if isinstance(size, int):
         whole = site.scalar(size, dtype, "size")
@@ -81,7 +82,7 @@ def add_batch_indices(site: Site) -> None:
     batch_dims = site.pop_attribute("batch_dims", 0)
     if not batch_dims:
         return
-    if site.target < 11:
+    if site.target < opsets.GATHER_ND:
         site.set_attribute("batch_dims", batch_dims)
         gather_slices_from_flat_data(site)
         return

@@ -15,6 +15,7 @@ from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, reshaped
 from opsetlift_rules.helpers.sampling import (
     Rows,
@@ -75,7 +76,7 @@ def sample_bfloat16_in_float(site: Site) -> None:
 
 def decompose_grid_sample(site: Site) -> None:
     """Each point's neighbours are gathered, weighted and summed."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
     mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))
     precision = "double" if "double" in (dtype, grid_dtype) else "float"
@@ -149,7 +150,7 @@ def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str
 
 def compute_the_grid_with_matmul(site: Site) -> None:
     """A grid of evenly spaced positions times each matrix of `theta`."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"
     theta = op.Cast(site.input(0), to=precision) if dtype != precision else site.input(0)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
@@ -25,7 +26,7 @@ class Formula:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._op = site.op_at(8)
+        self._op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
         self._narrow = site.dtype(0)
 
     @property

@@ -15,6 +15,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import name_of_numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 
 _DOMAIN = "ai.onnx.ml"
 _NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}
@@ -138,7 +139,9 @@ def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> Non
 def _reply(site: Site, table: Table, numbers: str) -> str:
     """The values by their numbers; the number after the last is the default."""
     # Written for an opset at which no index is negative.
-    return str(site.op_in("", 10).Gather(site.constant(table.replies, "replies"), numbers, axis=0))
+    return str(
+        site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(table.replies, "replies"), numbers, axis=0)
+    )
 
 
 def _compared(site: Site, table: Table) -> str:
@@ -149,7 +152,7 @@ def _compared(site: Site, table: Table) -> str:
             site.refuse(Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN")
         keys, first = numpy.unique(keys, return_index=True)
         table = Table(keys, table.values[first], table.default)
-    op, last = site.op_in("", 13), site.constant_int64([-1], "last")
+    op, last = site.op_in("", opsets.AXES_AS_INPUTS), site.constant_int64([-1], "last")
     is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, "keys")), to="int64")
     count = len(keys)
     offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, "offsets"))
@@ -171,7 +174,9 @@ def gather_values_by_key_number(site: Site) -> None:
         numbers = Table(table.keys, numpy.arange(count).astype(_DTYPES[number]), numpy.array([count], _DTYPES[number]))
         encoded = _emit(site, numbers, site.input(0))
         site.replace(
-            _reply(site, table, encoded if number == "int64" else site.op_in("", 13).Cast(encoded, to="int64"))
+            _reply(
+                site, table, encoded if number == "int64" else site.op_in("", opsets.BFLOAT16).Cast(encoded, to="int64")
+            )
         )
 
 
@@ -187,7 +192,7 @@ def convert_tensors_to_lists(site: Site) -> None:
         return
     value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
     if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
-        value = site.op_in("", 13).Cast(value, to="int64")
+        value = site.op_in("", opsets.BFLOAT16).Cast(value, to="int64")
     table = _in_lists(table)
     if narrow == "double":
         numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
@@ -197,7 +202,7 @@ def convert_tensors_to_lists(site: Site) -> None:
     if not has_tensors and len(table.keys) == len(before.keys) and _reply_to_nan(table) is None:
         return
     encoded = _encoded(site, table, value)
-    site.replace(site.op_in("", 13).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+    site.replace(site.op_in("", opsets.BFLOAT16).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
 
 
 def _reply_to_nan(table: Table) -> Array | None:
@@ -211,7 +216,7 @@ def _encoded(site: Site, table: Table, value: str) -> str:
     encoded, reply = _emit(site, table, value), _reply_to_nan(table)
     if reply is None:
         return encoded
-    op = site.op_in("", 13)
+    op = site.op_in("", opsets.BFLOAT16)
     return str(op.Where(op.IsNaN(value), site.constant(reply, "reply"), encoded))
 
 

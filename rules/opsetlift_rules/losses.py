@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
     cast_bfloat16_and_round,
@@ -24,7 +25,7 @@ def decompose_into_log_softmax_and_loss(site: Site) -> None:
     """The body's two parts; its Reshape to three dimensions, which leaves one to be inferred, is not needed."""
     if compute_narrow_floats_in_float(site):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     logarithms = op.LogSoftmax(site.input(0), axis=1)
     attributes = {name: site.attribute(name) for name in ("reduction", "ignore_index")}
     site.replace(op.NegativeLogLikelihoodLoss(logarithms, *site.inputs[1:], **attributes), logarithms)

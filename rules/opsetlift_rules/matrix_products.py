@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
@@ -18,7 +19,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING
 def multiply_and_sum_integers(site: Site) -> None:
     """ReduceSum and Mul take integers before MatMul does."""
     if site.dtype(0) not in FLOATING:
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         ranks = [
             site.rank(position, because="the dimensions to sum over are counted from the back") for position in (0, 1)
         ]
@@ -65,7 +66,7 @@ def decompose_integer_gemm(site: Site) -> None:
             Why.NO_EQUIVALENT,
             f"alpha {factors[0]} and beta {factors[1]} are to multiply {dtype}; which number that gives is left open",
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     first, second = (
         op.Transpose(site.input(position), perm=[1, 0]) if site.attribute(name, 0) else site.input(position)
         for position, name in enumerate(("transA", "transB"))

@@ -10,6 +10,7 @@ from functools import reduce
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, onto_one_shape
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
@@ -31,10 +32,10 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     operator, inputs = site.node.op_type, site.inputs
     if len(inputs) == 1:
         site.replace(op.Identity(inputs[0]))
-    elif site.target >= 9:
+    elif site.target >= opsets.WHERE:
         compare = getattr(op, _COMPARISONS[operator])
         site.replace(reduce(lambda left, right: op.Where(compare(left, right), left, right), inputs))
-    elif site.target < 4:
+    elif site.target < opsets.CONCAT_OF_ALL_TYPES:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
             f"no operator of opset {site.target} brings two {dtype} tensors together element by element: Concat takes "
@@ -42,7 +43,7 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
         )
     else:
         # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in onto_one_shape(site, op, inputs, dtype)]
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 

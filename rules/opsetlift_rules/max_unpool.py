@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
 def replace_with_scatter_elements(site: Site) -> None:
     """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
     node test."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="zeros of the pooled tensor's rank take the values")
     minus_one = site.constant_int64([-1], "shape")
     shape = site.folded(lambda: _unpooled_shape(site, op, rank), "shape")

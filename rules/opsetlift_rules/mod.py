@@ -10,6 +10,7 @@ import math
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}
@@ -58,7 +59,7 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
     The digits times the divisor fit double's significand, and so does what they leave. A quotient that is rounded up
     leaves less than nothing, and the divisor once more sets it right.
     """
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
     zero = site.scalar(0.0, "double", "zero")
     rest = op.Abs(dividend)
@@ -81,7 +82,7 @@ def _divide_integers(site: Site, dtype: str) -> None:
 
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     carrier = COMPUTED_IN.get(dtype, dtype)
     dividend, divisor = (
         op.Cast(name, to=carrier) if carrier != dtype else name for name in (site.input(0), site.input(1))

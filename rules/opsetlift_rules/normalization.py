@@ -15,6 +15,7 @@ from collections.abc import Callable
 from opsetlift.rulebook.rule import Apply, Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.images import as_image, is_image
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round, in_float
@@ -33,7 +34,7 @@ def remove_consumed_inputs(site: Site) -> None:
 def reshape_other_ranks_to_images(site: Site) -> None:
     """Version 1 takes tensors of rank 4."""
     if not is_image(site):
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         image, back = as_image(site, op, site.input(0))
         site.replace(back(site.copy(image, *site.inputs[1:])))
 
@@ -49,7 +50,7 @@ def write_default_axes(site: Site) -> None:
 
 def decompose_mean_variance_normalization(site: Site) -> None:
     """Two passes, as in the text's formula, with the 1e-9 of the function body: E(X^2) - E(X)^2 would cancel."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     axes = site.attribute("axes", [0, 2, 3])
     centred, variance = _centred(op, value, axes)
@@ -66,7 +67,7 @@ def _centred(op: Operators, value: str, axes: list[int]) -> tuple[str, str]:
 
 
 def decompose_layer_normalization(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
     mean = op.ReduceMean(value, axes=axes)
@@ -80,7 +81,7 @@ def decompose_layer_normalization(site: Site) -> None:
 
 
 def decompose_rms_normalization(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
     squares = op.ReduceMean(op.Mul(value, value), axes=axes)
@@ -142,7 +143,7 @@ def _repeated(site: Site, op: Operators, values: str) -> str:
 
 def normalize_groups_as_instances(site: Site) -> None:
     """Below 21 (18 is deprecated) a group is an instance of one channel; scale and bias follow."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     rank = site.rank(0, because="scale and bias are aligned with the channels")
     stage, value, back = _staged(site, op, site.input(0))
     carrier = "float" if stage == "bfloat16" else stage
@@ -160,7 +161,7 @@ def normalize_groups_as_instances(site: Site) -> None:
 
 def replace_with_instance_normalization(site: Site) -> None:
     """Version 18 says nothing of precision, as little as InstanceNormalization does."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     site.replace(_instances_normalised(site, op, *site.inputs))
 
 

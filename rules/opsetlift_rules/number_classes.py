@@ -13,6 +13,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
@@ -48,7 +49,7 @@ def detect_infinities_by_comparison(site: Site) -> None:
 
 def compute_the_sign_by_comparison(site: Site) -> None:
     """1 where it is greater than 0, less 1 where it is less; NaN, on which the text is silent, stays NaN."""
-    op, dtype = site.op_at(14), site.dtype(0)
+    op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
     value = site.input(0)
     if dtype.startswith("uint"):
         site.replace(op.Cast(op.Cast(value, to="bool"), to=dtype))
@@ -68,7 +69,7 @@ def decompose_round(site: Site) -> None:
     The fraction is exact, and so is half of the truncated number. Neither truncating nor taking 0 away changes the sign
     of a zero.
     """
-    op, dtype = site.op_at(10), site.dtype(0)
+    op, dtype = site.op, site.dtype(0)
     value = site.input(0)
     zero, a_half = site.scalar(0, dtype, "zero"), site.scalar(0.5, dtype, "half")
     is_negative = op.Less(value, zero)
@@ -85,7 +86,7 @@ def decompose_round(site: Site) -> None:
 
 def _truncated(site: Site, op: Operators, is_negative: str, zero: str) -> str:
     value = site.input(0)
-    if site.target >= 9:
+    if site.target >= opsets.WHERE:
         return str(op.Where(is_negative, op.Ceil(value), op.Floor(value)))
     # Below 9 a Where of floats is far more than this. One of both is 0, of the sign that leaves the other one's alone.
     return str(op.Sub(op.Ceil(op.Min(value, zero)), op.Ceil(op.Min(op.Neg(value), zero))))

@@ -9,6 +9,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
@@ -19,7 +20,7 @@ def move_negative_indices_out_of_range(site: Site) -> None:
     indices = site.constant_value(0)
     if site.dtype(0).startswith("uint") or (indices is not None and (indices > -1).all()):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     classes, depth = (_as_int64(site, op, position) for position in (0, 1))
     site.set_input(0, op.Where(op.Less(classes, site.scalar(0, "int64", "zero")), depth, classes))
 
@@ -28,7 +29,7 @@ def make_indices_and_axis_non_negative(site: Site) -> None:
     _count_axis_from_front(site)
     indices = site.constant_value(0)
     if not site.dtype(0).startswith("uint") and (indices is None or (indices <= -1).any()):
-        site.set_input(0, _indices_from_front(site, site.op_at(13)))
+        site.set_input(0, _indices_from_front(site, site.op_at(opsets.BFLOAT16)))
 
 
 def _count_axis_from_front(site: Site) -> None:
@@ -66,7 +67,7 @@ def decompose_one_hot(site: Site) -> None:
     because = "the classes stand in a dimension of their own"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", -1)], rank + 1, name="axis")[0]
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     depth = site.constant_value(1)
     trailing = rank - axis
     if depth is not None:
@@ -89,7 +90,7 @@ def cast_indices_and_depth_to_int64(site: Site) -> None:
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
         decompose_one_hot(site)
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     for position in (0, 1):
         if site.dtype(position) != "int64":
             site.set_input(position, op.Cast(site.input(position), to="int64"))

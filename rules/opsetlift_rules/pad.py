@@ -16,6 +16,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, val
 from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
@@ -39,7 +40,7 @@ def slice_off_negative_pads(site: Site) -> None:
         axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
         starts = [max(-pads[axis], 0) for axis in axes]
         ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
-        site.set_input(0, site.op_at(9).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
+        site.set_input(0, site.op_at(opsets.SLICE_ATTRIBUTES).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
         added = [max(pad, 0) for pad in pads]
         if site.input(1):
             site.set_input(1, site.constant_int64(added, "pads"))
@@ -120,7 +121,7 @@ def expand_axes(site: Site) -> None:
             full[position] = count
         site.set_input(1, site.constant_int64(full, "pads"))
     else:
-        site.set_input(1, _pads_of_all_axes(site, site.op_at(18), rank))
+        site.set_input(1, _pads_of_all_axes(site, site.op_at(opsets.AXES_AS_INPUTS), rank))
     site.remove_input(3)
 
 
@@ -144,7 +145,7 @@ def gather_wrapped_elements(site: Site) -> None:
 
 def pad_by_gather(site: Site) -> str:
     """What Pad computes, in any mode. In constant mode the value stands in a row behind the data."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     mode = site.attribute("mode", "constant")
     dims = site.shape(0)
@@ -261,7 +262,7 @@ def decompose_into_slice_and_pad(site: Site) -> None:
         _slice_and_pad_at_run_time(site, axes)
         return
     axes = counted_from_front(site, range(len(dims)) if axes is None else axes, len(dims))
-    op = site.op_at(18)
+    op = site.op_at(opsets.PAD_AXES)
     value = site.input(0)
     excess = [dims[axis] - int(size) for axis, size in zip(axes, wanted.reshape(-1), strict=True)]
     if max(excess, default=0) > 0:
@@ -283,7 +284,7 @@ def decompose_into_slice_and_pad(site: Site) -> None:
 def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     if axes is not None and min(axes, default=0) < 0:
         axes = counted_from_front(site, axes, site.rank(0, because="negative axes are counted from the front"))
-    op = site.op_at(18)
+    op = site.op_at(opsets.PAD_AXES)
     sizes = op.Shape(site.input(0))
     names = "" if axes is None else site.constant_int64(axes)
     if names:

@@ -17,6 +17,7 @@ from opsetlift.rulebook.rule import Fallback, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.max_pool_indices import compute_indices_of_maxima, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
@@ -38,7 +39,7 @@ def replace_ceil_mode_with_pads(site: Site) -> None:
     begin, end = list(windows.begin), windows.filled_ends
     if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
         pads = [*windows.begin, *windows.own_ends]
-        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), pads))
+        site.set_input(0, padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), pads))
         begin, end = [0] * len(end), windows.missing
     set_pads(site, begin, end)
 
@@ -61,7 +62,7 @@ def pad_before_averaging(site: Site) -> None:
         return
     windows = windows_of(site)
     if any(windows.pads):
-        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
+        site.set_input(0, padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), windows.pads))
     site.remove_attribute("auto_pad")
     site.remove_attribute("pads")
 
@@ -73,7 +74,7 @@ def average_dilated_windows_over_slices(site: Site) -> None:
         site.remove_attribute("dilations")
         return
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     sums = combined(site, op, padded(site, op, value, dtype, windows.filled_pads), windows, added(op))
     counts_pads = bool(site.attribute("count_include_pad", 0))
@@ -89,7 +90,7 @@ def maximize_dilated_windows_over_slices(site: Site) -> None:
     if not windows.is_dilated:
         site.remove_attribute("dilations")
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
     maxima = combined(site, op, value, windows, lambda values: str(op.Max(*values)))
     site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
@@ -145,7 +146,7 @@ def sum_dilated_windows_over_slices(site: Site) -> None:
 
 def _write_norm_out(site: Site, p: float) -> None:
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     dtype, (value,), result = in_float(site, op)
     powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
     if site.node.op_type == "GlobalLpPool":

@@ -12,6 +12,7 @@ from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
@@ -35,7 +36,7 @@ def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
     elif value is not None and _is_held(value, base):
         site.set_input(1, site.constant(value.astype(numpy_dtype(base)), "exponent"))
     elif exponent in _HELD_EXACTLY.get(base, ()):
-        site.set_input(1, site.op_at(13).Cast(site.input(1), to=base))
+        site.set_input(1, site.op_at(opsets.BFLOAT16).Cast(site.input(1), to=base))
     elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
         _compute_in_double(site)
     else:
@@ -53,7 +54,7 @@ def _is_held(value: Array, dtype: str) -> bool:
 
 def _compute_in_double(site: Site) -> None:
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     power = site.op.Pow(op.Cast(site.input(0), to="double"), op.Cast(site.input(1), to="double"))
     site.replace(op.Cast(power, to=site.dtype(0)))
 
@@ -68,7 +69,7 @@ def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
     else:
         power = _chain(site, int(exponent.item()))
         missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
 
 
@@ -77,7 +78,7 @@ def _loop(site: Site, base: str) -> str:
 
     A negative exponent gives the reciprocal, truncated: it is 0 but for 1 and -1.
     """
-    op = site.op_at(11)
+    op = site.op
     dtype = site.dtype(1) if site.dtype(1) == "uint64" else "int64"
     exponent = site.input(1) if site.dtype(1) == dtype else op.Cast(site.input(1), to=dtype)
     value, one, two = site.input(0), site.scalar(1, base, "one"), site.scalar(2, dtype, "two")
@@ -94,7 +95,7 @@ def _loop(site: Site, base: str) -> str:
         site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
     takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
     trips = site.scalar(64, "int64", "bits")
-    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
+    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes))
     if dtype == "uint64" or site.dtype(1).startswith("uint"):
         return str(power)
     half = op.Div(exponent, two)

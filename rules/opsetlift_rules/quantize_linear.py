@@ -12,6 +12,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import cast_takes
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
 
 _WIDE = ("int16", "uint16", "int4", "uint4")
@@ -83,7 +84,7 @@ def convert_vectors_to_scalars(site: Site) -> None:
 
 
 def _number(site: Site, name: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     return site.folded(lambda: op.Squeeze(name, site.constant_int64([0])))
 
 

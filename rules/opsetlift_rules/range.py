@@ -10,6 +10,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.signs import is_negative, is_positive
 
@@ -36,7 +37,7 @@ def decompose_range(site: Site) -> None:
         return
     start, _, delta = site.inputs
     dtype = site.dtype(0)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     count = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
     numbers = _up_to(site, op, count)
     if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
@@ -53,7 +54,7 @@ def decompose_range(site: Site) -> None:
 
 def _up_to(site: Site, op: Operators, count: str) -> str:
     """0, 1, ... up to an int64 scalar: the places of as many ones, or below 9 the iterations of a Loop."""
-    if site.target >= 9:
+    if site.target >= opsets.NON_ZERO:
         length = op.Unsqueeze(count, site.constant_int64([0]))
         ones = op.ConstantOfShape(length, value=numpy.array([True]))
         return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))

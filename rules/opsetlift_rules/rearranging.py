@@ -13,6 +13,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, gather_within
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dimensions import reshape_exactly
@@ -50,7 +51,7 @@ def _transpose_blocks(
 
     `blocks` draws its sizes from N, C, H, W, block and divides them; `result` has factors and divisors of N, C, H, W.
     """
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     dims = site.known_shape(0)
     (drawn, divisors), (factors, result_divisors) = blocks, result
     if dims is not None:
@@ -75,7 +76,7 @@ def gather_reversed_sequences(site: Site) -> None:
     time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
     if {time_axis, batch_axis} != {0, 1}:
         site.refuse(Why.INVALID_MODEL, f"time_axis is {time_axis}, batch_axis {batch_axis}; one is 0 and the other 1")
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     data, lengths = site.inputs
     dims = site.shape(0)
     shape = op.Shape(data)
@@ -103,7 +104,7 @@ def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> st
 def select_the_triangle_by_comparison(site: Site) -> None:
     """By the distance of each place from the main diagonal."""
     data, k = site.input(0), site.constant_value(1) if site.input(1) else numpy.array(0)
-    op = site.op_at(16)
+    op = site.op_at(opsets.BFLOAT16_IN_WHERE)
     dims = site.shape(0)
     is_upper = site.attribute("upper", 1)
     rows, columns = (None, None) if dims is None else dims[-2:]

@@ -14,6 +14,7 @@ from functools import reduce
 
 from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
     make_axes_non_negative,
@@ -81,7 +82,7 @@ def sum_integers_in_parts(site: Site) -> None:
     """
     if site.carry_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     dims = site.shape(0) or [None]
     sizes = [dim for dim in dims if isinstance(dim, int)]
     # Two parts, of 32 bits each, where at most 2**21 elements are added up; else three, good for 2**31.
@@ -111,7 +112,7 @@ def multiply_vector_elements(site: Site) -> None:
     dims = site.known_shape(0)
     if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     keeps = site.attribute("keepdims", 1)
     indices = [
         site.constant_int64([place], "place") if keeps else site.scalar(place, "int64") for place in range(*dims)
@@ -129,7 +130,7 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
         if _is_never_empty(site):
             site.carry_to_kernel()
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, unit, middle = site.input(0), site.scalar(2**32, "int64", "unit"), site.scalar(2**31, "int64", "middle")
     quotient = op.Div(value, unit)
     rest = op.Sub(value, op.Mul(quotient, unit))

@@ -13,12 +13,16 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
 CROP = "tf_crop_and_resize"
+
+_SCALES_ONLY = 10
+"""The version of Resize whose inputs are the data and the scales."""
 
 
 def add_the_coordinate_mode(site: Site) -> None:
@@ -38,7 +42,7 @@ def add_the_coordinate_mode(site: Site) -> None:
         site.append_input(scales)
         return
     one = site.scalar(1, "float", "one")
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     up, down = site.folded(lambda: op.Max(scales, one)), site.folded(lambda: op.Min(scales, one))
     enlarged = site.copy(site.input(0), no_region, up, nearest_mode="floor")
     site.replace(site.copy(enlarged, no_region, down, nearest_mode="ceil"))
@@ -160,7 +164,7 @@ def write_absent_inputs_as_empty(site: Site) -> None:
     if site.dtype(0) == "bfloat16":
         if site.attribute("mode", "nearest") != "nearest":
             site.rounds()
-        op = site.op_at(13)
+        op = site.op_at(opsets.BFLOAT16)
         wide = site.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
         site.replace(op.Cast(wide, to="bfloat16"))
         return
@@ -195,7 +199,7 @@ def expand_axes(site: Site) -> None:
     if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
         # The axes are averaged in another order.
         site.rounds(ULPS)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     if site.input(1):
         dtype = site.dtype(1)
         whole = site.constant(numpy.array([0, 1]).astype({"double": "f8", "float16": "f2"}.get(dtype, "f4")), "whole")
@@ -249,7 +253,7 @@ def replace_with_upsample_or_decompose(site: Site) -> None:
 
 
 def _manner(site: Site) -> Manner:
-    if site.transition.near == 10:
+    if site.transition.near == _SCALES_ONLY:
         return Manner(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
     return Manner(
         mode=site.attribute("mode", "nearest"),
@@ -269,7 +273,7 @@ def resample(site: Site) -> None:
     rank = site.rank(0, because="each axis is resized by itself")
     axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
     regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
-    scales = site.input(1) if site.transition.near == 10 else site.input(2)
+    scales = site.input(1) if site.transition.near == _SCALES_ONLY else site.input(2)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     if scales:
         resampler.run(axes_by_scales(resampler, axes, scales, regions))

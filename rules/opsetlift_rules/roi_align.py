@@ -17,10 +17,13 @@ from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, un
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to
 from opsetlift_rules.helpers.sampling import Neighbours, Rows
 
 _ULPS = 16
+_COORDINATE_MODE = 16
+"""The version of RoiAlign that adds coordinate_transformation_mode."""
 _BECAUSE = (
     "neighbours and samples may be added in another order; which of zeros of both signs is the greatest, no text says"
 )
@@ -52,7 +55,7 @@ class _Samples:
 
 def decompose_roi_align(site: Site) -> None:
     """The neighbours of all samples are gathered, weighted and pooled."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"
     data, rois = (op.Cast(site.input(one), to=precision) if dtype != precision else site.input(one) for one in (0, 1))
@@ -94,7 +97,8 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
         return site.scalar(value, dtype, "number")
 
     is_shifted = (
-        site.transition.near >= 16 and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+        site.transition.near >= _COORDINATE_MODE
+        and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     )
     scale = number(site.attribute("spatial_scale", 1.0))
     start, end = (

@@ -14,6 +14,7 @@ from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front
 from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.counting import endless
@@ -64,7 +65,7 @@ def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
         return [inner.Identity(going), *inner.inline("body", *carried, *elements, keep_names=True)]
 
     types = site.subgraph_input_types("body")[: len(states)]
-    loop = site.subgraph(iteration, opset=13, takes=[("int64", []), ("bool", []), *types])
+    loop = site.subgraph(iteration, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", []), *types])
     return _listed(op.Loop(length, endless(site), *states, body=loop, outputs=len(site.node.output)))
 
 
@@ -81,7 +82,7 @@ def _size(site: Site, op: Operators, value: str, axis: int) -> str:
 
 def _element(op: Operators, value: str, place: str) -> str:
     """Written for an opset at which no place is negative."""
-    return str(op.at(10).Gather(value, place, axis=0))
+    return str(op.at(opsets.NON_NEGATIVE_INDICES).Gather(value, place, axis=0))
 
 
 # Scan-8: a batch of sequences, each with a length of its own
@@ -98,7 +99,7 @@ def add_a_scan_over_the_batch(site: Site) -> None:
         return _entry(site, op, by_scan, own[: len(states)], own[len(states) :], length)
 
     scanned = [lengths, *values] if lengths else values
-    body = site.subgraph(entry, opset=13, takes=[_type_of_entry(site, name) for name in scanned])
+    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[_type_of_entry(site, name) for name in scanned])
     results = site.op.Scan(*scanned, body=body, num_scan_inputs=len(scanned), outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
@@ -113,8 +114,8 @@ def replace_with_loops(site: Site) -> None:
         results = _entry(site, op, by_loop, taken[: len(states)], taken[len(states) :], length)
         return [op.Identity(going), *results]
 
-    body = site.subgraph(entry, opset=13, takes=[("int64", []), ("bool", [])])
-    op = site.op_at(13)
+    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", [])])
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     results = op.Loop(_size(site, op, streams[0], 0), endless(site), body=body, outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
@@ -124,7 +125,7 @@ def _with_time(site: Site, results: list[str], states: Sequence[str], streams: S
     batch_and_time = (site.shape(streams[0]) or [None])[:2]
     if isinstance(batch_and_time[-1], int) or (isinstance(batch_and_time[0], int) and batch_and_time[0]):
         return results
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, END))
     for position in range(len(states), len(results)):
         result, output = results[position], site.output(position)
@@ -200,8 +201,8 @@ def add_a_batch_axis(site: Site) -> None:
     """Scan-8 runs along axis 1, forward or backward, and gives what it computes in that order; below 8, loops do."""
     states, streams = _sequence(site)
     backward = site.attribute("scan_input_directions") or [0] * len(streams)
-    if site.target < 8:
-        results = by_loop(site, site.op_at(13), states, streams, backward)
+    if site.target < opsets.SCAN:
+        results = by_loop(site, site.op_at(opsets.AXES_AS_INPUTS), states, streams, backward)
     else:
         op = site.op
         batches = [op.Unsqueeze(name, axes=[0]) for name in (*states, *streams)]
@@ -251,7 +252,7 @@ def _give_in_order(site: Site, results: list[str], states: int) -> None:
 
 
 def _turned_around(site: Site, value: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     bounds = [[-1], [-(2**63)], [0], [-1]]
     return str(op.Slice(value, *(site.constant_int64(bound, "bounds") for bound in bounds)))
 

@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
@@ -46,14 +47,14 @@ def make_indices_non_negative(site: Site) -> None:
 
 def rename_to_scatter(site: Site) -> None:
     make_indices_non_negative(site)
-    site.become("Scatter", opset=min(site.opset, 10))
+    site.become("Scatter", opset=min(site.opset, opsets.NON_NEGATIVE_INDICES))
 
 
 def scatter_slices_as_elements(site: Site) -> None:
     """The dimensions that the tuples index become one, and those of the slices another."""
     positions = Positions(site)
     writing = _slices(site, positions)
-    if site.target < 9:
+    if site.target < opsets.SCATTER:
         site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
         return
     op = positions.op
@@ -65,7 +66,9 @@ def scatter_slices_as_elements(site: Site) -> None:
         rows = reshape_exactly(op, rows, positions.shape([writing.number_of_rows(positions), width]))
         updates = reshape_exactly(op, updates, matrix)
         indices = op.Expand(positions.indices(positions.column(indices, 1)), matrix)
-    written = site.op_at(min(site.opset, 10)).Scatter(rows, positions.indices(indices), updates, axis=0)
+    written = site.op_at(min(site.opset, opsets.NON_NEGATIVE_INDICES)).Scatter(
+        rows, positions.indices(indices), updates, axis=0
+    )
     is_reshaped = len(slice_sizes) > 1 or writing.indexed > 1
     site.replace(reshape_exactly(op, written, positions.shape(writing.sizes)) if is_reshaped else written)
 
@@ -97,7 +100,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     written = positions.indices(writing.written)
     dtype = site.dtype(0)
     # Loop takes bfloat16 from 16 on.
-    carrier = "float" if dtype == "bfloat16" and site.target < 16 else dtype
+    carrier = "float" if dtype == "bfloat16" and site.target < opsets.BFLOAT16_IN_LOOPS else dtype
     start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
 
     def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:

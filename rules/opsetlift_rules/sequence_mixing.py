@@ -13,6 +13,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float, expand_body_in_float
@@ -27,7 +28,7 @@ def decompose_rotary_embedding(site: Site) -> None:
     """Each pair of elements as a complex number, times the cached cosine and sine of its angle."""
     if compute_narrow_floats_in_float(site):
         return
-    op = site.op_at(18)
+    op = site.op_at(opsets.ALLOWZERO)
     is_packed = site.rank(0, because="it tells whether the heads are packed into one dimension") == 3
     heads = site.attribute("num_heads", 0)
     value = with_heads(site, op, site.input(0), heads) if is_packed else site.input(0)
@@ -81,7 +82,7 @@ def replace_with_a_scan_over_tokens(site: Site) -> None:
     """The recurrence itself, as a Scan along the tokens; chunk_size is a hint for other algorithms."""
     if compute_narrow_floats_in_float(site):
         return
-    op, dtype = site.op_at(18), site.dtype(0)
+    op, dtype = site.op_at(opsets.ALLOWZERO), site.dtype(0)
     heads, shared = site.attribute("q_num_heads"), site.attribute("kv_num_heads")
     query = with_heads(site, op, site.input(0), heads)
     key, value = (with_heads(site, op, site.input(position), shared) for position in (1, 2))
@@ -106,7 +107,7 @@ def replace_with_a_scan_over_tokens(site: Site) -> None:
         read = inner.MatMul(inner.Unsqueeze(query, before_last), shown)
         return [after, inner.Squeeze(read, before_last)]
 
-    body = site.subgraph(step, opset=18, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
+    body = site.subgraph(step, opset=opsets.ALLOWZERO, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
     axes = {"scan_input_axes": [1] * len(scanned), "scan_output_axes": [1]}
     final, results = op.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=body, **axes)
     site.declare(final, dtype, site.shape(state))

@@ -16,6 +16,7 @@ from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 
@@ -55,7 +56,7 @@ def select_element(site: Site) -> None:
             f"below opset 11 there are no sequences, and which element {site.input(1)!r} takes is computed at run "
             "time, while the elements are not known to have one shape",
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     position = site.input(1)
     if site.shape(position) != []:
         position = op.Reshape(position, site.constant_int64([], "scalar"))
@@ -70,7 +71,7 @@ def concatenate_elements(site: Site) -> None:
     parts = list(_parts(site))
     if not parts:
         site.refuse(Why.INVALID_MODEL, "there is nothing in the sequence to concatenate")
-    op, axis = site.op_at(13), site.attribute("axis")
+    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis")
     if site.attribute("new_axis", 0):
         site.replace(_stacked(site, op, parts, axis))
     else:
@@ -111,7 +112,7 @@ def _constant_position(site: Site, position: int, length: int, highest: int, def
 
 def split_into_elements(site: Site) -> None:
     """Where their number is known: from the lengths, or the size of the axis."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     axis = site.attribute("axis", 0)
     lengths = _lengths(site, axis)
     if isinstance(lengths, str):

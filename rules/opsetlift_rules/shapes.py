@@ -17,6 +17,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import (
     END,
     NamedAxes,
@@ -74,7 +75,7 @@ def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
     resolved = None if shape is None else _resolved(target, shape)
     if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
         return False
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     if gone := [position for position, dim in enumerate(shape) if dim == 1]:
         value = op.Squeeze(value, site.constant_int64(gone))
@@ -115,7 +116,7 @@ def remove_allowzero(site: Site) -> None:
     # The product of ones and zeros, in a dtype that every runtime multiplies in a reduction.
     not_zero = op.Cast(op.Cast(site.input(1), to="bool"), to="float")
     has_elements = op.Cast(op.ReduceProd(not_zero, keepdims=0), to="bool")
-    if site.target < 11:
+    if site.target < opsets.BRANCHES_OF_DIFFERENT_SHAPES:
         # There the branches of an If would have to give one shape.
         site.replace(_reshaped_and_repeated(site, op, has_elements))
         return
@@ -177,7 +178,7 @@ def move_squeeze_axes_to_an_attribute(site: Site) -> None:
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     named = NamedAxes(site, op, site.input(1), rank).are_named()
     sizes = op.Shape(site.input(0))
     if count > 1:
@@ -209,7 +210,7 @@ def write_non_negative_axes(site: Site) -> None:
     dims = site.static_shape(0, because="without axes its dimensions of 1 go")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
-        site.replace(site.op_at(13).Squeeze(site.input(0), site.constant_int64(axes)))
+        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant_int64(axes)))
     else:
         site.replace(site.op.Identity(site.input(0)))
 
@@ -221,7 +222,7 @@ def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because) + count
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     one = site.constant_int64([1], "one")
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
     # New dimensions have the number 0, where the 1 stands.
@@ -253,7 +254,7 @@ def flatten_other_types_with_reshape(site: Site) -> None:
         return
     axis = site.attribute("axis", 1)
     sizes = site.known_shape(0)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     if sizes is not None:
         matrix = [math.prod(sizes[:axis]), math.prod(sizes[axis:])]
         site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))

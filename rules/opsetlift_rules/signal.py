@@ -14,6 +14,7 @@ from functools import partial
 from opsetlift.rulebook.rule import Introduction, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 
@@ -52,7 +53,7 @@ def move_axis_to_an_attribute(site: Site) -> None:
 
 def compute_dft_with_matmul(site: Site) -> None:
     """Each row of an axis is multiplied by the matrix of cosines and sines."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     onesided, inverse = (bool(site.attribute(name, 0)) for name in ("onesided", "inverse"))
@@ -158,7 +159,7 @@ def _matrix(
 
 def compute_stft_with_matmul(site: Site) -> None:
     """Frames are gathered, weighted by the window and multiplied by the matrix of the transform."""
-    op = site.op_at(16)
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     parts = _parts(site, site.rank(0))
     signal, window = (
@@ -208,7 +209,7 @@ def _window(*coefficients: float) -> RuleLike:
         if known is not None:
             site.replace(site.constant(known, "window"))
             return
-        op = site.op_at(16)
+        op = site.op_at(opsets.ALLOWZERO)
 
         def number(value: float) -> str:
             return site.scalar(value, "float", "number")

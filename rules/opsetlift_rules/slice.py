@@ -12,6 +12,7 @@ import numpy
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
@@ -27,7 +28,7 @@ def move_attributes_to_inputs(site: Site) -> None:
 
 def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative."""
-    if not site.input(3) or site.target < 10:
+    if not site.input(3) or site.target < opsets.SLICE_INPUTS:
         # Below 10 the next rule takes the axes as they are.
         return
     axes = site.constant_value(3)
@@ -107,7 +108,7 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     """
     because = "the slice is computed at run time, dimension by dimension"
     rank = site.rank(0, because=because)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Cast(op.Shape(site.input(0)), to="double")
     starts, ends, steps, named = _by_dimension(site, op, rank, sizes, because)
     zero = site.constant(numpy.zeros(rank), "zero")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
@@ -20,7 +21,7 @@ def flatten_trailing_dimensions(site: Site) -> None:
         site.set_attribute("axis", axis)
         return
     rows = site.copy(site.op.Flatten(site.input(0), axis=axis), axis=-1)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     # Where Reshape copies a dimension for a 0 just there where it is 0, it need not be told that 0 means 0.
     allows_zero = None if shape is not None and _copies_give_zeros(shape, axis) else 1
     site.replace(op.Reshape(rows, op.Shape(site.input(0)), allowzero=allows_zero))

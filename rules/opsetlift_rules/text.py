@@ -16,6 +16,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, refused_unless_constant
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 
 _OPAQUE = "no older operator reads or builds the characters of a string"
 
@@ -25,7 +26,7 @@ def count_n_grams_by_comparison(site: Site) -> None:
     if site.dtype(0) == "string":
         site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings or looks them up")
     rank = site.rank(0, because="TfIdfVectorizer takes vectors and matrices")
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     tokens = site.input(0) if rank == 2 else op.Unsqueeze(site.input(0), site.constant_int64([0]))
     counts = [_counts(site, op, tokens, grams) for _, grams in _pool(site)]
     if not counts:

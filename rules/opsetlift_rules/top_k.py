@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
@@ -18,6 +19,8 @@ from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
 """What 64 bits are divided by, so that each part is one of a float's integers."""
 _FIRST = -(2**63)
+_LARGEST_ONLY = 10
+"""The opset at which TopK takes k as an input, and finds the largest elements only."""
 
 
 def move_k_to_an_input(site: Site) -> None:
@@ -40,7 +43,7 @@ def move_k_to_an_attribute(site: Site) -> None:
             Why.INPUT_NOT_CONSTANT,
             "below opset 10, k of TopK must be a constant; here k and the size of the axis are known only at run time",
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     count = op.Reshape(site.input(1), site.constant_int64([], "shape"))
     first = iota(site, op, count)
     sorted_ = site.copy(site.input(0), k=size, outputs=2)
@@ -59,7 +62,7 @@ def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
     if is_largest and dtype in FIRST_FLOATS:
         return
     data, k = site.inputs
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     if is_largest:
         values, indices = _greatest(site, op, data, k, axis)
     else:
@@ -85,7 +88,7 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
 
 def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
     dtype = site.dtype(0)
-    top = site.op_at(10).TopK
+    top = site.op_at(_LARGEST_ONLY).TopK
     if dtype in FIRST_FLOATS:
         values, indices = top(data, k, axis=axis, outputs=2)
         return values, indices

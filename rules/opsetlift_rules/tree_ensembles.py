@@ -14,6 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"
@@ -83,7 +84,7 @@ def replace_regressor_with_tree_ensemble(site: Site) -> None:
     scores = _transformed(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
     if later:
         offsets = numpy.array([weight for _, weight in later])
-        scores = site.op_in("", 13).Add(scores, site.constant(offsets, "base_values"))
+        scores = site.op_in("", opsets.BFLOAT16).Add(scores, site.constant(offsets, "base_values"))
     site.replace(_as(site, scores, "float"))
 
 
@@ -115,18 +116,18 @@ def replace_classifier_with_tree_ensemble(site: Site) -> None:
     else:
         sums = _Scores(trees, base, len(labels))
         scores = _tree_ensemble(site, value, sums, "NONE", "double")
-        top = site.op_in("", 13).ArgMax(scores, axis=1, keepdims=0)
+        top = site.op_in("", opsets.BFLOAT16).ArgMax(scores, axis=1, keepdims=0)
         if transform in _OPERATORS:
             scores = _by_operator(site, scores, transform)
         elif transform != "NONE":
             scores = _tree_ensemble(site, value, sums, transform, "double")
-    labelled = site.op_in("", 10).Gather(site.constant(labels, "labels"), top, axis=0)
+    labelled = site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(labels, "labels"), top, axis=0)
     site.replace(labelled, _as(site, scores, "float"))
 
 
 def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str, str]:
     """The number of the class, and the scores of both, of which the trees know the second's."""
-    op = site.op_in("", 13)
+    op = site.op_in("", opsets.AXES_AS_INPUTS)
     is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
     positive = _tree_ensemble(site, value, sums, "NONE", "double")
     threshold = site.scalar(0.5 if is_probability else 0, "double", "threshold")
@@ -165,7 +166,7 @@ def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
 
 
 def _as(site: Site, value: str, dtype: str) -> str:
-    return value if site.dtype(value) == dtype else str(site.op_in("", 13).Cast(value, to=dtype))
+    return value if site.dtype(value) == dtype else str(site.op_in("", opsets.BFLOAT16).Cast(value, to=dtype))
 
 
 def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
@@ -176,7 +177,7 @@ def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype:
 
 def _by_operator(site: Site, scores: str, transform: str) -> str:
     site.rounds()
-    op, attributes = site.op_in("", 13), {"axis": 1} if transform == "SOFTMAX" else {}
+    op, attributes = site.op_in("", opsets.BFLOAT16), {"axis": 1} if transform == "SOFTMAX" else {}
     return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
@@ -18,18 +19,24 @@ def multiply_integers_by_minus_one(site: Site) -> None:
     """Which wraps around as Neg does."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
-        site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, dtype, "minus_one")))
+        site.replace(
+            site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(site.input(0), site.scalar(-1, dtype, "minus_one"))
+        )
 
 
 def multiply_by_minus_one(site: Site) -> None:
     """The sign of a float changes, that of a zero too; integers wrap around as with Neg."""
     if not site.carry_to_kernel():
-        site.replace(site.op_at(14).Mul(site.input(0), site.scalar(-1, site.dtype(0), "minus_one")))
+        site.replace(
+            site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(
+                site.input(0), site.scalar(-1, site.dtype(0), "minus_one")
+            )
+        )
 
 
 def divide_one_by_the_input(site: Site) -> None:
     """A quotient is rounded once, as the reciprocal is."""
-    site.replace(site.op_at(14).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
+    site.replace(site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
 
 
 def compute_integer_abs_with_max(site: Site) -> None:
@@ -38,7 +45,7 @@ def compute_integer_abs_with_max(site: Site) -> None:
     if dtype.startswith("uint"):
         site.replace(site.op.Identity(site.input(0)))
     elif dtype not in FLOATING:
-        op = site.op_at(14)
+        op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
         site.replace(op.Max(site.input(0), op.Mul(site.input(0), site.scalar(-1, dtype, "minus_one"))))
 
 

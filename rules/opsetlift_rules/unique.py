@@ -12,6 +12,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front, gather_within
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -107,7 +108,9 @@ class _Groups:
             return [inner.Identity(going), inner.Gather(order, by_key)]
 
         count = None if isinstance(self._count, str) else int(self._count)
-        graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [count])], opset=13)
+        graph = site.subgraph(
+            body, takes=[("int64", []), ("bool", []), ("int64", [count])], opset=opsets.AXES_AS_INPUTS
+        )
         start = self._positions.indices(self._positions.counted(self._count))
         loop = site.op_at(min(site.opset, site.target)).Loop
         order = loop(self._positions.indices(self._width), "", start, body=graph)

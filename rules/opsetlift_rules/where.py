@@ -12,6 +12,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
@@ -28,7 +29,7 @@ def compute_integers_or_gather(site: Site) -> None:
         op = site.op
         condition, first, second = site.inputs
         site.replace(op.Or(op.And(condition, first), op.And(op.Not(condition), second)))
-    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= 6:
+    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= opsets.INTEGERS_IN_ARITHMETIC:
         _compute(site, dtype)
     else:
         _gather(site)
@@ -47,7 +48,7 @@ def _compute(site: Site, dtype: str) -> None:
 
 def _gather(site: Site) -> None:
     """Each element is taken by its number out of both tensors in a row."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     shapes = [site.shape(value) for value in site.inputs]
     target = common_shape(shapes)
     tiled = None if target is None else [tile_onto(site, op, value, target) for value in site.inputs]
@@ -57,7 +58,7 @@ def _gather(site: Site) -> None:
     else:
         condition, first, second = tiled
     # Integers multiply from opset 6 on; a double holds every number of an element, too.
-    number = "int64" if site.target >= 6 else "double"
+    number = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
     sizes = [dim for dim in target or () if isinstance(dim, int)]
     count = math.prod(sizes)
     if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:

@@ -1,6 +1,6 @@
 """What rule modules are made of: Step, Introduction, and the few ways to say a rule.
 
-A rule is a function that takes a site across one transition. Its name is shown to people ("move_axes_to_an_input"), so it
+A rule is a function that takes a site across one transition. Its name is shown to people ("axes_become_input"), so it
 is named for what happens.
 """
 

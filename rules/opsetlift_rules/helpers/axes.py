@@ -8,6 +8,7 @@ import numpy
 
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 
 END = 2**63 - 1
 """As the end of a slice: all that is left."""
@@ -47,7 +48,11 @@ def move_constant_axes_to_an_attribute(site: Site) -> bool:
 
 def gather_within(site: Site, value: str, indices: str, *, axis: int = 0) -> str:
     """Gather by indices that are known not to be negative: written for a version that has no others."""
-    return str(site.op_at(13 if site.dtype(value) == "bfloat16" else 10).Gather(value, indices, axis=axis))
+    return str(
+        site.op_at(opsets.BFLOAT16 if site.dtype(value) == "bfloat16" else opsets.NON_NEGATIVE_INDICES).Gather(
+            value, indices, axis=axis
+        )
+    )
 
 
 class NamedAxes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 EQUAL_SHAPES = "equal shapes are a case of broadcasting"
@@ -115,7 +116,7 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
         tiled = [tile_onto(site, op, value, target) for value in values]
         if all(value is not None for value in tiled):
             return [value for value in tiled if value is not None]
-    if site.target < 7:
+    if site.target < opsets.BROADCASTING:
         wide = [value for value, shape in zip(values, shapes, strict=True) if shape != []]
         if dtype in FLOATING and wide and have_one_shape([site.shape(value) for value in wide]):
             return [value if value in wide else filled_like(op, wide[0], value, dtype) for value in values]
@@ -133,5 +134,5 @@ def broadcast_inputs(site: Site) -> None:
     """Below 8 all inputs have one shape."""
     if have_one_shape([site.shape(name) for name in site.inputs]):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))

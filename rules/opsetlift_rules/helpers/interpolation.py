@@ -19,6 +19,7 @@ from opsetlift.rulebook.rule import Apply, Rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS, numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.source_points import source_points
 
@@ -88,7 +89,7 @@ class Resampler:
     def __init__(self, site: Site, manner: Manner) -> None:
         self.site = site
         self.manner = manner
-        self.op = site.op_at(13)
+        self.op = site.op_at(opsets.AXES_AS_INPUTS)
 
     def number(self, value: float | numpy.float32) -> str:
         """A float constant."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import common_shape, filled_like, have_one_shape, repeated
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
@@ -32,7 +33,7 @@ def remove_broadcast_attributes(site: Site) -> None:
         site.refuse(Why.INVALID_MODEL, f"axis {axis} puts an input of rank {part} beyond the first one's rank {rank}")
     if start + part < rank:
         dimensions = site.constant_int64(range(part, rank - start))
-        site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), dimensions))
+        site.set_input(1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), dimensions))
 
 
 def add_broadcast_attributes(mirrored: str = "") -> Rule:
@@ -49,7 +50,7 @@ def add_broadcast_attributes(mirrored: str = "") -> Rule:
             site.replace(getattr(site.op, mirrored)(site.input(1), site.input(0), broadcast=1))
             return
         if shapes[0] == [] and site.known_shape(1) is None and site.dtype(0) in FLOATING:
-            site.set_input(0, filled_like(site.op_at(13), site.input(1), site.input(0), site.dtype(0)))
+            site.set_input(0, filled_like(site.op_at(opsets.BFLOAT16), site.input(1), site.input(0), site.dtype(0)))
             return
         first, second = _known(site, 0), _known(site, 1)
         if _is_repeated_onto(second, first):
@@ -115,13 +116,13 @@ def _squeezed(site: Site, name: str, part: Dims, whole: Dims) -> tuple[str, int 
     offset = len(whole) - len(part)
     ones = [position - offset for position in range(offset, len(whole)) if not start <= position < stop]
     if ones:
-        name = site.op_at(13).Squeeze(name, site.constant_int64(ones))
+        name = site.op_at(opsets.AXES_AS_INPUTS).Squeeze(name, site.constant_int64(ones))
     return name, start if stop < len(whole) else None
 
 
 def _tile(site: Site, first: Dims, second: Dims) -> None:
     """Bring the first input to the common shape, and the second one too where attributes do not."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     names = site.inputs
     target = common_shape([first, second])
     site.set_input(0, repeated(site, op, names[0], names[1:]))

@@ -7,6 +7,7 @@ import math
 import numpy
 
 from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.windows import Windows, padded, slice_of_tap, windows_of
 
 
@@ -16,7 +17,7 @@ def compute_indices_of_maxima(site: Site) -> None:
         site.keep_outputs(1)
         site.remove_attribute("storage_order")
         return
-    op, windows = site.op_at(13), windows_of(site)
+    op, windows = site.op_at(opsets.BFLOAT16), windows_of(site)
     value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
     indices = indices_of_maxima(site, op, value, windows)
     site.replace(site.copy(site.input(0), outputs=1, storage_order=None), indices)

@@ -11,6 +11,7 @@ import numpy
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dimensions import divisor
@@ -74,8 +75,8 @@ class Positions:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.op = site.op_at(14)
-        self.dtype = "int64" if site.target >= 6 else "double"
+        self.op = site.op_at(opsets.ALLOWZERO)
+        self.dtype = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
 
     def of(self, value: str) -> Number:
         """The integers in a tensor of the model, constant or not."""
