@@ -23,7 +23,7 @@ _COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
 def accumulate_with_a_scan(site: Site) -> None:
     """Floats in double, so that a long run rounds each element once; integers wrap around as they do."""
     dtype = site.dtype(0)
-    rank = site.rank(0, because="the values beside the axis are handed on from element to element")
+    rank = site.rank(0, because="the scan needs the number of dimensions beside the axis")
     if dtype in FLOATING and dtype != "double":
         site.rounds()
     axis = site.constant_value(1)
@@ -113,7 +113,7 @@ _NARROW = rounded_cast(
     "float16",
     "bfloat16",
     through="float",
-    because="accumulated in float, and each element rounded to the narrower dtype once",
+    because="accumulated in float, and each element rounded once",
 )
 _BY_SCAN = rounding(
     accumulate_with_a_scan,

@@ -54,8 +54,8 @@ def add_dimensions_to_channel_slopes(site: Site) -> None:
     slope = site.shape(1)
     if slope == [1]:
         return
-    if site.rank(1, because="a vector of slopes belongs to the channels") == 1:
-        behind = site.rank(0, because="the dimensions behind the channels are counted") - 2
+    if site.rank(1, because="below opset 7 a vector of slopes has one slope for each channel") == 1:
+        behind = site.rank(0, because="the slopes need a dimension of size 1 for each spatial axis") - 2
         if behind > 0:
             site.set_input(
                 1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind)))
@@ -67,7 +67,7 @@ def fit_slopes_to_old_broadcasting(site: Site) -> None:
     slope = site.shape(1)
     if (slope is not None and all(dim == 1 for dim in slope)) or have_one_shape([site.shape(0), slope]):
         return
-    rank = site.rank(0, because="below opset 7 slopes belong to channels or to elements")
+    rank = site.rank(0, because="below opset 7 there is one slope for each channel or for each element")
     op = site.op_at(opsets.AXES_AS_INPUTS)
     ones = _dimensions_beside_channels(site, rank)
     if ones is not None:

@@ -44,9 +44,9 @@ def search_last_index_from_the_end(site: Site) -> None:
     site.replace(op.Sub(last, site.copy(backwards)))
 
 
-_AXIS = "11 adds negative axes and forbids empty inputs, for which no index could be given"
-_TIES = "which of equal extremes counts, 11 leaves open; runtimes have always taken the first, as 12 says"
-_EDITORIAL = "13 only mends the grammar"
+_AXIS = "11 adds negative axes and forbids empty inputs, which have no extreme"
+_TIES = "11 leaves open which of several equal extremes is found; runtimes have always taken the first, as 12 says"
+_EDITORIAL = "13 only corrects the grammar"
 
 
 STEPS = [

@@ -52,8 +52,8 @@ def _repeated_by_attributes(site: Site, op: Operators) -> str:
     second = site.input(1)
     if not site.attribute("broadcast", 0) or have_one_shape([site.shape(0), site.shape(1)]):
         return second
-    rank = site.rank(0, because="the second input has to be repeated onto the first one's shape")
-    part = site.rank(1, because="it has to be repeated onto the first input's shape")
+    rank = site.rank(0, because="the second input must be repeated to the first input's shape")
+    part = site.rank(1, because="it must be repeated to the first input's shape")
     behind = rank - part - site.attribute("axis", rank - part)
     if behind > 0 and site.shape(1) != [1] * part:
         second = op.Unsqueeze(second, site.constant_int64(range(part, part + behind)))
@@ -84,7 +84,7 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
     return str(op.Cast(op.Cast(quotient, to="int64"), to=dtype))
 
 
-_TEXT_13_14 = "14 only says which types it adds"
+_TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 
 
 STEPS = [

@@ -21,8 +21,8 @@ _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 
 _ULPS = 64
 _IN_STEPS = (
-    "each step, products, softmax and sums among them, is rounded; a kernel may keep more digits between them, and the "
-    "exponential of a large product magnifies what it lost"
+    "each step (products, softmax, sums) rounds; a kernel may keep more digits between the steps, and "
+    "the exponential of a large product magnifies the difference"
 )
 _LARGEST_BIAS = 1 << 14
 """A bias of so many elements is stored where it is known; a larger one is computed at run time."""
@@ -83,7 +83,7 @@ def decompose_attention(site: Site) -> None:
     site.rounds()
     op = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS)
     dtype = site.dtype(_QUERY)
-    is_packed = site.rank(_QUERY, because="it tells whether the heads are packed into one dimension") == 3
+    is_packed = site.rank(_QUERY, because="the rank shows whether the heads are packed into one dimension") == 3
     query, key, value = (_unpacked(site, op, position, is_packed) for position in (_QUERY, _KEY, _VALUE))
     if site.input(_PAST_KEY):
         key = op.Concat(site.input(_PAST_KEY), key, axis=2)
@@ -234,8 +234,8 @@ _DECOMPOSE_BOUNDED_WINDOWS = rounding(
     decompose_bounded_windows, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS
 )
 _UNBOUNDED = (
-    "windows are unbounded by default; the rest of 25's text says the same in other words, but its "
-    "inference rejects numbers of heads beside inputs of rank 4"
+    "windows are unbounded by default; 25 rewords the rest, but its type inference rejects q_num_heads "
+    "and kv_num_heads with inputs of rank 4"
 )
 
 STEPS = [

@@ -19,7 +19,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.images import as_image, is_image
 
-_ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
+_ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
 
 
 def remove_consumed_inputs(site: Site) -> None:
@@ -50,10 +50,11 @@ def replace_the_test_flag_with_outputs(site: Site) -> None:
         return
     if (
         not site.pop_attribute("spatial", 1)
-        and site.rank(0, because="only of rank 2 spatial is the same at 6 and 7") > 2
+        and site.rank(0, because="spatial=0 means the same at opsets 6 and 7 only for rank 2") > 2
     ):
         site.refuse(
-            Why.INVALID_MODEL, "without spatial there is a mean per feature, but version 6 has the mean of a channel"
+            Why.INVALID_MODEL,
+            "spatial=0 asks for a mean per feature, but BatchNormalization-6 has one mean per channel",
         )
     site.ask_for_outputs(range(5))
 
@@ -62,7 +63,8 @@ def _keep_result_only(site: Site, mode: str) -> None:
     for position in range(1, len(site.node.output)):
         if site.is_read(position):
             site.refuse(
-                Why.INVALID_MODEL, f"output {position} is read, and with {mode} the text gives statistics no meaning"
+                Why.INVALID_MODEL,
+                f"output {position} is read, but with {mode} the specification defines no value for it",
             )
     site.keep_outputs(1)
 
@@ -101,7 +103,7 @@ def _flatten(site: Site, **attributes: int | None) -> None:
 
 def add_a_channel_axis_to_vectors(site: Site) -> None:
     """Below 9 an input of rank 1 is none that the text knows."""
-    if site.rank(0, because="since 9 an input of rank 1 has one channel, which it has not before") > 1:
+    if site.rank(0, because="an input of rank 1 has one channel only from opset 9 on") > 1:
         return
     op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([1])
     results = site.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
@@ -117,7 +119,10 @@ def set_training_mode(site: Site) -> None:
         if site.is_read(position):
             site.refuse(
                 Why.NO_EQUIVALENT,
-                f"output {position}, a statistic that a runtime saves for itself, has no counterpart since 14",
+                (
+                    f"output {position} (saved_mean or saved_var) is read, and BatchNormalization has no such "
+                    "output from opset 14 on"
+                ),
             )
     site.keep_outputs(3)
     site.set_attribute("training_mode", 1)
@@ -173,7 +178,7 @@ def compute_batch_statistics(site: Site) -> None:
     if site.dtype(0) not in ("float", "double") or not site.attribute("spatial", 1):
         return
     op = site.op_at(opsets.BFLOAT16)
-    rank = site.rank(0, because="statistics are those of a channel, over all other dimensions")
+    rank = site.rank(0, because="the mean and variance are taken over all dimensions but the channels")
     axes = [0, *range(2, rank)]
     value, channels = site.input(0), site.constant_int64([-1], "channels")
     mean = op.ReduceMean(value, axes=axes)
@@ -194,7 +199,7 @@ def _in_one_dtype(rule: Apply, when: str) -> Rule:
 
 
 _SEPARATE_DTYPES = (
-    "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
+    "15 gives scale and B a type of their own; 14 leaves open that float16 data may have float statistics"
 )
 
 _REPLACE_TRAINING_MODE_WITH_OUTPUTS = _in_one_dtype(replace_training_mode_with_outputs, "dtypes are mixed or bfloat16")
@@ -211,7 +216,7 @@ STEPS = [
 ]
 
 _COMPUTE_BATCH_STATISTICS = rounding(
-    compute_batch_statistics, ulps=8, because="mean, variance, root and quotient are rounded one by one"
+    compute_batch_statistics, ulps=8, because="mean, variance, root and quotient round one by one"
 )
 
 FALLBACKS = [

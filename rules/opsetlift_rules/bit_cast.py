@@ -27,8 +27,10 @@ def decode_bits(site: Site) -> None:
     elif not _is_integer(source) or to.startswith("complex"):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"the bits of {source} are to be read as {to}; below opset 26 no operator tells the payload of a NaN, nor "
-            "takes complex numbers apart or puts them together",
+            (
+                f"BitCast from {source} to {to} has no equivalent below opset 26: no operator reads the "
+                "payload of a NaN or the parts of complex numbers"
+            ),
         )
     elif _is_integer(to):
         site.replace(site.op.Cast(site.input(0), to=to))

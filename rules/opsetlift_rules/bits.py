@@ -160,9 +160,9 @@ def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
     return sign, op.Sub(value, op.Mul(sign, _least(site)))
 
 
-_TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"
+_TEXT_28 = "28 adds signed integers, and states what runtimes have always done for shifts beyond the width"
 
-_SIGNED_INTEGERS = "28 adds the signed integers"
+_SIGNED_INTEGERS = "28 adds signed integers"
 
 STEPS = [
     Step("BitShift", 11, 28, up=unchanged, down=shift_signed_integers_as_unsigned, because=_SIGNED_INTEGERS),

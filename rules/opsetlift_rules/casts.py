@@ -39,15 +39,15 @@ def replace_with_cast(site: Site) -> None:
 
 
 _RANGES = (
-    "13 spells out what 9 leaves open of values out of range: integers lose their higher bits, floats become infinite; "
-    "in range both say the same"
+    "13 defines the results for values out of range, which 9 leaves open: integers lose their higher "
+    "bits, floats become infinite; for values in range both say the same"
 )
-_FLOAT8 = "19 adds float8 and its tables; the rules for the other types are those of 13, word for word"
+_FLOAT8 = "19 adds float8 and its tables; the rules for the other types are the same"
 _INFINITIES = (
-    "19 to 23 say that infinities become NaN where they saturate to the FNUZ types; ONNX's tests of these versions and "
+    "19 to 23 say that infinities saturate to NaN in the FNUZ types; ONNX's tests of these versions and "
     "onnxruntime give the largest value, as 24 says"
 )
-_STRINGS = "9 adds strings; what it says of numbers holds for 6, which is silent"
+_STRINGS = "9 adds strings; its rules for numbers hold for 6, which has none"
 
 STEPS = [
     Step("Cast", 1, 6, up=convert_dtype_name_to_number, down=convert_dtype_number_to_name),

@@ -117,7 +117,9 @@ def clip_integers_with_min_and_max(site: Site) -> None:
     site.replace(value)
 
 
-_MIN_ABOVE_MAX = "13 says that max wins where min is greater, which is what Min(max, Max(input, min)) has always given"
+_MIN_ABOVE_MAX = (
+    "13 says that max wins where min is greater: Min(max, Max(input, min)), as runtimes have always computed"
+)
 
 STEPS = [
     Step("Clip", 1, 6, up=write_default_bounds_of_version_1, down=write_default_bounds_of_version_6),

@@ -63,7 +63,7 @@ def compare_strings_with_unique(site: Site) -> None:
     if site.dtype(0) != "string":
         return
     if site.target < opsets.UNIQUE:
-        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which brings Unique, no operator tells strings apart")
+        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which introduces Unique, no operator distinguishes strings")
     op = site.op
     flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
     _, _, numbers, _ = op.Unique(op.Concat(*flat, axis=0), outputs=4, sorted=0)

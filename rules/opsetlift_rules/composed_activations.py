@@ -28,7 +28,7 @@ from opsetlift_rules.helpers.narrow_floats import (
     in_float,
 )
 
-_STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own rounds but once"
+_STEPS_ROUND = "each operator of the formula rounds; a kernel may round only once"
 
 
 def select_values_above_the_threshold(site: Site) -> None:
@@ -61,7 +61,13 @@ def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple
     extremes = numpy.iinfo(numpy_dtype(dtype))
     low, high = math.ceil(-limit), math.floor(limit)
     if not bias.is_integer() or low > extremes.max or high < extremes.min:
-        site.refuse(Why.NO_EQUIVALENT, f"with lambd {limit} and bias {bias} {dtype} would be computed as real numbers")
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            (
+                f"Shrink of {dtype} with lambd {limit} and bias {bias} needs real numbers, and no floating-point "
+                f"type holds every {dtype}"
+            ),
+        )
     return max(low, int(extremes.min)), min(high, int(extremes.max)), int(bias) % 2**64
 
 
@@ -100,7 +106,9 @@ def decompose_celu(site: Site) -> None:
     """Elu knows how to subtract 1 from an exponential near 1."""
     dtype, alpha = site.dtype(0), site.attribute("alpha", 1.0)
     if not alpha > 0:
-        site.refuse(Why.NO_EQUIVALENT, f"with alpha {alpha} the formula is not that of Elu, whose alpha is positive")
+        site.refuse(
+            Why.NO_EQUIVALENT, f"Celu with alpha {alpha} cannot be written with Elu, which needs a positive alpha"
+        )
     op, value = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX), site.input(0)
     positive = op.Relu(value)
     negative = op.Min(value, site.scalar(0, dtype, "zero"))

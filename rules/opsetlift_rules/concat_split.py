@@ -30,7 +30,7 @@ def make_axis_non_negative(site: Site) -> None:
         return
     values = [*filter(None, site.inputs), *filter(None, site.node.output)]
     known = next((value for value in values if site.shape(value) is not None), values[0])
-    rank = site.rank(known, because="a negative axis has to be counted from the front below opset 11")
+    rank = site.rank(known, because="below opset 11 a negative axis must be made non-negative")
     site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
@@ -143,14 +143,18 @@ def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
     if count is None:
         return
     if count != len(site.node.output):
-        site.refuse(Why.INVALID_MODEL, f"num_outputs is {count}, the node has {len(site.node.output)} outputs")
+        site.refuse(Why.INVALID_MODEL, f"num_outputs is {count}, but the node has {len(site.node.output)} outputs")
     dimension = _dimension(site)
     if dimension is not None:
         length = -(-dimension // count)
         last = dimension - length * (count - 1)
         if last < 0:
             site.refuse(
-                Why.INVALID_MODEL, f"a dimension of {dimension} has no {count} parts of which only the last is smaller"
+                Why.INVALID_MODEL,
+                (
+                    f"a dimension of size {dimension} cannot be split into {count} parts of which only the "
+                    "last is smaller"
+                ),
             )
         if last != length:
             site.append_input(site.constant_int64([length] * (count - 1) + [last], "split"))
@@ -167,7 +171,7 @@ def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
     site.append_input(op.Concat(others, last_, axis=0))
 
 
-_NEGATIVE = "11 adds negative axes and their range; an axis that was legal means the same"
+_NEGATIVE = "11 adds negative axes; non-negative axes mean the same"
 
 _SPLIT_OTHER_TYPES_WITH_SLICE = in_turn(write_the_axis, split_other_types_with_slice, values_travel())
 

@@ -79,7 +79,10 @@ def move_other_types_to_initializers(site: Site) -> None:
     else:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"a Constant in a function is {dtype}; below opset 9 it is a float, from which Cast makes numbers only",
+            (
+                f"a Constant in a function is {dtype}; below opset 9 Constant gives floats, and Cast converts "
+                "these only to numbers"
+            ),
         )
 
 
@@ -175,14 +178,14 @@ def slice_the_shape(site: Site) -> None:
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 
-_DTYPE_OF_THE_INPUT = "without `dtype`, 22 takes the input's, as 9"
+_DTYPE_OF_THE_INPUT = "without `dtype`, both give the dtype of the input"
 _SEQUENCES = "14 adds sequences of tensors"
-_WHOLE_SHAPE = "without start and end, 15 gives the whole shape"
+_WHOLE_SHAPE = "without start and end, both give the whole shape"
 
 STEPS = [
     Step("Constant", 1, 9, up=unchanged, down=move_other_types_to_initializers, because="9 adds dtypes"),
     Step("Constant", 9, 11, up=unchanged, down=convert_sparse_value_to_dense, because="11 adds the sparse form"),
-    Step("Constant", 11, 12, up=unchanged, down=write_value_as_a_tensor, because="12 adds forms of writing the value"),
+    Step("Constant", 11, 12, up=unchanged, down=write_value_as_a_tensor, because="12 adds attributes for the value"),
     Step("Constant", 12, 13, up=unchanged, down=write_value_as_a_tensor, because="13 adds bfloat16"),
     Step("Constant", 13, 19, up=unchanged, down=write_value_as_a_tensor, because="19 adds float8"),
     Step("ConstantOfShape", 9, 20, up=unchanged, down=fill_in_a_wider_type_and_cast, because="20 adds dtypes"),

@@ -101,13 +101,13 @@ def gather_constant_branch_outputs(site: Site) -> None:
 
 
 _SHAPES = "11 lets the branches give different shapes"
-_WITHOUT_STATES = "13 takes sequences, and loops without states"
-_MODES = "16 only sets the list of modes anew; it adds bfloat16 and optionals"
+_WITHOUT_STATES = "13 adds sequences, and loops without states"
+_MODES = "16 adds bfloat16 and optionals; the list of modes is only reformatted"
 
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=replace_branches_of_different_shapes, because=_SHAPES),
     Step("If", 13, 16, up=unchanged, down=cast_values_around_the_body),
-    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
+    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only rewords the example"),
     Step("Loop", 11, 13, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
     Step("Loop", 13, 16, up=unchanged, down=cast_values_around_the_body, because=_MODES),
 ]

@@ -63,7 +63,7 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
 
 def convolve_rows_as_images(site: Site) -> None:
     """A convolution along one axis is one of images of one row."""
-    if site.rank(0, because="what has one axis to go along becomes an image") != 3:
+    if site.rank(0, because="only a convolution with one spatial axis is rewritten") != 3:
         return
     op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([2])
     for name, first in _OF_A_ROW.items():
@@ -77,7 +77,7 @@ def convolve_rows_as_images(site: Site) -> None:
 
 _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
 
-_SPELT_OUT = "11 states the defaults of strides and dilations, and writes out which size auto_pad asks for"
+_SPELT_OUT = "11 states the defaults of strides and dilations, and spells out the output size that auto_pad gives"
 
 STEPS = [
     Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),

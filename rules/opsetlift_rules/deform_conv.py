@@ -23,7 +23,7 @@ from opsetlift_rules.helpers.sampling import Rows, Weigh, confined_by_zeros, lin
 
 _ULPS = 32
 _SUMMED = ("int32", "uint32", "int64", "uint64", "float", "double")
-_STATIC = "the weights' places are counted"
+_STATIC = "the shape of the kernel determines how many points are sampled"
 
 
 def gather_displaced_points(site: Site) -> None:
@@ -89,8 +89,8 @@ def sum_overlapping_blocks(site: Site) -> None:
     dtype = site.dtype(0)
     carrier = COMPUTED_IN.get(dtype, dtype)
     if carrier not in _SUMMED:
-        site.refuse(Why.NO_EQUIVALENT, f"elements of overlapping blocks are added, and no operator adds {dtype}")
-    (rank,) = site.static_shape(1, because="the axes of the image are counted")
+        site.refuse(Why.NO_EQUIVALENT, f"Col2Im adds the elements of overlapping blocks, and no operator adds {dtype}")
+    (rank,) = site.static_shape(1, because="the number of spatial axes must be known")
     image, block = ([_element(site, op, position, axis) for axis in range(rank)] for position in (1, 2))
     counts = [_count(site, op, axis, image[axis], block[axis]) for axis in range(rank)]
     value = op.Cast(site.input(0), to=carrier) if carrier != dtype else site.input(0)

@@ -17,17 +17,22 @@ def decompose_determinant(site: Site) -> None:
     dtype, shape = site.dtype(0), site.shape(0)
     size = shape[-1] if shape else None
     if not isinstance(size, int):
-        site.refuse(Why.SHAPE_UNKNOWN, "below opset 11 a determinant is written out, and its size has to be known")
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            "below opset 11 a determinant is computed from its elements, so the size of the matrices must be known",
+        )
     if size not in (1, 2):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset 11 a determinant is written out as sums of products, and with {size} rows they are no longer "
-            "what an elimination gives where an element is infinite",
+            (
+                f"below opset 11 a determinant is a sum of products; with {size} rows this differs from "
+                "elimination where an element is infinite"
+            ),
         )
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "a determinant that is written out cancels digits, and double has no carrier that would have them",
+            "a determinant computed as a difference of products loses digits, and there is no wider type than double",
         )
     assert shape is not None
     op = site.op_at(opsets.AXES_AS_INPUTS)
@@ -53,7 +58,7 @@ STEPS = [
 _DECOMPOSE_DETERMINANT = rounding(
     decompose_determinant,
     ulps=1,
-    because="a difference of products in double, where an elimination divides",
+    because="computed as a difference of products in double; a kernel may use elimination",
 )
 
 INTRODUCTIONS = [

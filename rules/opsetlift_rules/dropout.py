@@ -23,7 +23,7 @@ _TEST_FLAG = 6
 _TRAINING_MODE = 12
 """The first opset at which training_mode does."""
 
-_TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
+_TRAINS = "the node is in training mode, which Dropout does not support at opsets 7 to 11"
 
 
 def remove_the_test_flag(site: Site) -> None:
@@ -106,9 +106,7 @@ def _trains(site: Site) -> bool:
         return False
     trains = site.constant_value(2)
     if trains is None:
-        site.refuse(
-            Why.INPUT_NOT_CONSTANT, "whether the node trains is computed at run time, and below opset 12 it is fixed"
-        )
+        site.refuse(Why.INPUT_NOT_CONSTANT, "training_mode is computed at run time; below opset 12 it must be constant")
     return bool(trains.reshape(-1)[0])
 
 
@@ -116,9 +114,9 @@ def _train_below_7(site: Site, ratio: float | None) -> None:
     if site.target > _TEST_FLAG:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
     if ratio is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time, and below opset 12 it is an attribute")
+        site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time; below opset 12 it is an attribute")
     if site.has_attribute("seed"):
-        site.refuse(Why.NO_EQUIVALENT, "below opset 12 Dropout cannot be told the seed of its random numbers")
+        site.refuse(Why.NO_EQUIVALENT, "Dropout has no seed below opset 12")
     op: Operators = site.op_at(_TEST_FLAG)
     output, mask = op.Dropout(site.input(0), ratio=ratio, outputs=2)
     site.replace(output, op.Cast(mask, to="bool") if site.is_read(1) else mask)
@@ -131,7 +129,7 @@ def cast_data_and_ratio(site: Site) -> None:
     site.carry_if_lost()
 
 
-_UNSET_RATIO = "13 has both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
+_UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
 
 STEPS = [
     Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),

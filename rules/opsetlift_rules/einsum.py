@@ -18,7 +18,7 @@ from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
-_BECAUSE = "the products are summed in another order than a kernel of its own may choose"
+_BECAUSE = "a kernel may sum the products in another order"
 
 Label = str
 """A letter, or "." and a number for a dimension of the ellipsis."""
@@ -63,12 +63,15 @@ def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
     if len(texts) != len(site.inputs):
-        site.refuse(Why.INVALID_MODEL, f"{equation!r} has {len(texts)} terms for {len(site.inputs)} inputs")
+        site.refuse(
+            Why.INVALID_MODEL,
+            f"the equation {equation!r} has {len(texts)} terms, but the node has {len(site.inputs)} inputs",
+        )
     ellipsis: tuple[Label, ...] = ()
     terms = []
     for position, text in enumerate(texts):
         if "..." in text:
-            rank = site.rank(position, because="the dimensions that '...' stands for are counted")
+            rank = site.rank(position, because="'...' stands for the dimensions that have no letter")
             ellipsis = tuple(f".{number}" for number in range(rank - len(text.replace("...", ""))))
         terms.append(_labels(text, ellipsis))
     if arrow:
@@ -78,7 +81,9 @@ def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
         result = (*ellipsis, *sorted(letter for letter, count in counts.items() if count == 1))
     unknown = set(result) - {label for term in terms for label in term}
     if unknown or len(set(result)) < len(result):
-        site.refuse(Why.INVALID_MODEL, f"the result of {equation!r} names what no term does, or names it twice")
+        site.refuse(
+            Why.INVALID_MODEL, f"the result of the equation {equation!r} has a repeated letter, or one that no term has"
+        )
     return terms, result
 
 

@@ -36,8 +36,10 @@ def sum_the_error_function_series(site: Site) -> None:
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "below opset 9 no operator computes the error function, and double has no carrier in which a series could "
-            "be summed up to its last digit",
+            (
+                "below opset 9 no operator computes the error function, and a series would need a wider type "
+                "than double to be exact to its last digit"
+            ),
         )
     op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     if dtype not in FLOATING:
@@ -70,7 +72,7 @@ def _of_integers(site: Site, dtype: str) -> str:
     return str(op.Sub(above, op.Cast(op.Less(value, site.scalar(-bound, dtype, "bound")), to=dtype)))
 
 
-_TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
+_TRUNCATED = "the specification leaves the rounding of integer results open; they are truncated"
 
 _COMPUTE_INTEGERS_IN_DOUBLE = rounding(
     compute_integers_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
@@ -83,7 +85,7 @@ STEPS = [
 _SUM_THE_ERROR_FUNCTION_SERIES = rounding(
     sum_the_error_function_series,
     ulps=1,
-    because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
+    because=f"computed as a series in double; {_TRUNCATED}",
 )
 
 INTRODUCTIONS = [

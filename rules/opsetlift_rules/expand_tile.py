@@ -18,7 +18,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import tile_onto
 
-_RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its dimensions"
+_RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimension"
 
 
 def replace_with_tile(site: Site) -> None:
@@ -45,7 +45,7 @@ def _repeated_at_run_time(site: Site, op: Operators) -> str:
 
 def write_repeats_for_every_axis(site: Site) -> None:
     """One axis repeats `tiles` times, all others once."""
-    rank = site.rank(0, because="from opset 6 on Tile wants a number for every dimension")
+    rank = site.rank(0, because="from opset 6 on Tile takes a repeat count for every dimension")
     tiles, axis = site.constant_value(1), site.constant_value(2)
     if tiles is not None and axis is not None and tiles.size == 1 and axis.size == 1:
         repeats = [1] * rank
@@ -85,7 +85,7 @@ def tile_one_axis_at_a_time(site: Site) -> None:
 
 
 def _copy_at_run_time(site: Site) -> None:
-    rank = site.rank(0, because="below opset 6 each dimension needs a Tile of its own")
+    rank = site.rank(0, because="below opset 6 Tile repeats one dimension, so each dimension needs a node of its own")
     op = site.op_at(opsets.AXES_AS_INPUTS)
     carrier = _carrier(site)
     counts = []
@@ -101,7 +101,7 @@ def _carrier(site: Site) -> str:
     if not holds("double", site.dtype(0)):
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"{site.input(0)!r} is {site.dtype(0)}; below opset 6 Tile takes floats, and none holds all its values",
+            f"Tile accepts only floats below opset 6, and none represents every {site.dtype(0)} ({site.input(0)!r})",
         )
     return "double"
 

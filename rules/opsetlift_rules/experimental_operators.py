@@ -21,7 +21,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 
-_STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
+_STEPS_ROUND = "each operator of the formula rounds; a kernel may round only once"
 
 
 def replace_with_mul_and_add(site: Site) -> None:
@@ -59,7 +59,7 @@ def _around(site: Site, operator: str) -> None:
     factors = []
     for name in ("alpha", "beta"):
         if not site.has_attribute(name):
-            site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and no text says what it is then")
+            site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and the specification gives no default")
         factors.append(site.attribute(name))
     inner = _times(site, op, _wide(site, op, dtype), factors[1], dtype)
     _give(site, op, _times(site, op, getattr(op, operator)(inner), factors[0], dtype), dtype)
@@ -132,26 +132,32 @@ def _known_shape(site: Site) -> list[int]:
         return [int(size) for size in site.attribute("shape", [])]
     extra = site.attribute("extra_shape", [])
     if not site.attribute("input_as_shape", 0):
-        return [*site.static_shape(0, because="the values take it"), *extra]
+        return [*site.static_shape(0, because="the constant takes this shape"), *extra]
     shape = site.constant_value(0)
     if shape is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, f"{site.input(0)!r} is the shape of a constant, and computed at run time")
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT, f"GivenTensorFill needs a constant shape; {site.input(0)!r} is computed at run time"
+        )
     return [*map(int, shape.tolist()), *extra]
 
 
 _AXES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "before opset 9 MeanVarianceNormalization was experimental, and no text says over which axes the mean is "
-    "taken, nor what keeps a variance of 0 from being divided by",
+    (
+        "MeanVarianceNormalization was experimental before opset 9, and no specification defines its axes or "
+        "its protection against division by zero"
+    ),
 )
 _NAMES_OF_PYTORCH = refused(
     Why.NO_EQUIVALENT,
-    "ATen calls a function of PyTorch's library by its name, which onnx never gave a meaning: export the model "
-    "anew, without the fallback to ATen",
+    (
+        "ATen calls a function of PyTorch by name, which ONNX does not define: export the model again "
+        "without the ATen fallback"
+    ),
 )
 _GATES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "GRUUnit was experimental in Caffe2, and no text says in which order its gates lie nor how they are combined",
+    "GRUUnit was an experimental operator of Caffe2, and no specification defines the order of its gates",
 )
 
 _SCALED_SOFTPLUS = rounding(decompose_parametric_softplus, ulps=4, because=_STEPS_ROUND)

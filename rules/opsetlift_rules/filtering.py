@@ -37,7 +37,7 @@ def compute_indices_of_nonzero_elements(site: Site) -> None:
     data = site.input(0)
     positions = Positions(site)
     op = positions.op
-    sizes = positions.sizes(data, because="an index is given for each of its dimensions")
+    sizes = positions.sizes(data, because="the result has a row of indices for each dimension")
     is_kept = data if site.dtype(data) == "bool" else op.Cast(data, to="bool")
     row = op.Reshape(is_kept, site.constant_int64([-1], "row"))
     rest = positions.of(_kept(site, positions, row))
@@ -62,7 +62,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
     if known is not None:
         return site.constant(numpy.flatnonzero(known), "kept")
     op = positions.op
-    (size,) = positions.sizes(condition, because="its elements are numbered")
+    (size,) = positions.sizes(condition, because="its elements are enumerated")
     places = positions.indices(positions.counted(size))
     mask = op.Cast(condition, to="float")
     count = op.Cast(op.ReduceSum(op.Cast(mask, to="double"), keepdims=0), to="int64")
@@ -79,7 +79,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 
 STEPS = [
-    Step("Compress", 9, 11, up=unchanged, down=make_axis_non_negative, because="11 says that the axis may be negative"),
+    Step("Compress", 9, 11, up=unchanged, down=make_axis_non_negative, because="11 adds negative axes"),
     Step("Compress", 11, 28, up=unchanged, down=values_travel()),
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]

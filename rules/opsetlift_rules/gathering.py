@@ -43,7 +43,7 @@ def make_indices_non_negative(site: Site) -> None:
 
 def gather_elements_from_flat_data(site: Site) -> None:
     """All elements in a row, and the position of each one that is picked."""
-    because = "the positions of the elements depend on the sizes of its dimensions"
+    because = "the flat positions of the elements depend on its dimensions"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]
     data, indices = site.inputs
@@ -58,10 +58,13 @@ def gather_slices_from_flat_data(site: Site) -> None:
     data, indices = site.inputs
     length = tuple_length(site, indices)
     positions = Positions(site)
-    sizes = positions.sizes(data, because="the positions of the slices depend on the sizes of its dimensions")
+    sizes = positions.sizes(data, because="the flat positions of the slices depend on its dimensions")
     indexed = batch_dims + length
     if not batch_dims < indexed <= len(sizes):
-        site.refuse(Why.INVALID_MODEL, f"tuples of {length} after {batch_dims} batch dimensions go beyond the rank")
+        site.refuse(
+            Why.INVALID_MODEL,
+            f"index tuples of length {length} after {batch_dims} batch dimensions exceed the rank {len(sizes)}",
+        )
     places = positions.of_tuples(indices, sizes[batch_dims:indexed])
     if batch_dims:
         batch = sizes[:batch_dims]
@@ -87,10 +90,10 @@ def add_batch_indices(site: Site) -> None:
         gather_slices_from_flat_data(site)
         return
     data, indices = site.inputs
-    rank = site.rank(indices, because="the index of its batch becomes a part of each tuple")
+    rank = site.rank(indices, because="below opset 12 the batch index is part of each index tuple")
     positions = Positions(site)
     op = positions.op
-    sizes = positions.sizes(indices, because="the index of its batch becomes a part of each tuple")
+    sizes = positions.sizes(indices, because="below opset 12 the batch index is part of each index tuple")
     shape = positions.shape([*sizes[:-1], numpy.array(1)])
     parts = []
     for position in range(batch_dims):
@@ -99,15 +102,15 @@ def add_batch_indices(site: Site) -> None:
     site.replace(site.op.GatherND(data, op.Concat(*parts, indices, axis=rank - 1)))
 
 
-_EXAMPLES = "13 rewrote the examples and adds bfloat16"
+_EXAMPLES = "13 rewrites the examples and adds bfloat16"
 
-_NEGATIVE_INDICES = "11 says that indices may be negative; those that were legal before stay what they were"
+_NEGATIVE_INDICES = "11 adds negative indices; non-negative ones mean the same"
 
 STEPS = [
     Step("Gather", 1, 11, up=unchanged, down=make_indices_non_negative, because=_NEGATIVE_INDICES),
     Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
     Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
-    Step("GatherND", 11, 12, up=unchanged, down=add_batch_indices, because="without batch_dims, 12 means what 11 does"),
+    Step("GatherND", 11, 12, up=unchanged, down=add_batch_indices, because="without batch_dims, both mean the same"),
     Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
 ]
 

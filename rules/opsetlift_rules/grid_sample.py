@@ -38,7 +38,7 @@ _NARROW = ("float16", "bfloat16")
 _CUBIC_COEFFICIENT = -0.75
 
 _ULPS = 16
-_BECAUSE = "the neighbours' terms may be added in another order"
+_BECAUSE = "a kernel may add the neighbours' terms in another order"
 
 
 def rename_the_mode(site: Site) -> None:
@@ -51,7 +51,7 @@ def rename_the_mode(site: Site) -> None:
 
 def rename_the_mode_or_decompose(site: Site) -> None:
     """From 20 to 16, which knows two spatial axes."""
-    if site.rank(0, because="below opset 20 only images are sampled") != 4:
+    if site.rank(0, because="below opset 20 GridSample accepts only inputs of rank 4") != 4:
         decompose_grid_sample(site)
         return
     mode = site.attribute("mode", "linear")
@@ -115,14 +115,17 @@ def _carrier(site: Site, dtype: str, mode: str) -> str:
     if dtype not in _NARROW:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"{mode} interpolation averages {dtype}, and what is cut off of an average depends on how a runtime adds",
+            (
+                f"{mode} interpolation of {dtype} truncates averages, and the result depends on the order of "
+                "additions in the runtime"
+            ),
         )
     return "float"
 
 
 def _weigh(site: Site, op: Operators, mode: str, dtype: str) -> Weigh:
     if mode not in ("linear", "cubic"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
     if mode == "linear":
         return Weigh(1, lambda distance: linear_weights(site, op, distance, dtype))
     return Weigh(2, lambda distance: cubic_weights(site, op, distance, dtype, _CUBIC_COEFFICIENT))
@@ -133,7 +136,7 @@ def _confine(site: Site) -> Callable[..., tuple[str, str | None]]:
     if mode == "reflection":
         return confined_by_centers if site.attribute("align_corners", 0) else confined_by_edges
     if mode not in ("zeros", "border"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a padding_mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no padding_mode {mode!r}")
     return confined_by_zeros if mode == "zeros" else confined_by_border
 
 
@@ -183,7 +186,9 @@ def _spatial_rank(site: Site) -> int:
         return length[0] - 2
     rows = theta[1] if theta is not None and len(theta) == 3 else None
     if rows not in (2, 3):
-        site.refuse(Why.SHAPE_UNKNOWN, "whether the grid is for images or volumes is only known at run time")
+        site.refuse(
+            Why.SHAPE_UNKNOWN, "the length of size is computed at run time; it shows whether the grid is 2D or 3D"
+        )
     return int(rows)
 
 
@@ -207,7 +212,7 @@ def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
 _RENAME_THE_MODE_OR_DECOMPOSE = rounding(
     rename_the_mode_or_decompose,
     ulps=_ULPS,
-    when="other tensors than images are sampled, and the mode is not nearest",
+    when="inputs of another rank than 4 are sampled, and the mode is not nearest",
     because=_BECAUSE,
 )
 
@@ -220,7 +225,7 @@ _DECOMPOSE_GRID_SAMPLE = rounding(decompose_grid_sample, ulps=_ULPS, when="the m
 _COMPUTE_THE_GRID_WITH_MATMUL = rounding(
     compute_the_grid_with_matmul,
     ulps=4,
-    because="the products of positions and matrix may be added in another order",
+    because="a kernel may add the products of positions and matrix in another order",
 )
 
 INTRODUCTIONS = [

@@ -14,7 +14,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
-_BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
+_BECAUSE = "exponentials and logarithms round at each step of the formula; a kernel may round only once"
 
 # Beyond it 1 is nothing beside the square, and the square of it does not overflow.
 _LARGE_EXPONENT = 500

@@ -51,7 +51,7 @@ def _table(site: Site) -> Table:
     keys = _column(site, "keys")
     values = _column(site, "values")
     if len(keys) != len(values):
-        site.refuse(Why.INVALID_MODEL, f"there are {len(keys)} keys and {len(values)} values")
+        site.refuse(Why.INVALID_MODEL, f"the node has {len(keys)} keys but {len(values)} values")
     given = site.attribute("default_tensor")
     if given is not None:
         default = _array(given).reshape(1)
@@ -69,7 +69,7 @@ def _column(site: Site, prefix: str) -> Array:
         return _array(tensor).reshape(-1)
     lists = {dtype: found for dtype, name in _NAMES.items() if (found := site.attribute(f"{prefix}_{name}"))}
     if len(lists) != 1:
-        site.refuse(Why.INVALID_MODEL, f"one and only one of the attributes {prefix}_* has to be set")
+        site.refuse(Why.INVALID_MODEL, f"exactly one of the attributes {prefix}_* must be set")
     ((dtype, found),) = lists.items()
     texts = [item.decode("utf-8") if isinstance(item, bytes) else item for item in found]
     return numpy.array(texts, _DTYPES[dtype])
@@ -101,7 +101,9 @@ def _emit(site: Site, table: Table, value: str) -> str:
 def replace_classes_with_keys(site: Site) -> None:
     classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
     if not classes:
-        site.refuse(Why.INVALID_MODEL, "a LabelEncoder without classes maps everything to its default")
+        site.refuse(
+            Why.INVALID_MODEL, "the attribute classes_strings is empty: the node maps everything to its default"
+        )
     texts, numbers = numpy.array(classes, object), numpy.arange(len(classes), dtype=numpy.int64)
     if site.dtype(0) == "string":
         table = Table(texts, numbers, numpy.array([site.attribute("default_int64", -1)], numpy.int64))
@@ -149,7 +151,13 @@ def _compared(site: Site, table: Table) -> str:
     keys = table.keys
     if keys.dtype.kind == "f":
         if numpy.isnan(keys).any():
-            site.refuse(Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN")
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                (
+                    f"a key is NaN, and at opset {site.opset} numbers are found by comparison only, which never "
+                    "finds NaN"
+                ),
+            )
         keys, first = numpy.unique(keys, return_index=True)
         table = Table(keys, table.values[first], table.default)
     op, last = site.op_in("", opsets.AXES_AS_INPUTS), site.constant_int64([-1], "last")
@@ -228,8 +236,8 @@ def _in_lists(table: Table) -> Table:
 
 
 _BY_VALUE = (
-    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference find 0 by -0 all the same, at "
-    "every version"
+    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference treat 0 and -0 "
+    "as equal at every version"
 )
 
 STEPS = [

@@ -17,8 +17,8 @@ from opsetlift_rules.helpers.narrow_floats import (
 )
 
 _ULPS = 64
-_IN_STEPS = "the body rounds after each of its steps, sums and logarithms among them; a kernel may keep more digits"
-_LAYOUT = "13 sets the formulas and examples of the text as code; what they say is the same"
+_IN_STEPS = "the function body rounds at each step; a kernel may keep more digits"
+_LAYOUT = "13 only formats the formulas and examples as code"
 
 
 def decompose_into_log_softmax_and_loss(site: Site) -> None:

@@ -20,9 +20,7 @@ def multiply_and_sum_integers(site: Site) -> None:
     """ReduceSum and Mul take integers before MatMul does."""
     if site.dtype(0) not in FLOATING:
         op = site.op_at(opsets.AXES_AS_INPUTS)
-        ranks = [
-            site.rank(position, because="the dimensions to sum over are counted from the back") for position in (0, 1)
-        ]
+        ranks = [site.rank(position, because="the summed dimensions are counted from the back") for position in (0, 1)]
         site.replace(_product(site, op, site.input(0), site.input(1), ranks))
 
 
@@ -64,7 +62,10 @@ def decompose_integer_gemm(site: Site) -> None:
     if any(not factor.is_integer() or factor < 0 for factor in factors):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"alpha {factors[0]} and beta {factors[1]} are to multiply {dtype}; which number that gives is left open",
+            (
+                f"Gemm multiplies {dtype} by alpha {factors[0]} and beta {factors[1]}, and the specification "
+                "leaves the result open"
+            ),
         )
     op = site.op_at(opsets.AXES_AS_INPUTS)
     first, second = (
@@ -79,8 +80,8 @@ def decompose_integer_gemm(site: Site) -> None:
     site.replace(op.Add(*scaled))
 
 
-_TEXT_6 = "6 drops 'can be inplace', and a version 1 that wrote its result over C would not be a function"
-_TEXT_13 = "13 writes A' and B' as a list"
+_TEXT_6 = "6 drops 'can be inplace', which cannot change what an operator computes"
+_TEXT_13 = "13 only lists A' and B' on lines of their own"
 
 STEPS = [
     Step("MatMul", 1, 9, up=unchanged, down=multiply_and_sum_integers),

@@ -38,8 +38,10 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     elif site.target < opsets.CONCAT_OF_ALL_TYPES:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"no operator of opset {site.target} brings two {dtype} tensors together element by element: Concat takes "
-            "them from 4 on, arithmetic from 6, comparisons and Where from 9; and no float holds 64 bits",
+            (
+                f"no operator of opset {site.target} combines two {dtype} tensors elementwise: Concat accepts "
+                f"{dtype} only from opset 4, arithmetic from 6, comparisons from 9; and no float holds 64 bits"
+            ),
         )
     else:
         # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.

@@ -12,7 +12,7 @@ def replace_with_scatter_elements(site: Site) -> None:
     """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
     node test."""
     op = site.op_at(opsets.BFLOAT16)
-    rank = site.rank(0, because="zeros of the pooled tensor's rank take the values")
+    rank = site.rank(0, because="the values are scattered into zeros of the same rank")
     minus_one = site.constant_int64([-1], "shape")
     shape = site.folded(lambda: _unpooled_shape(site, op, rank), "shape")
     dtype = site.dtype(0)

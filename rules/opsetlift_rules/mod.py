@@ -44,8 +44,10 @@ def compute_the_remainder_by_division(site: Site) -> None:
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "the remainder of doubles is exact whatever the size of their quotient, and no dtype of opset "
-            f"{site.opset} is wide enough to divide them in exact steps",
+            (
+                f"the remainder of doubles is exact for every quotient, and opset {site.opset} has no wider "
+                "type to divide them in exact steps"
+            ),
         )
     if dtype in FLOATING:
         _divide_in_steps(site, dtype)
@@ -102,10 +104,8 @@ def _with_sign_of(site: Site, op: Operators, remainder: str, divisor: str, dtype
     return str(op.Add(remainder, op.Mul(op.Cast(differs, to=dtype), divisor)))
 
 
-_TEXT_13 = (
-    "13 says what fmod means for floats, infinities and NaN included; what 10 says by naming numpy.fmod() is the same"
-)
-_TEXT_28 = "28 gives fmod=0 a meaning for floats, which 13 forbids, and says the rest in other words"
+_TEXT_13 = "13 defines fmod for floats, infinities and NaN included; 10 says the same by naming numpy.fmod()"
+_TEXT_28 = "28 defines fmod=0 for floats, which 13 forbids; the rest is only reworded"
 
 STEPS = [
     Step("Mod", 10, 13, up=unchanged, down=unchanged, because=_TEXT_13),

@@ -24,7 +24,7 @@ def select_boxes_with_a_loop(site: Site) -> None:
     positions = Positions(site)
     op = positions.op
     boxes, scores, alive = _candidates(site, op)
-    batches, _, count = positions.sizes(scores, because="its batches and boxes are numbered")
+    batches, _, count = positions.sizes(scores, because="its batches and boxes are enumerated")
     corners = _Corners(site, op, boxes)
     starts = positions.indices(positions.column(positions.multiply(positions.counted(batches), count), 2))
     places = positions.indices(positions.counted(count))
@@ -123,7 +123,7 @@ def _listed(site: Site, op: Operators, best: str, is_chosen: str) -> str:
     return str(op.Transpose(rows, perm=[1, 0]))
 
 
-_THRESHOLD = "11 says of the threshold, too, what the text says in both: boxes that reach it exactly are kept"
+_THRESHOLD = "11 only adds that boxes that reach the threshold exactly are kept, which follows from both texts"
 
 STEPS = [
     Step("NonMaxSuppression", 10, 11, up=unchanged, down=unchanged, because=_THRESHOLD),

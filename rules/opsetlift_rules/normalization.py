@@ -20,8 +20,8 @@ from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.images import as_image, is_image
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round, in_float
 
-_ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
-_STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
+_ONE_BY_ONE = "mean, variance, root and quotient round one by one"
+_STAGE_ROUNDS = "a kernel may round to stash_type after each operation of the first stage, or once at its end"
 
 
 # InstanceNormalization
@@ -97,7 +97,7 @@ def _trailing_axes(site: Site) -> list[int]:
     axis = site.attribute("axis", -1)
     if axis < 0:
         return list(range(axis, 0))
-    return list(range(axis, site.rank(0, because="the axes from `axis` to the last one are listed")))
+    return list(range(axis, site.rank(0, because="all axes from `axis` to the last are normalized")))
 
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
@@ -144,7 +144,7 @@ def _repeated(site: Site, op: Operators, values: str) -> str:
 def normalize_groups_as_instances(site: Site) -> None:
     """Below 21 (18 is deprecated) a group is an instance of one channel; scale and bias follow."""
     op = site.op_at(opsets.ALLOWZERO)
-    rank = site.rank(0, because="scale and bias are aligned with the channels")
+    rank = site.rank(0, because="scale and bias need a dimension of size 1 for each spatial axis")
     stage, value, back = _staged(site, op, site.input(0))
     carrier = "float" if stage == "bfloat16" else stage
     value = op.Cast(value, to=carrier) if carrier != stage else value
@@ -186,13 +186,13 @@ def _staged_rounding(rule: Apply, when: str = "") -> Rule:
     return rounding(rule, ulps=8, when=when, because=_STAGE_ROUNDS, fewer_digits=digits)
 
 
-_TEXT = "13 formats the text anew and adds bfloat16"
+_TEXT = "13 reformats the text and adds bfloat16"
 
 _SCALE_BECOMES_THAT_OF_CHANNELS = rounding(
     repeat_scale_for_each_channel,
     ulps=2,
     when="the dtype is narrower than float",
-    because="21 rounds the normalised values to the narrow dtype before they are scaled",
+    because="21 rounds the normalized values to the narrow dtype before it scales them",
 )
 _NORMALIZE_GROUPS_AS_INSTANCES = _staged_rounding(
     normalize_groups_as_instances, when="stash_type is narrower than float"

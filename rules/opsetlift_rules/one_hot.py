@@ -36,7 +36,7 @@ def _count_axis_from_front(site: Site) -> None:
     """9 has -1 for the last dimension."""
     axis = site.attribute("axis", -1)
     if axis < -1:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank + 1, name="axis")[0])
 
 
@@ -64,7 +64,7 @@ def _as_int64(site: Site, op: Operators, position: int) -> str:
 
 def decompose_one_hot(site: Site) -> None:
     """Off or on, by whether the index is that of the class."""
-    because = "the classes stand in a dimension of their own"
+    because = "the classes need a dimension of size 1 for each later axis"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", -1)], rank + 1, name="axis")[0]
     op = site.op_at(opsets.AXES_AS_INPUTS)

@@ -31,7 +31,10 @@ def pass_non_optionals_through(site: Site) -> None:
 def _type(site: Site) -> str:
     found = site.type_string(0)
     if found is None:
-        site.refuse(Why.DTYPE_UNKNOWN, f"whether {site.input(0)!r} is an optional decides here, and it is not known")
+        site.refuse(
+            Why.DTYPE_UNKNOWN,
+            f"the conversion depends on whether {site.input(0)!r} is an optional, and its type cannot be inferred",
+        )
     return found
 
 
@@ -42,7 +45,7 @@ def fold_presence(site: Site) -> None:
 def select_element(site: Site) -> None:
     parts = _parts(site)
     if not parts:
-        site.refuse(Why.INVALID_MODEL, "an empty optional has no element to get")
+        site.refuse(Why.INVALID_MODEL, "the optional is empty, so it has no element")
     inner = site.parts(parts[0])
     if inner is None:
         site.replace(parts[0])
@@ -55,8 +58,10 @@ def _parts(site: Site) -> tuple[str, ...]:
     if parts is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset 15 there are no optionals, and whether {site.input(0)!r} has an element is not known: it is "
-            "not made in this graph",
+            (
+                f"optionals do not exist below opset 15, and {site.input(0)!r} is not created in this graph, "
+                "so whether it has an element is unknown"
+            ),
         )
     return parts
 

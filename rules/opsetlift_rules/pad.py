@@ -111,7 +111,7 @@ def expand_axes(site: Site) -> None:
     if not site.input(3):
         site.remove_input(3)
         return
-    rank = site.rank(0, because="below opset 18 Pad wants the pads of every axis")
+    rank = site.rank(0, because="below opset 18 Pad needs the pads of every axis")
     axes, pads = site.constant_value(3), site.constant_value(1)
     if axes is not None and pads is not None:
         counts = pads.reshape(-1).tolist()
@@ -127,7 +127,7 @@ def expand_axes(site: Site) -> None:
 
 def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
     axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
-    (count,) = site.static_shape(3, because="the axes to pad are computed at run time")
+    (count,) = site.static_shape(3, because="the axes are computed at run time")
     named = NamedAxes(site, op, axes, rank)
     bounds = [site.constant_int64([bound], "bound") for bound in (0, count, 2 * count)]
     halves = [op.Slice(site.input(1), first, last) for first, last in pairwise(bounds)]
@@ -181,7 +181,7 @@ def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int |
         if min(positions, default=0) < 0:
             positions = counted_from_front(site, positions, site.rank(0))
         return [(axis, counts[index], counts[half + index]) for index, axis in enumerate(positions)]
-    rank = site.rank(0, because="the pads are computed at run time, axis by axis")
+    rank = site.rank(0, because="the pads are computed at run time")
     full = op.Cast(_pads_of_all_axes(site, op, rank) if site.input(3) else site.input(1), to="double")
 
     def one(position: int) -> str:
@@ -245,7 +245,7 @@ def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) ->
     if dims is not None and all(isinstance(dim, int) for dim in dims):
         shape = [1 if position == axis else int(dim or 0) for position, dim in enumerate(dims)]
         return str(op.Expand(scalar, site.constant_int64(shape, "shape")))
-    rank = site.rank(0, because="a row of the value to pad with takes the shape of the data")
+    rank = site.rank(0, because="the data is extended by a row of the padding value")
     here = numpy.arange(rank) == axis
     others = op.Mul(op.Shape(value), site.constant((~here).astype(numpy.int64), "others"))
     return str(op.Expand(scalar, op.Add(others, site.constant(here.astype(numpy.int64), "one"))))
@@ -283,7 +283,7 @@ def decompose_into_slice_and_pad(site: Site) -> None:
 
 def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     if axes is not None and min(axes, default=0) < 0:
-        axes = counted_from_front(site, axes, site.rank(0, because="negative axes are counted from the front"))
+        axes = counted_from_front(site, axes, site.rank(0, because="negative axes must be made non-negative"))
     op = site.op_at(opsets.PAD_AXES)
     sizes = op.Shape(site.input(0))
     names = "" if axes is None else site.constant_int64(axes)
@@ -299,8 +299,8 @@ def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     site.replace(op.Pad(sliced, op.Concat(begins, op.Sub(lack, begins), axis=0), "", names))
 
 
-_EXAMPLES = "13 gives the defaults of the dtypes that it adds"
-_ALL_AXES = "without axes, 18 pads all of them, as 13"
+_EXAMPLES = "13 states the default values of the dtypes that it adds"
+_ALL_AXES = "without axes, 18 pads all axes, as 13 does"
 
 STEPS = [
     Step("Pad", 1, 2, up=rename_paddings_to_pads, down=rename_pads_to_paddings),

@@ -117,21 +117,21 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
 def convert_p_to_an_integer(site: Site) -> None:
     """Version 1 has p as a float, with which any power can be asked for; then the norm is written out."""
     if site.node.op_type == "LpPool" and not site.attribute("kernel_shape"):
-        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, and version 1 says of no other windows")
+        site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing, which every later version requires")
     p = site.attribute("p", 2.0)
     if float(p).is_integer():
         if site.has_attribute("p"):
             site.set_attribute("p", int(p))
         return
     if not math.isfinite(p):
-        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the text defines the norm for numbers only")
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the specification defines the norm only for finite p")
     _write_norm_out(site, p)
 
 
 def convert_p_to_a_float(site: Site) -> None:
     p = site.attribute("p", 2)
     if float(numpy.float32(p)) != p:
-        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 does not hold")
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 cannot represent")
     if site.has_attribute("p"):
         site.set_attribute("p", float(p))
 
@@ -150,7 +150,7 @@ def _write_norm_out(site: Site, p: float) -> None:
     dtype, (value,), result = in_float(site, op)
     powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
     if site.node.op_type == "GlobalLpPool":
-        rank = site.rank(0, because="the spatial axes are counted")
+        rank = site.rank(0, because="the number of spatial axes must be known")
         sums = op.ReduceSum(powers, site.constant_int64(range(2, rank)))
     else:
         windows = windows_of(site)
@@ -167,32 +167,30 @@ _DILATED_AVERAGES = rounding(
     average_dilated_windows_over_slices,
     ulps=4,
     when="windows are dilated",
-    because="a kernel may add up the elements of a window in another order",
+    because="a kernel may add the elements of a window in another order",
 )
-_POWERS = "powers, sums and the root are rounded one by one"
+_POWERS = "powers, sums and the root round one by one"
 _DILATED_NORMS = rounding(sum_dilated_windows_over_slices, ulps=8, when="windows are dilated", because=_POWERS)
-_INTEGRAL_P = rounding(convert_p_to_an_integer, ulps=8, when="p is no integer", because=_POWERS)
+_INTEGRAL_P = rounding(convert_p_to_an_integer, ulps=8, when="p is not an integer", because=_POWERS)
 
-_AUTO_PAD = (
-    "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
-)
+_AUTO_PAD = "11 gives the output size in another formula; its floor without ceil_mode is a mistake "
 _DEFAULTS = "11 states the defaults of strides and dilations"
 _LATE = (
-    "22 ignores windows that start in the end pads; so do ONNX's test of MaxPool-12 and onnxruntime from 1.21 on, at "
-    "every version"
+    "22 ignores windows that start in the end padding; ONNX's test of MaxPool-12 and onnxruntime from "
+    "1.21 do so at every version"
 )
 
-_SECOND_OUTPUT = "8 adds an output that need not be asked for"
+_SECOND_OUTPUT = "8 adds an optional output"
 _MAXIMA_OF_SLICES = in_turn(maximize_dilated_windows_over_slices, replace_ceil_mode_with_pads)
-_ROUNDED_DOWN = "10 rounds down and does not dilate by default"
-_SLIPS = "12 has 11's formulas without its slips"
+_ROUNDED_DOWN = "by default 10 rounds down and does not dilate"
+_SLIPS = "12 corrects mistakes in the formulas of 11"
 _WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16)
 _NORMS_OF_SLICES = in_turn(_DILATED_NORMS, replace_ceil_mode_with_pads)
-_LP_ROUNDED_DOWN = "18 rounds down and does not dilate by default"
+_LP_ROUNDED_DOWN = "by default 18 rounds down and does not dilate"
 
 STEPS = [
-    Step("AveragePool", 1, 7, up=unchanged, down=pad_before_averaging, because="7 does not count pads by default"),
-    Step("AveragePool", 7, 10, up=unchanged, down=replace_ceil_mode_with_pads, because="10 rounds down by default"),
+    Step("AveragePool", 1, 7, up=unchanged, down=pad_before_averaging, because="by default 7 does not count pads"),
+    Step("AveragePool", 7, 10, up=unchanged, down=replace_ceil_mode_with_pads, because="by default 10 rounds down"),
     Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
     Step("AveragePool", 11, 19, up=unchanged, down=_DILATED_AVERAGES, because="19 adds dilations"),
     Step("AveragePool", 19, 22, up=unchanged, down=_EXCLUDE_WINDOWS_THAT_START_IN_THE_PADDING, because=_LATE),

@@ -42,7 +42,10 @@ def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
     else:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"Pow takes one floating-point dtype for both inputs at opset {site.opset}; none holds every {exponent}",
+            (
+                f"Pow accepts only one floating-point dtype for both inputs at opset {site.opset}, and none "
+                f"represents every {exponent}"
+            ),
         )
 
 
@@ -68,7 +71,9 @@ def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
         site.replace(_loop(site, base))
     else:
         power = _chain(site, int(exponent.item()))
-        missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
+        missing = exponent.ndim - (
+            site.rank(0, because="the exponent may have more dimensions") if exponent.ndim else 0
+        )
         op = site.op_at(opsets.AXES_AS_INPUTS)
         site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
 
@@ -92,7 +97,7 @@ def _loop(site: Site, base: str) -> str:
         return [inner.Identity(going), inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
 
     for state in states:
-        site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
+        site.rank(state, because="the exponent is computed at run time, so a Loop computes the power")
     takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
     trips = site.scalar(64, "int64", "bits")
     power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes))
@@ -122,18 +127,18 @@ def _chain(site: Site, exponent: int) -> str:
         square = op.Mul(square, square)
 
 
-_MIXED = "12 lets the exponent be of another dtype"
+_MIXED = "12 allows the exponent another dtype than the base"
 
 _CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE = rounding(
     cast_exponent_to_the_type_of_the_base,
     ulps=1,
     when="the dtype of the base does not hold the exponent",
-    because="computed in double and rounded once more, or truncated, to the dtype of the base",
+    because="computed in double and rounded or truncated to the dtype of the base once",
 )
 
 STEPS = [
     Step("Pow", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
     Step("Pow", 7, 12, up=unchanged, down=_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE, because=_MIXED),
-    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
+    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 only drops the full stop after 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

@@ -66,7 +66,9 @@ def divide_narrow_floats_first(site: Site) -> None:
     if precision == "float" or to.startswith("float8"):
         site.remove_attribute("saturate")
         return
-    if precision == "int32" or site.rank(1, because="it tells scales for all elements from those of an axis"):
+    if precision == "int32" or site.rank(
+        1, because="the rank distinguishes one scale for all elements from one for each index of an axis"
+    ):
         quantized(site, to, precision)
         return
     op = site.op
@@ -90,7 +92,7 @@ def _number(site: Site, name: str) -> str:
 
 def decompose_per_axis_scales(site: Site) -> None:
     """From 13 to 10, which has one scale for all elements."""
-    if site.rank(1, because="below opset 13 a scale is one number") == 0:
+    if site.rank(1, because="below opset 13 the scale is a scalar") == 0:
         site.remove_attribute("axis")
         return
     if site.known_shape(1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
@@ -159,19 +161,21 @@ def decompose_dequantization(site: Site) -> None:
 _narrow_scales = in_turn(dequantize_constants_of_new_types, cast_narrow_scales_to_float)
 _output_dtype = in_turn(dequantize_constants_of_new_types, replace_output_dtype_with_a_cast)
 
-_AXIS = "13 adds scales for each index of an axis, and an axis that does not matter to a single one"
-_FLOATS = "19 adds floats of other widths; it divides in the scale's dtype, which was float"
-_BLOCKS = "21 tells the granularities by the scale's rank, of which the two that were there mean the same"
-_PRECISION = "23 says that the scale's dtype is the precision, which is how all practised it where both dtypes were one"
-_OUTPUT = "23 adds output_dtype, by default the scale's, as before"
+_AXIS = "13 adds a scale for each index of an axis; the axis has no effect on a single scale"
+_FLOATS = "19 adds other floats; it divides in the dtype of the scale, which was float"
+_BLOCKS = "21 derives the granularity from the rank of the scale; both earlier granularities mean the same"
+_PRECISION = "23 says that the scale's dtype is the precision, as all implementations did where both dtypes were equal"
+_OUTPUT = "23 adds output_dtype, which is the scale's dtype by default, as before"
 _INFINITIES = (
-    "24 adds float8e8m0 scales; that infinities saturate to the largest value of the FNUZ types too, as Cast-24 says, "
-    "onnxruntime and ONNX's reference always did"
+    "24 adds float8e8m0 scales; infinities saturate to the largest value of the FNUZ types too, as "
+    "Cast-24 says and onnxruntime and ONNX's reference always did"
 )
-_BITS = "the text adds the ranges of the new dtypes"
+_BITS = "25 adds the ranges of the new dtypes"
 
 
-_SATURATE = "28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates"
+_SATURATE = (
+    "28 says that saturate has no effect on 4-bit and 6-bit dtypes; of those 25 has float4, which always saturates"
+)
 
 STEPS = [
     Step("QuantizeLinear", 10, 13, up=convert_vectors_to_scalars, down=decompose_per_axis_scales, because=_AXIS),

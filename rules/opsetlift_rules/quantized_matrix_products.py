@@ -21,7 +21,7 @@ from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, satur
 
 _EXACT_IN_FLOAT = 2**24 // 255**2
 _EXACT_IN_32_BITS = 2**31 // 255**2
-_RANKS = "it tells one parameter for all from one for each row, column or channel"
+_RANKS = "the rank distinguishes one parameter for all from one for each row, column or channel"
 
 
 def _terms(site: Site, value: int, axes: slice) -> float:
@@ -105,7 +105,9 @@ def convolve_integers_in_floats(site: Site) -> None:
 
 def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tuple[int, int], dtype: str) -> str:
     """Padding comes after the subtraction: it stands for the real number 0, which is the zero point."""
-    channels = tuple(range(1, site.rank(weights[0], because="the weights of each channel have zero points")))
+    channels = tuple(
+        range(1, site.rank(weights[0], because="the zero points of the weights may differ for each channel"))
+    )
     x = _centred(site, op, site.input(data[0]), site.input(data[1]), dtype, ())
     w = _centred(site, op, site.input(weights[0]), site.input(weights[1]), dtype, channels)
     attributes: dict[str, Any] = {attribute.name: site.attribute(attribute.name) for attribute in site.node.attribute}

@@ -81,8 +81,10 @@ STEPS = [
 
 _RESOLUTION_IS_FINITE = refused(
     Why.NO_EQUIVALENT,
-    "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
-    "classes other probabilities",
+    (
+        "below opset 7 only uniform and normal random numbers exist, and their finite resolution would "
+        "change the probabilities of the classes"
+    ),
 )
 
 INTRODUCTIONS = [

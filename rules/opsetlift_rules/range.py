@@ -25,7 +25,10 @@ def compute_narrow_floats_in_stash_type(site: Site) -> None:
     if dtype not in ("float16", "bfloat16"):
         return
     if stash_type not in ("float", "double"):
-        site.refuse(Why.NO_EQUIVALENT, f"below opset 27 Range does not count in {stash_type}")
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"Range has no stash_type below opset 27, and it does not compute in {stash_type} otherwise",
+        )
     site.carry(stash_type)
 
 
@@ -100,7 +103,7 @@ def _count(site: Site, op: Operators, number: str) -> str:
     return str(op.Mul(number, op.Cast(is_positive(site, op, number), to="int64")))
 
 
-_STASH_TYPE = "stash_type only counts for the dtypes that 27 adds"
+_STASH_TYPE = "stash_type applies only to the dtypes that 27 adds"
 
 STEPS = [
     Step("Range", 11, 27, up=unchanged, down=compute_narrow_floats_in_stash_type, because=_STASH_TYPE),

@@ -75,7 +75,9 @@ def gather_reversed_sequences(site: Site) -> None:
     """Both leading axes in one; each element's source is counted from the length of its sequence, if it is within."""
     time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
     if {time_axis, batch_axis} != {0, 1}:
-        site.refuse(Why.INVALID_MODEL, f"time_axis is {time_axis}, batch_axis {batch_axis}; one is 0 and the other 1")
+        site.refuse(
+            Why.INVALID_MODEL, f"time_axis is {time_axis} and batch_axis is {batch_axis}; one must be 0 and the other 1"
+        )
     op = site.op_at(opsets.ALLOWZERO)
     data, lengths = site.inputs
     dims = site.shape(0)
@@ -125,11 +127,11 @@ def select_the_triangle_by_comparison(site: Site) -> None:
     site.replace(op.Where(outside, site.zero(site.dtype(0)), data))
 
 
-_DCR = "without a mode, the order is DCR, the default"
+_DCR = "without a mode, the order is DCR, the default of the newer version"
 
 STEPS = [
     Step("DepthToSpace", 1, 11, up=unchanged, down=decompose_crd_depth_to_space, because=_DCR),
-    Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 puts the code into quotation marks"),
+    Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 only formats the code"),
     Step("SpaceToDepth", 13, 28, up=unchanged, down=decompose_crd_space_to_depth, because=_DCR),
     Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
 ]

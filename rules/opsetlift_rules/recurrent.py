@@ -38,7 +38,10 @@ def remove_linear_before_reset(site: Site) -> None:
     if site.pop_attribute("linear_before_reset", 0):
         site.refuse(
             Why.NO_EQUIVALENT,
-            "below opset 3 GRU resets the hidden state before the linear transformation, not after it",
+            (
+                "linear_before_reset=1 has no equivalent below opset 3: GRU resets the hidden state before "
+                "the linear transformation"
+            ),
         )
     if not site.has_attribute("direction"):
         site.set_attribute("direction", "forward")
@@ -65,9 +68,9 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
     )
 
 
-_TRANSPOSED = "7 transposes R in the formulas; its layout is the same before, so that this is taken for a slip of them"
-_BEFORE_RESET = "without linear_before_reset, 3 computes as 1; it says which defaults alpha and beta have"
-_LISTS = "14 makes lists of the names and formulas; without layout, nothing else differs"
+_TRANSPOSED = "7 transposes R in the formulas, but its layout is unchanged: a correction of the formulas"
+_BEFORE_RESET = "without linear_before_reset, 3 computes the same as 1; it adds the defaults of alpha and beta"
+_LISTS = "14 reformats names and formulas as lists; without layout, nothing else differs"
 
 
 STEPS = [
@@ -80,5 +83,5 @@ STEPS = [
     Step("GRU", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
     Step("LSTM", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
     Step("LSTM", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
-    Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 mends a typo in P's shape"),
+    Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 corrects a typo in the shape of P"),
 ]

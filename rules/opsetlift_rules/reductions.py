@@ -149,7 +149,7 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     site.replace(result)
 
 
-_AXES = "11 states the range of axes, [-r, r-1], where 1 is silent; up, every axis that was legal stays what it was"
+_AXES = "11 states the range of axes, [-r, r-1], which 1 leaves open; non-negative axes mean the same"
 _EDITORIAL = "wording only: 11 and 12 dropped the note on rank 0 and on the empty set, 13 restored it"
 
 
@@ -157,7 +157,7 @@ _LOGARITHMS = rounding(
     compute_integers_in_double,
     ulps=1,
     when="the values are integers",
-    because="the text leaves the logarithm of integers open; it is computed in double and truncated",
+    because="the specification leaves the logarithm of integers open; it is computed in double and truncated",
 )
 
 

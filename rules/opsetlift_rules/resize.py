@@ -193,7 +193,7 @@ def expand_axes(site: Site) -> None:
     site.remove_attribute("antialias")
     if not site.has_attribute("axes"):
         return
-    rank = site.rank(0, because="below opset 18 scales and sizes are given for every axis")
+    rank = site.rank(0, because="below opset 18 scales and sizes cover every axis")
     axes = counted_from_front(site, site.pop_attribute("axes"), rank)
     places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
     if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
@@ -270,7 +270,7 @@ def resample(site: Site) -> None:
     """Write the interpolation out, whatever the version."""
     manner = _manner(site)
     resampler = Resampler(site, manner)
-    rank = site.rank(0, because="each axis is resized by itself")
+    rank = site.rank(0, because="each axis is resized separately")
     axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
     regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
     scales = site.input(1) if site.transition.near == _SCALES_ONLY else site.input(2)
@@ -284,24 +284,24 @@ def resample(site: Site) -> None:
 
 
 _CONVERT_THE_COORDINATE_MODE = resampling(
-    convert_the_coordinate_mode, when="floats are averaged, and not by plain asymmetric scales"
+    convert_the_coordinate_mode, when="floats are interpolated, other than by asymmetric scales"
 )
-_OMIT_EMPTY_INPUTS = resampling(omit_empty_inputs, when="floats are averaged by tf_half_pixel_for_nn")
+_OMIT_EMPTY_INPUTS = resampling(omit_empty_inputs, when="floats are interpolated by tf_half_pixel_for_nn")
 _WRITE_ABSENT_INPUTS_AS_EMPTY = rounding(
     write_absent_inputs_as_empty,
     ulps=1,
-    when="bfloat16 is averaged",
-    because="computed in float and rounded to bfloat16 at the end",
+    when="bfloat16 is interpolated",
+    because="computed in float and rounded to bfloat16 once",
 )
 _EXPAND_AXES = resampling(
     expand_axes,
-    when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
+    when="floats are interpolated with antialiasing, with a kept aspect ratio, or along axes in another order",
 )
-_OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are"
+_OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes as given"
 _PIXELS_ARE_HALF_PIXELS = resampling(
-    replace_half_pixel_symmetric, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+    replace_half_pixel_symmetric, when="floats are interpolated by half_pixel_symmetric to fractional lengths"
 )
-_ADDED_MODE = "19 adds a mode; what it says of the others differs in markup only"
+_ADDED_MODE = "19 adds a mode; the rest differs in markup only"
 
 STEPS = [
     Step("Resize", 10, 11, up=add_the_coordinate_mode, down=_CONVERT_THE_COORDINATE_MODE),
@@ -312,7 +312,7 @@ STEPS = [
 
 _REPLACE_WITH_UPSAMPLE_OR_DECOMPOSE = resampling(
     replace_with_upsample_or_decompose,
-    when="floats are averaged, and not by known scales of 1 and more",
+    when="floats are interpolated, other than by constant scales of at least 1",
     divides=False,
 )
 

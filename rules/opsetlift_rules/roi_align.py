@@ -25,7 +25,8 @@ _ULPS = 16
 _COORDINATE_MODE = 16
 """The version of RoiAlign that adds coordinate_transformation_mode."""
 _BECAUSE = (
-    "neighbours and samples may be added in another order; which of zeros of both signs is the greatest, no text says"
+    "a kernel may add neighbours and samples in another order; the specification leaves open which of 0 "
+    "and -0 is greater"
 )
 
 
@@ -77,7 +78,7 @@ def decompose_roi_align(site: Site) -> None:
         site.rounds(1)
         pooled = _greatest(site, op, terms, height, width, precision)
     else:
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
     result = op.Transpose(pooled, perm=[0, 3, 1, 2])
     site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
 

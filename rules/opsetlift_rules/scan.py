@@ -22,7 +22,7 @@ from opsetlift_rules.helpers.counting import endless
 
 def make_axes_non_negative(site: Site) -> None:
     """Below 11 axes are not negative; those of outputs number the dimensions of the outputs."""
-    because = "a negative axis has to be counted from the front below opset 11"
+    because = "below opset 11 a negative axis must be made non-negative"
     streams = len(site.inputs) - site.attribute("num_scan_inputs")
     for attribute, names in (
         ("scan_input_axes", site.inputs[streams:]),
@@ -154,7 +154,7 @@ def _check_padding(site: Site, outputs: Sequence[str]) -> None:
         if shape is None or not all(isinstance(dim, int) for dim in shape[2:]):
             site.refuse(
                 Why.SHAPE_UNKNOWN,
-                f"a sequence may have no element at all, and then nothing tells how large those of {name!r} would be",
+                f"a sequence may be empty, and then the element shape of {name!r} is unknown: declare its shape",
             )
 
 
@@ -226,7 +226,7 @@ def _sequence(site: Site) -> tuple[list[str], list[str]]:
     streams = site.inputs[count:]
     for position, axis in enumerate(site.attribute("scan_input_axes", [])):
         if axis:
-            rank = site.rank(streams[position], because="its scanned axis has to go to the front")
+            rank = site.rank(streams[position], because="its scanned axis is moved to the front")
             perm = [axis, *(other for other in range(rank) if other != axis)]
             streams[position] = site.op.Transpose(streams[position], perm=perm)
     return site.inputs[:count], streams
@@ -245,7 +245,7 @@ def _give_in_order(site: Site, results: list[str], states: int) -> None:
         if backward:
             results[position] = _turned_around(site, results[position])
         if axis:
-            rank = site.rank(output, because="its scanned axis has to go from the front to its place")
+            rank = site.rank(output, because="its scanned axis is moved from the front")
             perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
             results[position] = site.op.Transpose(results[position], perm=perm)
     site.replace(*results)

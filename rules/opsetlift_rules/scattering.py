@@ -24,7 +24,7 @@ from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
 from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
 
-_BECAUSE = "the positions that are written depend on the sizes of its dimensions"
+_BECAUSE = "the flat positions of the written elements depend on its dimensions"
 _CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
 _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
@@ -39,7 +39,7 @@ def make_indices_non_negative(site: Site) -> None:
     indices = site.constant_value(1)
     if indices is None or (indices < 0).any():
         positions = Positions(site)
-        because = "negative indices have to be counted from the front below opset 11"
+        because = "below opset 11 negative indices must be made non-negative"
         sizes, axis = positions.sizes(0, because=because), _axis(site)
         counted = positions.from_front(positions.of(site.input(1)), lambda: sizes[axis])
         site.set_input(1, positions.indices(counted))
@@ -163,7 +163,7 @@ def _slices(site: Site, positions: Positions) -> _Writing:
     indexed = tuple_length(site, indices)
     sizes = positions.sizes(data, because=_BECAUSE)
     if not 1 <= indexed <= len(sizes):
-        site.refuse(Why.INVALID_MODEL, f"tuples of {indexed} do not index a tensor of rank {len(sizes)}")
+        site.refuse(Why.INVALID_MODEL, f"index tuples of length {indexed} do not index a tensor of rank {len(sizes)}")
     places = positions.of_tuples(indices, sizes[:indexed])
     rows, slice_sizes = data, sizes[indexed:]
     count = positions.product(positions.sizes(indices, because=_BECAUSE)[:-1])
@@ -204,7 +204,7 @@ def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> s
 def scatter_the_cache_by_elements(site: Site) -> None:
     """The index of each element of the update along the axis, from where its batch begins to be written."""
     cache, update = site.inputs[:2]
-    because = "the axis is counted, and each batch is written at a place of its own"
+    because = "the axis is counted from the front, and each batch has a write position of its own"
     positions = Positions(site)
     op = positions.op
     sizes, extents = (positions.sizes(value, because=because) for value in (cache, update))
@@ -228,7 +228,9 @@ def scatter_the_cache_by_elements(site: Site) -> None:
     site.replace(result if carrier is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 
 
-_ORDER = "without a reduction, 16 says what follows from the order of the updates being open: no index comes twice"
+_ORDER = (
+    "without a reduction, 16 requires indices to be unique, which follows from 13: it leaves the order of updates open"
+)
 _MORE = "18 adds two reductions"
 
 

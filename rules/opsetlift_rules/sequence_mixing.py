@@ -21,7 +21,7 @@ from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 _DECAY, _BETA = 4, 5
 """Inputs of LinearAttention."""
 
-_IN_STEPS = "each step is rounded, where a kernel may keep more digits between them"
+_IN_STEPS = "each step rounds; a kernel may keep more digits between the steps"
 
 
 def decompose_rotary_embedding(site: Site) -> None:
@@ -29,7 +29,7 @@ def decompose_rotary_embedding(site: Site) -> None:
     if compute_narrow_floats_in_float(site):
         return
     op = site.op_at(opsets.ALLOWZERO)
-    is_packed = site.rank(0, because="it tells whether the heads are packed into one dimension") == 3
+    is_packed = site.rank(0, because="the rank shows whether the heads are packed into one dimension") == 3
     heads = site.attribute("num_heads", 0)
     value = with_heads(site, op, site.input(0), heads) if is_packed else site.input(0)
     # The heads stand behind the length where they were packed, else before it.

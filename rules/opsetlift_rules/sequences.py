@@ -53,8 +53,10 @@ def select_element(site: Site) -> None:
     if not parts or not have_one_shape([site.shape(part) for part in parts]):
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset 11 there are no sequences, and which element {site.input(1)!r} takes is computed at run "
-            "time, while the elements are not known to have one shape",
+            (
+                f"sequences do not exist below opset 11: the position {site.input(1)!r} is computed at run "
+                "time, and the elements may differ in shape"
+            ),
         )
     op = site.op_at(opsets.AXES_AS_INPUTS)
     position = site.input(1)
@@ -70,7 +72,7 @@ def fold_length(site: Site) -> None:
 def concatenate_elements(site: Site) -> None:
     parts = list(_parts(site))
     if not parts:
-        site.refuse(Why.INVALID_MODEL, "there is nothing in the sequence to concatenate")
+        site.refuse(Why.INVALID_MODEL, "the sequence is empty, so there is nothing to concatenate")
     op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis")
     if site.attribute("new_axis", 0):
         site.replace(_stacked(site, op, parts, axis))
@@ -88,8 +90,10 @@ def _parts(site: Site) -> tuple[str, ...]:
     if parts is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset {site.opset + 1} there are no sequences, and what {site.input(0)!r} consists of is not "
-            "known: it is not built, from a known number of elements, in this graph",
+            (
+                f"sequences do not exist below opset {site.opset + 1}, and {site.input(0)!r} is not built in "
+                "this graph from a known number of elements"
+            ),
         )
     return parts
 
@@ -101,12 +105,14 @@ def _constant_position(site: Site, position: int, length: int, highest: int, def
     if value is None:
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset {site.opset + 1} there are no sequences, and {site.input(position)!r}, a place in one, is "
-            "computed at run time",
+            (
+                f"sequences do not exist below opset {site.opset + 1}, and the position "
+                f"{site.input(position)!r} is computed at run time"
+            ),
         )
     index = int(value.item())
     if not -length <= index <= highest:
-        site.refuse(Why.INVALID_MODEL, f"position {index} is not in a sequence of {length}")
+        site.refuse(Why.INVALID_MODEL, f"position {index} is out of range for a sequence of {length} elements")
     return index % length if length and index < 0 else index
 
 
@@ -116,12 +122,15 @@ def split_into_elements(site: Site) -> None:
     axis = site.attribute("axis", 0)
     lengths = _lengths(site, axis)
     if isinstance(lengths, str):
-        count = site.static_shape(lengths, because="so many elements the sequence has")[0]
+        count = site.static_shape(lengths, because="its length is the number of elements")[0]
     else:
         count = len(lengths)
     if not 0 < count <= _MOST_PARTS:
         if count:
-            site.refuse(Why.NO_EQUIVALENT, f"below opset 11 there are no sequences, and {count:,} values are too many")
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                f"sequences do not exist below opset 11, and {count:,} elements are too many to name one by one",
+            )
         site.dissolve(0, ())
         return
     split = lengths if isinstance(lengths, str) else site.constant_int64(lengths, "lengths")
@@ -135,20 +144,19 @@ def _lengths(site: Site, axis: int) -> list[int] | str:
     """The lengths of the elements along the axis, or the name of them where only their number is known."""
     value = site.constant_value(1) if site.input(1) else numpy.array(1)
     if value is None:
-        if site.rank(1, because="it says whether split is one length for all or a list of them") != 1:
+        if site.rank(1, because="the rank shows whether split is one length for all elements or a list") != 1:
             site.refuse(
                 Why.INPUT_NOT_CONSTANT,
-                "below opset 11 there are no sequences, and how many elements the tensor is split into is computed at "
-                "run time",
+                "sequences do not exist below opset 11, and the number of elements is computed at run time",
             )
         return site.input(1)
     if value.ndim:
         return [int(length) for length in value]
-    because = "below opset 11, where there are no sequences, the number of elements has to be known"
+    because = "sequences do not exist below opset 11, so the number of elements must be known"
     rank = site.rank(0, because=because)
     size = (site.shape(0) or [])[counted_from_front(site, [axis], rank, name="axis")[0]]
     if not isinstance(size, int):
-        site.refuse(Why.SHAPE_UNKNOWN, f"the size of axis {axis} of {site.input(0)!r} is not known, and {because}")
+        site.refuse(Why.SHAPE_UNKNOWN, f"the size of axis {axis} of {site.input(0)!r} cannot be inferred; {because}")
     step = int(value)
     return [end - start for start, end in pairwise([*range(0, size, step), size])]
 

@@ -56,7 +56,7 @@ def _known_target(site: Site) -> list[int]:
         shown = "not known" if dims is None else f"only known as [{', '.join(str(dim or '?') for dim in dims)}]"
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset 5 Reshape has its shape as an attribute; here it is computed at run time, and {shown}",
+            f"Reshape has its shape as an attribute below opset 5; here it is computed at run time, and {shown}",
         )
     return known
 
@@ -165,7 +165,7 @@ def make_axes_non_negative(site: Site) -> None:
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
-    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    rank = site.rank(0, because="below opset 11 negative axes must be made non-negative")
     if site.node.op_type == "Unsqueeze":
         rank += len(axes)
     site.set_attribute("axes", counted_from_front(site, axes, rank))
@@ -207,7 +207,7 @@ def write_non_negative_axes(site: Site) -> None:
     if site.has_attribute("axes"):
         make_axes_non_negative(site)
         return
-    dims = site.static_shape(0, because="without axes its dimensions of 1 go")
+    dims = site.static_shape(0, because="without axes all dimensions of size 1 are removed")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
         site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant_int64(axes)))
@@ -244,7 +244,7 @@ def make_axis_non_negative(site: Site) -> None:
     """Below 11 the axis is not negative; -rank is 0."""
     axis = site.attribute("axis", 1)
     if axis < 0:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
@@ -266,10 +266,10 @@ def flatten_other_types_with_reshape(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), matrix_shape))
 
 
-_AXES_1 = "11 adds negative axes and their range; an axis that was legal means the same"
-_PLAIN = "the text was reworded; the meaning is the same"
+_AXES_1 = "11 adds negative axes; non-negative axes mean the same"
+_PLAIN = "wording only"
 
-_WITHOUT_ALLOWZERO = "without allowzero, 14 copies a dimension where the shape has a 0, as before"
+_WITHOUT_ALLOWZERO = "without allowzero, 0 in the shape copies a dimension in both"
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 STEPS = [
@@ -286,7 +286,7 @@ STEPS = [
     Step("Flatten", 1, 9, up=unchanged, down=flatten_other_types_with_reshape, because="9 adds dtypes"),
     Step("Flatten", 9, 11, up=unchanged, down=make_axis_non_negative, because=_AXES_1),
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
-    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
+    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 states the length of perm"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
 

@@ -19,7 +19,9 @@ from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 
 _ULPS = 32
-_BECAUSE = "a product with the matrix of the transform, in double and rounded at the end, adds all terms of each bin"
+_BECAUSE = (
+    "computed as a product with the DFT matrix in double and rounded once; a kernel may use a fast Fourier transform"
+)
 
 
 def move_axis_to_an_input(site: Site) -> None:
@@ -37,7 +39,7 @@ def move_axis_to_an_attribute(site: Site) -> None:
         site.remove_input(2)
         site.set_attribute("axis", int(axis.reshape(())))
         return
-    rank = site.rank(0, because="the axis is computed at run time, and each one takes a node of its own")
+    rank = site.rank(0, because="the axis is computed at run time, so each axis needs a node of its own")
     attributes = {name: site.attribute(name) for name in ("inverse", "onesided")}
 
     def along(number: int, op: Operators) -> list[str]:
@@ -54,7 +56,7 @@ def move_axis_to_an_attribute(site: Site) -> None:
 def compute_dft_with_matmul(site: Site) -> None:
     """Each row of an axis is multiplied by the matrix of cosines and sines."""
     op = site.op_at(opsets.ALLOWZERO)
-    dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted")
+    dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     onesided, inverse = (bool(site.attribute(name, 0)) for name in ("onesided", "inverse"))
     parts = _parts(site, rank)
@@ -84,7 +86,13 @@ def _parts(site: Site, rank: int) -> int:
     """1 for real numbers, 2 for complex ones."""
     parts = (site.shape(0) or [None])[-1] if rank else None
     if parts not in (1, 2):
-        site.refuse(Why.SHAPE_UNKNOWN, f"the last dimension of {site.input(0)!r} tells real from complex numbers")
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            (
+                f"the last dimension of {site.input(0)!r} cannot be inferred; it distinguishes real (1) from "
+                "complex (2) numbers"
+            ),
+        )
     return int(parts)
 
 
@@ -235,8 +243,10 @@ def fold_constant_weights(site: Site) -> None:
     if known is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            "the bands' edges are powers, rounded down to whole bins; below opset 17 other operators give them, whose "
-            "last digits decide which bin an edge falls into. Constant inputs would do",
+            (
+                "the edges of the bands are rounded down to whole bins, and below opset 17 the last digits "
+                "of powers would decide the bin: make the inputs constant"
+            ),
         )
     site.replace(site.constant(known, "weights"))
 

@@ -32,7 +32,7 @@ def make_axes_non_negative(site: Site) -> None:
         # Below 10 the next rule takes the axes as they are.
         return
     axes = site.constant_value(3)
-    because = "negative axes have to be counted from the front below opset 11"
+    because = "below opset 11 negative axes must be made non-negative"
     if axes is None:
         rank = site.scalar(site.rank(0, because=because), site.dtype(3), "rank")
         op = site.op
@@ -53,7 +53,7 @@ def move_inputs_to_attributes(site: Site) -> None:
         return
     axes = list(range(len(starts))) if axes is None else axes
     if axes and min(axes) < 0:
-        rank = site.rank(0, because="negative axes have to be counted from the front below opset 10")
+        rank = site.rank(0, because="below opset 10 negative axes must be made non-negative")
         axes = counted_from_front(site, axes, rank)
     if steps is None or all(step == 1 for step in steps):
         for position in (4, 3, 2, 1):
@@ -67,7 +67,7 @@ def move_inputs_to_attributes(site: Site) -> None:
 def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[int, int, int]]) -> None:
     """Constant indices where the dimension is known."""
     if 0 in (step for _, _, step in slices):
-        site.refuse(Why.INVALID_MODEL, "a step of a slice is 0")
+        site.refuse(Why.INVALID_MODEL, "a step of the slice is 0")
     dims = site.shape(0)
     sizes = [dims[axis] if dims is not None and axis < len(dims) else None for axis in axes]
     if not all(isinstance(size, int) or step == 1 for size, (_, _, step) in zip(sizes, slices, strict=True)):
@@ -156,8 +156,8 @@ def _by_dimension(
     return named.spread(starts), op.Add(named.spread(ends), op.Mul(unnamed, sizes)), all_steps, range(rank)
 
 
-_RANGE = "11 adds negative axes; an axis that was legal means the same"
-_CLAMPS = "13 spells out how bounds are clamped, which numpy, cited before, does alike"
+_RANGE = "11 adds negative axes; non-negative axes mean the same"
+_CLAMPS = "13 spells out how bounds are clamped, as numpy does, which 11 refers to"
 
 STEPS = [
     Step("Slice", 1, 10, up=move_attributes_to_inputs, down=move_inputs_to_attributes),

@@ -47,7 +47,7 @@ def transpose_axis_to_the_last(site: Site) -> None:
     if axis == -1:
         site.set_attribute("axis", -1)
         return
-    rank = site.rank(0, because="below opset 13 all dimensions behind the axis are taken together")
+    rank = site.rank(0, because="below opset 13 all dimensions from the axis on are normalized together")
     if _is_last(site, axis, site.shape(0) or []):
         return
     position = counted_from_front(site, [axis], rank, name="axis")[0]
@@ -57,7 +57,7 @@ def transpose_axis_to_the_last(site: Site) -> None:
     site.replace(op.Transpose(site.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
 
 
-_AXIS = "11 adds negative axes; the sentences on the matrix that the input is taken for stand in another order"
+_AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"
 
 
 STEPS = [

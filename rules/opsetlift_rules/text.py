@@ -18,19 +18,19 @@ from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 
-_OPAQUE = "no older operator reads or builds the characters of a string"
+_OPAQUE = "no older operator reads or writes the characters of a string"
 
 
 def count_n_grams_by_comparison(site: Site) -> None:
     """Each n-gram of the pool is compared with every place of the input; only numbers can be, below 9."""
     if site.dtype(0) == "string":
-        site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings or looks them up")
-    rank = site.rank(0, because="TfIdfVectorizer takes vectors and matrices")
+        site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings")
+    rank = site.rank(0, because="TfIdfVectorizer accepts vectors and matrices")
     op = site.op_at(opsets.AXES_AS_INPUTS)
     tokens = site.input(0) if rank == 2 else op.Unsqueeze(site.input(0), site.constant_int64([0]))
     counts = [_counts(site, op, tokens, grams) for _, grams in _pool(site)]
     if not counts:
-        site.refuse(Why.NO_EQUIVALENT, "no n-gram of the pool has one of the lengths that the node counts")
+        site.refuse(Why.NO_EQUIVALENT, "no n-gram of the pool has a length that the node counts")
     found = op.Concat(*counts, axis=1) if len(counts) > 1 else counts[0]
     if site.attribute("mode") == "IDF":
         found = op.Cast(op.Cast(found, to="bool"), to="float")
@@ -84,8 +84,8 @@ def _columns(site: Site) -> tuple[Array, Array]:
 
 INTRODUCTIONS = [
     Introduction("TfIdfVectorizer", 9, down=count_n_grams_by_comparison),
-    Introduction("StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}; none changes their letters")),
-    Introduction("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}; none joins two")),
-    Introduction("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}; none takes one apart")),
-    Introduction("RegexFullMatch", 20, down=refused_unless_constant(f"{_OPAQUE}; none matches a pattern")),
+    Introduction("StringNormalizer", 10, down=refused_unless_constant(f"{_OPAQUE}, or changes their case")),
+    Introduction("StringConcat", 20, down=refused_unless_constant(f"{_OPAQUE}, or joins strings")),
+    Introduction("StringSplit", 20, down=refused_unless_constant(f"{_OPAQUE}, or splits strings")),
+    Introduction("RegexFullMatch", 20, down=refused_unless_constant(f"{_OPAQUE}, or matches a pattern")),
 ]

@@ -32,7 +32,7 @@ def move_k_to_an_attribute(site: Site) -> None:
     k = site.constant_value(1)
     if k is not None:
         if k.reshape(()) < 1:
-            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it has to be positive")
+            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it must be positive")
         site.remove_input(1)
         site.set_attribute("k", int(k.reshape(())))
         return
@@ -41,7 +41,7 @@ def move_k_to_an_attribute(site: Site) -> None:
     if dims is None or not isinstance(size, int):
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            "below opset 10, k of TopK must be a constant; here k and the size of the axis are known only at run time",
+            "TopK needs a constant k below opset 10; here k and the size of the axis are known only at run time",
         )
     op = site.op_at(opsets.BFLOAT16)
     count = op.Reshape(site.input(1), site.constant_int64([], "shape"))
@@ -56,7 +56,7 @@ def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
     site.remove_attribute("sorted")
     axis, dtype = site.attribute("axis", -1), site.dtype(0)
     if axis < -1:
-        rank = site.rank(0, because="an axis other than the last has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 an axis below -1 must be made non-negative")
         axis = counted_from_front(site, [axis], rank, name="axis")[0]
         site.set_attribute("axis", axis)
     if is_largest and dtype in FIRST_FLOATS:

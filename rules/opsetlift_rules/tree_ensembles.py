@@ -38,7 +38,10 @@ def convert_tensors_to_lists(site: Site) -> None:
         values = tensor(site, f"{name}_as_tensor")
         if values is not None:
             if not _are_floats(values):
-                site.refuse(Why.NO_EQUIVALENT, f"below version 3 {name} are floats, and these doubles are none")
+                site.refuse(
+                    Why.NO_EQUIVALENT,
+                    f"{name} is a list of floats below version 3, and floats do not hold these doubles",
+                )
             site.remove_attribute(f"{name}_as_tensor")
             site.set_attribute(name, values.astype(float).tolist())
 
@@ -74,9 +77,11 @@ def replace_regressor_with_tree_ensemble(site: Site) -> None:
         trees = [_divided(tree, len(trees)) for tree in trees]
     elif aggregate in ("MIN", "MAX"):
         if min(votes) == 0:
-            site.refuse(Why.NO_EQUIVALENT, f"a leaf without a vote takes no part in {aggregate}; TreeEnsemble has none")
+            site.refuse(
+                Why.NO_EQUIVALENT, f"{aggregate} skips leaves without a weight, and each leaf of TreeEnsemble has one"
+            )
         if base and transform != "NONE":
-            site.refuse(Why.NO_EQUIVALENT, f"between {aggregate} and {transform} TreeEnsemble adds no base values")
+            site.refuse(Why.NO_EQUIVALENT, f"TreeEnsemble adds no base values between {aggregate} and {transform}")
         later, base = base, []
     if later or transform in _OPERATORS:
         dtype = "double"
@@ -208,7 +213,9 @@ def replace_with_tree_ensemble_regressor(site: Site) -> None:
     """The regressor of version 3 is the same for floats; a set is compared with member by member."""
     dtype = site.dtype(0)
     if dtype == "double":
-        site.refuse(Why.NO_EQUIVALENT, "below version 5 what trees give are floats, and here they are doubles")
+        site.refuse(
+            Why.NO_EQUIVALENT, "tree ensembles compute in float below version 5, and here they compute in double"
+        )
     if dtype == "float16":
         site.rounds()
     targets, weights = site.attribute("leaf_targetids"), tensor(site, "leaf_weights")
@@ -293,9 +300,9 @@ def _add_tree(
             forest.set_child(parent, branch, added)
 
 
-_TENSORS = "3 adds tensors in the place of lists"
-_DEPRECATED = "5 only deprecates it"
-_OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
+_TENSORS = "3 adds tensors as an alternative to lists"
+_DEPRECATED = "5 only deprecates the operator"
+_OPERATOR_OF_ITS_OWN = "a separate operator computes the transform, in double"
 _CLASSIFIER = rounding(
     replace_classifier_with_tree_ensemble,
     ulps=1,
@@ -306,7 +313,7 @@ _REGRESSOR = rounding(
     replace_regressor_with_tree_ensemble,
     ulps=1,
     when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
-    because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
+    because=f"{_OPERATOR_OF_ITS_OWN}; each weight, instead of the sum, is divided by the number of trees",
 )
 
 STEPS = [
@@ -320,7 +327,7 @@ _REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR = rounding(
     replace_with_tree_ensemble_regressor,
     ulps=1,
     when="the dtype is float16",
-    because="computed in float and rounded to float16 at the end",
+    because="computed in float and rounded to float16 once",
 )
 
 INTRODUCTIONS = [

@@ -11,8 +11,10 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 
 _NOTHING_PERIODIC = refused(
     Why.NO_EQUIVALENT,
-    "below opset 7 no operator computes a trigonometric function or an inverse of one, and Exp, Log and Sqrt of real "
-    "numbers give none: a polynomial would be an approximation",
+    (
+        "below opset 7 no operator computes a trigonometric function, and exponentials, logarithms and roots "
+        "of real numbers give none: a polynomial would be an approximation"
+    ),
 )
 
 STEPS = [

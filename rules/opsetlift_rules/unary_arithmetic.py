@@ -49,12 +49,12 @@ def compute_integer_abs_with_max(site: Site) -> None:
         site.replace(op.Max(site.input(0), op.Mul(site.input(0), site.scalar(-1, dtype, "minus_one"))))
 
 
-_INTEGRAL = "13 says that integral numbers, NaN and infinities stay what they are, as they always did"
+_INTEGRAL = "13 says that integral numbers, NaN and infinities are unchanged, as they always were"
 
 STEPS = [
     Step("Neg", 1, 6, up=remove_consumed_inputs, down=multiply_integers_by_minus_one),
     Step("Abs", 1, 6, up=remove_consumed_inputs, down=compute_integer_abs_with_max),
-    Step("Abs", 6, 13, up=unchanged, down=unchanged, because="'the absolute is' becomes 'absolute value'"),
+    Step("Abs", 6, 13, up=unchanged, down=unchanged, because="wording only"),
     Step("Ceil", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Ceil", 6, 13, up=unchanged, down=unchanged, because=_INTEGRAL),
     Step("Floor", 1, 6, up=remove_consumed_inputs, down=unchanged),

@@ -23,7 +23,7 @@ def find_groups_by_sorting(site: Site) -> None:
     """Sorted, with equal ones in their order, a group begins where an element differs from the one before."""
     dtype = site.dtype(0)
     if dtype == "string" or dtype.startswith("complex"):
-        site.refuse(Why.NO_EQUIVALENT, f"below opset 11 nothing sorts values of dtype {dtype}, nor compares them")
+        site.refuse(Why.NO_EQUIVALENT, f"below opset 11 no operator sorts or compares values of dtype {dtype}")
     groups = _Groups(site)
     if groups.are_none:
         outputs = groups.none
@@ -39,7 +39,7 @@ class _Groups:
         self._site = site
         self._positions = Positions(site)
         self._op = self._positions.op
-        sizes = self._positions.sizes(0, because="its elements are compared in a row")
+        sizes = self._positions.sizes(0, because="its elements are compared in a flat list")
         axis = site.attribute("axis")
         if axis is None:
             self._data, self._axis = self._positions.row(site.input(0)), 0

@@ -75,9 +75,9 @@ def move_scales_to_an_attribute(site: Site) -> None:
 def _resample(site: Site, scales: str) -> None:
     mode = site.attribute("mode", "nearest")
     if mode not in ("nearest", "linear"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
     resampler = Resampler(site, Manner(mode, "asymmetric", rounding="floor"))
-    rank = site.rank(0, because="each axis is resized by itself")
+    rank = site.rank(0, because="each axis is resized separately")
     resampler.run(axes_by_scales(resampler, range(rank), scales))
 
 
@@ -86,13 +86,13 @@ def replace_with_resize(site: Site) -> None:
     site.become("Resize")
 
 
-_WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
+_WRITTEN_OUT = "floats are interpolated, other than in images of a dtype of opset 1"
 
 _WRITE_HEIGHT_AND_WIDTH_SCALE = resampling(write_height_and_width_scale, when=_WRITTEN_OUT, divides=False)
 _MOVE_SCALES_TO_AN_ATTRIBUTE = resampling(
-    move_scales_to_an_attribute, when="floats are averaged by scales that are computed", divides=False
+    move_scales_to_an_attribute, when="floats are interpolated by scales computed at run time", divides=False
 )
-_DEPRECATED = "10 deprecates the operator; a node that is there nevertheless means what it meant"
+_DEPRECATED = "10 deprecates the operator; a remaining node means the same"
 
 STEPS = [
     Step("Upsample", 1, 7, up=write_scales_for_every_axis, down=_WRITE_HEIGHT_AND_WIDTH_SCALE),

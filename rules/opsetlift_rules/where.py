@@ -88,7 +88,7 @@ def _shape_at_run_time(site: Site, op: Operators) -> str:
     if None in shapes and site.dtype(1) in FLOATING:
         condition, first, second = site.inputs
         return str(op.Shape(op.Or(op.Or(condition, op.Less(first, first)), op.Less(second, second))))
-    because = "below opset 9 the inputs have to be brought to one shape"
+    because = "below opset 9 the inputs must be broadcast to one shape first"
     ranks = [site.rank(value, because=because) for value in site.inputs]
     rank = max(ranks)
     ones = site.constant_int64([1] * rank, "ones")

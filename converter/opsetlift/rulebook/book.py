@@ -202,7 +202,7 @@ def rule_modules() -> list[ModuleType]:
     modules: list[ModuleType] = []
     for entry, module in registered(ENTRY_POINT_GROUP):
         if not isinstance(module, ModuleType):
-            raise RuleBookError(f"{entry.value} is registered as a module of rules, but is none")
+            raise RuleBookError(f"{entry.value} is registered as a module of rules, but is not a module")
         modules.append(module)
         modules += (
             importlib.import_module(f"{module.__name__}.{found.name}")

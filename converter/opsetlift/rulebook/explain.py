@@ -74,7 +74,7 @@ def explain(operator: str, between: tuple[int, int] | None = None, *, rule_book:
     else:
         for opset in between:
             if not 1 <= opset <= latest_opset(found.domain):
-                known = f"the installed onnx knows 1 to {latest_opset(found.domain)}"
+                known = f"the installed onnx has opsets 1 to {latest_opset(found.domain)}"
                 raise UnknownOperator(f"{display_domain(found.domain)} has no opset {opset}; {known}")
         oldest, newest = sorted(between)
     book = rule_book or default_rule_book()

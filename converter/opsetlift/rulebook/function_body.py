@@ -45,7 +45,8 @@ def expand(site: Site) -> None:
             found = site.type_of(name) if name else TypeProto()
             if found is None:
                 site.refuse(
-                    Why.DTYPE_UNKNOWN, f"the function body depends on the type of input {position}, which is unknown"
+                    Why.DTYPE_UNKNOWN,
+                    f"the function body depends on the type of input {position}, which cannot be inferred",
                 )
             types.append(found)
     function = definition.function_body(site.node, types)
@@ -121,4 +122,6 @@ def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, Attribute
 
 
 def _refuse_reference(site: Site, attribute: AttributeProto) -> NoReturn:
-    site.refuse(Why.ATTRIBUTE_REFERENCE, f"attribute {attribute.name} is known only at each call of the function")
+    site.refuse(
+        Why.ATTRIBUTE_REFERENCE, f"the value of attribute {attribute.name} is known only at each call of the function"
+    )

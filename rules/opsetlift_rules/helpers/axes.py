@@ -18,7 +18,7 @@ def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str 
     """`axes` without negative ones. Refuses those beyond the rank: the model breaks the text of its own opset."""
     beyond = [axis for axis in axes if not -rank <= axis < rank]
     if beyond:
-        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} go beyond the rank {rank}")
+        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} out of range for rank {rank}")
     return [axis % rank for axis in axes]
 
 
@@ -26,7 +26,7 @@ def make_axis_non_negative(site: Site) -> None:
     """Below 11 the axis is not negative."""
     axis = site.attribute("axis", 0)
     if axis < 0:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 

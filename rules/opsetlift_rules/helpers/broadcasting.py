@@ -8,7 +8,7 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
-EQUAL_SHAPES = "equal shapes are a case of broadcasting"
+EQUAL_SHAPES = "broadcasting includes equal shapes"
 
 
 def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
@@ -99,7 +99,7 @@ def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> st
 
 
 def _known_rank(site: Site, value: str) -> Dims:
-    site.rank(value, because="below opset 7 the dimensions that are repeated have to be numbered")
+    site.rank(value, because="below opset 7 the repeated dimensions must be counted")
     return site.shape(value) or []
 
 

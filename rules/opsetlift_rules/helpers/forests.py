@@ -76,7 +76,9 @@ def _root(site: Site, tree: dict[int, Node]) -> int:
     children = {child for node in tree.values() if not node.is_leaf for child in node.children}
     roots = tree.keys() - children
     if len(roots) != 1 or not children <= tree.keys():
-        site.refuse(Why.INVALID_MODEL, "a tree has to have one root, and its children have to be nodes of it")
+        site.refuse(
+            Why.INVALID_MODEL, "a tree must have exactly one root, and its children must be nodes of the same tree"
+        )
     return roots.pop()
 
 
@@ -188,7 +190,9 @@ class OldForest:
         for name, value in columns.items():
             self.nodes.setdefault(name, []).append(value)
         if len(self.nodes["modes"]) > self.limit:
-            self.site.refuse(Why.NO_EQUIVALENT, f"as trees of single comparisons it has more than {self.limit:,} nodes")
+            self.site.refuse(
+                Why.NO_EQUIVALENT, f"written with single comparisons, the trees have more than {self.limit:,} nodes"
+            )
         self.count += 1
         return self.count - 1
 

@@ -26,8 +26,8 @@ from opsetlift_rules.helpers.source_points import source_points
 ULPS = 8
 _ULPS_OF_QUOTIENTS = 4 * ULPS
 """Where weights are divided by their sum."""
-_BECAUSE = "the neighbours' terms may be added in another order"
-_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and so may their weights, floats, by whose sum they are divided"
+_BECAUSE = "a kernel may add the neighbours' terms in another order"
+_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and the weights by whose sum they are divided too"
 
 _INTEGERS = {"int8": "double", "uint8": "double", "int16": "double", "uint16": "double"}
 _INTEGERS |= {"int32": "double", "uint32": "double"}
@@ -143,7 +143,7 @@ class Resampler:
             "by direction": lambda op, at: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(at), op.Floor(at)),
         }
         if self.manner.rounding not in roundings:
-            self.site.refuse(Why.INVALID_MODEL, f"no text has a nearest_mode {self.manner.rounding!r}")
+            self.site.refuse(Why.INVALID_MODEL, f"the specification defines no nearest_mode {self.manner.rounding!r}")
         rounded = roundings[self.manner.rounding]
         # Confined first: what is rounded to -0 would leave open which zero a bound of 0 gives.
         return self.folded(lambda op: op.Cast(rounded(op, self._confined(op, points, axis)), to="int64"), "indices")
@@ -159,7 +159,10 @@ class Resampler:
         if dtype not in _FLOATS and dtype not in _INTEGERS:
             self.site.refuse(
                 Why.NO_EQUIVALENT,
-                f"{self.manner.mode} interpolation averages, and what the average of {dtype} is, no text says",
+                (
+                    f"{self.manner.mode} interpolation averages, and the specification does not define the "
+                    f"average of {dtype}"
+                ),
             )
         op = self.op
         carrier = _FLOATS.get(dtype) or _INTEGERS[dtype]
@@ -188,14 +191,16 @@ class Resampler:
         if known is None or (known / _EXACT_STEPS != numpy.rint(known / _EXACT_STEPS)).any():
             self.site.refuse(
                 Why.NO_EQUIVALENT,
-                "averages of integers are cut off to integers, which only weights that are sums of few powers of two "
-                "determine; with any others it depends on the order in which a runtime adds",
+                (
+                    "averages of integers are truncated; unless every weight is a sum of few powers of two, "
+                    "the result depends on the order of additions in the runtime"
+                ),
             )
 
     def _weighted(self, value: str, axis: ResampledAxis, indices: str, weights: str, carrier: str) -> str:
         """Gathered neighbours have a dimension of their own, behind the axis; it is summed away."""
         site, op = self.site, self.op
-        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         neighbours = gather_within(site, value, indices, axis=axis.axis)
 
         def shaped(name: str) -> str:
@@ -274,7 +279,7 @@ class Resampler:
         known = site.constant_value(outside)
         if known is not None and not known.any():
             return value
-        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         if trailing:
             outside = self.folded(lambda inner: inner.Unsqueeze(outside, site.constant_int64(range(1, 1 + trailing))))
         filling = site.constant(numpy.array(self.manner.extrapolation_value).astype(numpy_dtype(dtype)), "filling")

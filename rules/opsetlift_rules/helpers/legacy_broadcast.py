@@ -14,7 +14,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import common_shape, filled_like, have_one_shape, repeated
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
-_RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
+_RANKS_DECIDE = "below opset 7 the repeated dimensions must be counted"
 
 
 def remove_broadcast_attributes(site: Site) -> None:
@@ -25,12 +25,14 @@ def remove_broadcast_attributes(site: Site) -> None:
     second = site.shape(1)
     if second is not None and all(dim == 1 for dim in second):
         return
-    rank = site.rank(0, because="axis counts the dimensions from the front, numpy's broadcasting from the back")
-    part = site.rank(1, because="axis counts the dimensions from the front, numpy's broadcasting from the back")
+    rank = site.rank(0, because="axis counts dimensions from the front, but numpy's broadcasting counts from the back")
+    part = site.rank(1, because="axis counts dimensions from the front, but numpy's broadcasting counts from the back")
     # The text knows no negative axis; exporters that wrote one meant the dimensions from the back.
     start = axis + rank if axis < 0 else axis
     if not 0 <= start <= rank - part:
-        site.refuse(Why.INVALID_MODEL, f"axis {axis} puts an input of rank {part} beyond the first one's rank {rank}")
+        site.refuse(
+            Why.INVALID_MODEL, f"axis {axis} places an input of rank {part} beyond the first input's rank {rank}"
+        )
     if start + part < rank:
         dimensions = site.constant_int64(range(part, rank - start))
         site.set_input(1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), dimensions))

@@ -29,7 +29,7 @@ def indices_of_maxima(site: Site, op: Operators, value: str, windows: Windows) -
     Axis by axis from the last: of equal maxima the first one in row-major order is found. Positions are doubles, which
     hold each of them, and -1 in the pads.
     """
-    shape = site.static_shape(0, because="the indices are those in the flat input")
+    shape = site.static_shape(0, because="the indices count the elements of the flattened input")
     column_major = bool(site.attribute("storage_order", 0))
     position = site.constant(_positions(shape[2:], windows.filled_pads, column_major=column_major), "positions")
     for axis in reversed(range(len(windows.kernel))):

@@ -15,7 +15,7 @@ _NARROW = ("tensor(float16)", "tensor(bfloat16)")
 BFLOAT16_IS_ADDED = "bfloat16 is added"
 """For steps of functions that add it and change nothing else."""
 
-ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
+ROUNDED_ONCE = "computed in float and rounded to bfloat16 once"
 
 cast_bfloat16_and_round = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""

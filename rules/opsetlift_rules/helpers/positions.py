@@ -23,12 +23,12 @@ Number = Array | str
 
 def tuple_length(site: Site, indices: str) -> int:
     """How many dimensions the tuples in the last dimension of `indices` index."""
-    site.rank(indices, because="its last dimension says how many dimensions are indexed")
+    site.rank(indices, because="its last dimension is the number of indexed dimensions")
     length = (site.shape(indices) or [None])[-1]
     if not isinstance(length, int):
         site.refuse(
             Why.SHAPE_UNKNOWN,
-            f"the last dimension of {indices!r} is not known, and it says how many dimensions are indexed",
+            f"the last dimension of {indices!r} cannot be inferred; it is the number of indexed dimensions",
         )
     return length
 
@@ -140,7 +140,7 @@ class Positions:
             return number
         if not isinstance(number, str):
             return number.reshape(*number.shape, *[1] * trailing)
-        rank = self.site.rank(number, because="new dimensions come after those that it has")
+        rank = self.site.rank(number, because="new dimensions are appended to it")
         return str(self.op.Unsqueeze(number, self.site.constant_int64(range(rank, rank + trailing))))
 
     def sizes(self, value: str | int, *, because: str) -> Sizes:

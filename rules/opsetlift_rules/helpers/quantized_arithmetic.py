@@ -19,7 +19,7 @@ from opsetlift_rules.helpers.counting import iota
 _AXIS = 13
 """The version of QuantizeLinear and DequantizeLinear that adds an axis."""
 
-_RANKS = "it tells a scale for all elements from one for each index of an axis"
+_RANKS = "the rank distinguishes one scale for all elements from one for each index of an axis"
 
 
 def quantized(site: Site, to: str, precision: str) -> None:
@@ -102,7 +102,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
     if site.rank(1, because=_RANKS) == 0 or site.transition.near < _AXIS:
         # Exporters write single numbers as vectors of one, too.
         return site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
-    whole = site.rank(0, because="the axis that is quantized is counted")
+    whole = site.rank(0, because="the quantization axis is counted from the front")
     if whole <= 1:
         return value if whole else site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], whole, name="axis")
@@ -112,7 +112,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
 
 def _replicated(site: Site, op: Operators, value: str) -> str:
     """Each number for `block_size` elements along the axis."""
-    rank = site.rank(0, because="the axis that is quantized is counted")
+    rank = site.rank(0, because="the quantization axis is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     block = site.scalar(site.attribute("block_size"), "int64", "block")
     position = site.scalar(axis, "int64", "axis")

@@ -52,10 +52,10 @@ def make_axes_non_negative(site: Site) -> None:
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
-    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    rank = site.rank(0, because="below opset 11 negative axes must be made non-negative")
     counted = counted_from_front(site, axes, rank)
     if len(set(counted)) < len(counted):
-        site.refuse(Why.INVALID_MODEL, f"axes {axes} name a dimension of {site.input(0)!r} twice")
+        site.refuse(Why.INVALID_MODEL, f"axes {axes} contain a dimension of {site.input(0)!r} twice")
     site.set_attribute("axes", counted)
 
 
@@ -65,8 +65,10 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     if site.target < opsets.SHAPE_AS_INPUT:
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; "
-            "below opset 5 no operator takes a shape that is computed",
+            (
+                f"the axes ({axes!r}) are computed at run time, so the shape of the result is too; below "
+                "opset 5 no operator accepts a computed shape"
+            ),
         )
     op = site.op_at(opsets.ALLOWZERO)
     is_reduced = _named_dimensions(site, op, axes, rank)

@@ -14,7 +14,7 @@ Regions = Sequence[tuple[str, str] | None]
 def regions_of(resampler: Resampler, roi: str, count: int) -> Regions:
     """The crops that `roi` gives for `count` axes."""
     if not roi:
-        resampler.site.refuse(Why.INVALID_MODEL, "tf_crop_and_resize takes roi, which is absent")
+        resampler.site.refuse(Why.INVALID_MODEL, "tf_crop_and_resize needs the input roi, which is absent")
     if resampler.site.dtype(roi) != "float":
         narrow = roi
         roi = resampler.folded(lambda op: op.Cast(narrow, to="float"))
@@ -67,7 +67,7 @@ def axes_by_ratio(
     It gives the coordinates, too, as in ONNX's tests and onnxruntime, and not the rounded lengths.
     """
     if policy not in ("not_larger", "not_smaller"):
-        resampler.site.refuse(Why.INVALID_MODEL, f"no text has a keep_aspect_ratio_policy {policy!r}")
+        resampler.site.refuse(Why.INVALID_MODEL, f"the specification defines no keep_aspect_ratio_policy {policy!r}")
     numbers = resampler.site.constant_int64(axes, "axes")
     dims = resampler.folded(lambda op: op.Gather(op.Shape(resampler.site.input(0)), numbers))
     ratios = resampler.folded(lambda op: op.Div(op.Cast(sizes, to="double"), op.Cast(dims, to="double")))

@@ -35,7 +35,7 @@ class Rows:
 
     def __init__(self, site: Site, op: Operators, data: str, dtype: str) -> None:
         self.site, self.op, self.dtype = site, op, dtype
-        rank = site.rank(data, because="the spatial axes are counted")
+        rank = site.rank(data, because="the number of spatial axes must be known")
         self.batch, self.channels = (size(site, op, data, axis) for axis in (0, 1))
         self.spatial = [size(site, op, data, axis) for axis in range(2, rank)]
         self.per_image = product(site, op, self.spatial)

@@ -17,7 +17,9 @@ def source_points(resampler: Resampler, axis: ResampledAxis) -> str:
     points = _SourcePoints(resampler, axis)
     name = resampler.manner.transformation
     if name not in _FORMULAS:
-        resampler.site.refuse(Why.INVALID_MODEL, f"no text has a coordinate_transformation_mode {name!r}")
+        resampler.site.refuse(
+            Why.INVALID_MODEL, f"the specification defines no coordinate_transformation_mode {name!r}"
+        )
     return resampler.folded(lambda op: _FORMULAS[name](points, op))
 
 

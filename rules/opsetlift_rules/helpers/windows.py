@@ -104,7 +104,7 @@ def windows_of(site: Site) -> Windows:
     """The windows of a pooling. Refuses where pads that follow from the input's sizes cannot be known."""
     kernel = tuple(site.attribute("kernel_shape", ()))
     if not kernel:
-        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, without which there are no windows")
+        site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing")
     rank = len(kernel)
     strides = tuple(site.attribute("strides") or (1,) * rank)
     dilations = tuple(site.attribute("dilations") or (1,) * rank)
@@ -128,7 +128,7 @@ def _padded_to_same(site: Site, windows: Windows, auto_pad: str) -> Windows:
     for size, span, stride in zip(windows.sizes, windows.spans, windows.strides, strict=True):
         if size is None:
             site.refuse(
-                Why.SHAPE_UNKNOWN, f"the pads of auto_pad {auto_pad} follow from spatial sizes that are not known"
+                Why.SHAPE_UNKNOWN, f"the pads of auto_pad {auto_pad} depend on spatial sizes that cannot be inferred"
             )
         totals.append(max(0, (-(-size // stride) - 1) * stride + span - size))
     less, more = (tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals))
