@@ -21,7 +21,11 @@ _COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
 
 
 def accumulate_with_a_scan(site: Site) -> None:
-    """Floats in double, so that a long run rounds each element once; integers wrap around as they do."""
+    """Replace CumSum-11 or CumProd-26 with a Scan along the axis.
+
+    Floats accumulate in double, so that each element rounds once; integers wrap around as they do in a kernel. An axis
+    that is computed at run time selects the Scan by nested Ifs.
+    """
     dtype = site.dtype(0)
     rank = site.rank(0, because="the scan needs the number of dimensions beside the axis")
     if dtype in FLOATING and dtype != "double":
@@ -99,7 +103,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
 
 
 def cast_axis_to_int32(site: Site) -> None:
-    """The first runtimes with CumSum read its axis as int32, whatever it is."""
+    """Cast the axis of CumSum to int32, as which the first runtimes with CumSum read it."""
     if site.dtype(1) == "int64":
         axis = site.input(1)
         site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))

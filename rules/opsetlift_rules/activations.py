@@ -27,12 +27,13 @@ _SELU_DEFAULTS = {
 
 
 def write_defaults_of_version_1(site: Site) -> None:
-    """Version 1 rounds the coefficients to four digits."""
+    """Write the default alpha and gamma of Selu-1, which have four digits only, for Selu-6."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, 1)
 
 
 def write_defaults_of_version_6(site: Site) -> None:
+    """Write the default alpha and gamma of Selu-6 for Selu-1, whose own defaults are rounded to four digits."""
     _write_defaults(site, 6)
 
 
@@ -43,14 +44,14 @@ def _write_defaults(site: Site, version: int) -> None:
 
 
 def replace_integer_relu_with_max(site: Site) -> None:
-    """Max takes integers before Relu does."""
+    """Replace Relu-14 of integers, which Relu-13 does not take, with Max(x, 0)."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
 
 
 def add_dimensions_to_channel_slopes(site: Site) -> None:
-    """Below 7 a vector holds a slope for each channel, which is dimension 1."""
+    """Add dimensions of size 1 behind the slopes [C] of PRelu-6: PRelu-7 broadcasts them to [N, C, *spatial]."""
     slope = site.shape(1)
     if slope == [1]:
         return
@@ -63,7 +64,10 @@ def add_dimensions_to_channel_slopes(site: Site) -> None:
 
 
 def fit_slopes_to_old_broadcasting(site: Site) -> None:
-    """The inverse. What is neither one slope, nor one per channel, nor one per element, is repeated to the latter."""
+    """Give the slopes of PRelu-7 one of the shapes that PRelu-6 takes.
+
+    These are one element, [C], and the shape of the input. Other slopes are repeated to the shape of the input.
+    """
     slope = site.shape(1)
     if (slope is not None and all(dim == 1 for dim in slope)) or have_one_shape([site.shape(0), slope]):
         return
@@ -88,7 +92,7 @@ def _dimensions_beside_channels(site: Site, rank: int) -> list[int] | None:
 
 
 def compute_integer_prelu_by_sign(site: Site) -> None:
-    """The positive part, and the negative one times the slope: one of both is 0."""
+    """Replace PRelu-9 of integers, which PRelu-7 does not take, with max(x, 0) + slope * min(x, 0)."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return

@@ -14,7 +14,7 @@ _FIRST = -(2**63)
 
 
 def replace_select_last_index_and_empty_inputs(site: Site) -> None:
-    """What 11 can say: neither empty inputs nor the last of equal extremes."""
+    """Write ArgMax-12 or ArgMin-12 for 11, which has neither select_last_index nor empty inputs."""
     if 0 in (site.shape(0) or []):
         _indices_of_nothing(site)
     else:
@@ -31,7 +31,7 @@ def _indices_of_nothing(site: Site) -> None:
 
 
 def search_last_index_from_the_end(site: Site) -> None:
-    """Of the reversed input the first extreme is the last one of the input."""
+    """Search the reversed input, whose first extreme is the last one of the input."""
     if not site.pop_attribute("select_last_index", 0):
         return
     axis = site.attribute("axis", 0)

@@ -18,14 +18,21 @@ from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, r
 
 @for_lost_types
 def compute_narrow_integers_in_a_wider_type(site: Site) -> None:
-    """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
+    """Compute Add, Sub, Mul or Div-14 of integers of 8 and 16 bits, which version 13 does not take, in int32.
+
+    Casting back drops the higher bits, as overflow does. The product of two uint16 does not fit into int32: it is
+    computed in int64.
+    """
     dtype = site.dtype(0)
     if dtype in NARROW_INTEGERS:
         site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 
 def compute_integers_with_reductions(site: Site) -> None:
-    """Below 6 arithmetic is for floats; ReduceSum and ReduceProd have always taken integers, and wrap around too."""
+    """Compute Add, Sub, Mul or Div-6 of integers, which version 1 does not take, with ReduceSum and ReduceProd.
+
+    These take integers at every version and wrap around in the same way. Quotients of 32 bits are computed in double.
+    """
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return

@@ -29,14 +29,20 @@ _LARGEST_BIAS = 1 << 14
 
 
 def remove_unused_head_counts(site: Site) -> None:
-    """The numbers of heads belong to inputs of rank 3; with rank 4, where nothing reads them, 25 rejects them."""
+    """Remove q_num_heads and kv_num_heads from Attention-24 with inputs of rank 4.
+
+    They belong to inputs of rank 3; the type inference of 25 rejects them with others.
+    """
     if len(site.shape(_QUERY) or ()) == 4:
         site.remove_attribute("q_num_heads")
         site.remove_attribute("kv_num_heads")
 
 
 def expand_mask_to_all_keys(site: Site) -> None:
-    """Up to 24, from where on a shorter mask, be it of length 1, is filled up with -inf and not broadcast."""
+    """Broadcast the mask of Attention-23 to the number of keys.
+
+    From 24 on a shorter mask, one of length 1 included, is filled up with -inf instead of broadcast.
+    """
     if _mask_covers_all_keys(site):
         return
     op = site.op
@@ -62,13 +68,13 @@ def _mask_covers_all_keys(site: Site) -> bool:
 
 
 def decompose_short_masks_and_padding(site: Site) -> None:
-    """Below 24 the mask covers all keys, and all keys count."""
+    """Decompose Attention-24 with nonpad_kv_seqlen or a mask shorter than the keys, which Attention-23 has not."""
     if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
         decompose_attention(site)
 
 
 def decompose_bounded_windows(site: Site) -> None:
-    """Below 25 each query sees all keys that the mask lets it see."""
+    """Decompose Attention-25 with bounded windows, which Attention-24 has not; remove unbounded ones."""
     if site.attribute("left_window_size", -1) < 0 and site.attribute("right_window_size", -1) < 0:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")
@@ -77,7 +83,10 @@ def decompose_bounded_windows(site: Site) -> None:
 
 
 def decompose_attention(site: Site) -> None:
-    """What the text says, step by step; narrow floats in float. Nothing hangs on sizes that are 0 in some run."""
+    """Replace Attention with the operators of its definition: products, bias, Softmax, products.
+
+    Narrow floats compute in float. All sizes may be 0 in some run.
+    """
     if compute_narrow_floats_in_float(site):
         return
     site.rounds()

@@ -17,17 +17,14 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
 
 
-def remove_consumed_inputs(site: Site) -> None:
-    site.remove_attribute("consumed_inputs")
-
-
 def add_consumed_inputs(site: Site) -> None:
-    """Version 1 requires the attribute, of which every runtime may make what it likes: nothing is consumed."""
+    """Add consumed_inputs, which BatchNormalization-1 requires; reshape inputs of other ranks than 4 to images."""
     if is_image(site):
         site.set_attribute("consumed_inputs", [0, 0, 0, 0, 0])
         return
@@ -42,7 +39,10 @@ def _replace_first(site: Site, results: str | tuple[str, ...], back: Callable[[s
 
 
 def replace_the_test_flag_with_outputs(site: Site) -> None:
-    """Up from 6. Without is_test all five outputs are asked for, be it in vain, so that the node goes on training."""
+    """Replace is_test of BatchNormalization-6 with the number of outputs, by which 7 decides whether to train.
+
+    A node without is_test gets all five outputs, so that it still trains.
+    """
     if site.pop_attribute("is_test", 0):
         _keep_result_only(site, "is_test")
         # In version 6 the statistics are those of channels either way, and nothing else hangs on spatial here.
@@ -70,7 +70,10 @@ def _keep_result_only(site: Site, mode: str) -> None:
 
 
 def replace_outputs_with_the_test_flag(site: Site) -> None:
-    """Down to 6. Statistics of each element are those of channels once the input is flattened."""
+    """Set is_test of BatchNormalization-6 where BatchNormalization-7 has one output only.
+
+    With spatial=0 the input is flattened, so that the statistics of each element become those of channels.
+    """
     trains = any(site.node.output[1:])
     if site.pop_attribute("spatial", 1):
         if not trains:
@@ -80,7 +83,7 @@ def replace_outputs_with_the_test_flag(site: Site) -> None:
 
 
 def flatten_statistics_per_element(site: Site) -> None:
-    """Up from 7: without spatial the input is flattened, as the text of 9 suggests."""
+    """Flatten the input of BatchNormalization-7 with spatial=0, as the text of version 9 suggests."""
     if site.pop_attribute("spatial", 1) == 0:
         _flatten(site)
 
@@ -102,7 +105,7 @@ def _flatten(site: Site, **attributes: int | None) -> None:
 
 
 def add_a_channel_axis_to_vectors(site: Site) -> None:
-    """Below 9 an input of rank 1 is none that the text knows."""
+    """Give inputs [N] of BatchNormalization-9 the shape [N, 1]: version 7 defines nothing for rank 1."""
     if site.rank(0, because="an input of rank 1 has one channel only from opset 9 on") > 1:
         return
     op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([1])
@@ -111,7 +114,7 @@ def add_a_channel_axis_to_vectors(site: Site) -> None:
 
 
 def set_training_mode(site: Site) -> None:
-    """Up from 9, where asking for more than Y makes it train."""
+    """Set training_mode of BatchNormalization-14 where BatchNormalization-9 trains: if it has more outputs than Y."""
     if not any(site.node.output[1:]):
         site.keep_outputs(1)
         return
@@ -129,7 +132,7 @@ def set_training_mode(site: Site) -> None:
 
 
 def replace_training_mode_with_outputs(site: Site) -> None:
-    """Down to 9."""
+    """Write training_mode of BatchNormalization-14 as the outputs of version 9; compute mixed dtypes in one."""
     if site.pop_attribute("training_mode", 0):
         site.ask_for_outputs(range(5))
     else:
@@ -138,7 +141,7 @@ def replace_training_mode_with_outputs(site: Site) -> None:
 
 
 def compute_parameters_and_input_in_one_dtype(site: Site) -> None:
-    """Down to 14, where only the statistics may have another one."""
+    """Compute BatchNormalization-15 in one dtype: in version 14 only mean and variance may have their own."""
     if site.dtype(1) != site.dtype(0):
         compute_in_one_dtype(site, [])
 
@@ -169,9 +172,9 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
 
 
 def compute_batch_statistics(site: Site) -> None:
-    """A batch that trains is normalised with its own mean and variance, which then are inputs as any other.
+    """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
-    What the running statistics become is not computed: nobody may read them.
+    The running statistics are not updated: nothing may read them.
     """
     if any(map(site.is_read, range(1, len(site.node.output)))):
         site.refuse(Why.TRAINING_MODE, "its running statistics are read")

@@ -20,7 +20,7 @@ _NARROW = frozenset(["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2
 
 
 def decode_bits(site: Site) -> None:
-    """Integers are cast, by two's complement; floats are put together from the bits of integers."""
+    """Replace BitCast-26: cast integers, whose bits Cast keeps, and compute floats from the bits of integers."""
     source, to = site.dtype(0), site.dtype_attribute("to")
     if source == to:
         site.replace(site.op.Identity(site.input(0)))
@@ -54,7 +54,7 @@ def _looked_up(site: Site, op: Operators, to: str) -> str:
 
 
 def _put_together(site: Site, op: Operators, to: str) -> str:
-    """sign * significand * 2 ** exponent, in double, where each of them is exact, and so is their product."""
+    """The product sign * significand * 2 ** exponent, in double, where each factor is exact, and so is the product."""
     stored = _STORED_BITS[to]
     bits = 8 * numpy_dtype(to).itemsize
     exponents = 2 ** (bits - 1 - stored)

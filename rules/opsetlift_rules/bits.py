@@ -28,9 +28,10 @@ def _modulus(dtype: str) -> int:
 
 
 def shift_signed_integers_as_unsigned(site: Site) -> None:
-    """The bits are the same. A right shift copies the sign: it shifts the complement of a negative number.
+    """Compute BitShift-28 of signed integers, which BitShift-11 does not take, in the unsigned dtype.
 
-    A negative amount counts as one beyond the width, and is one as an unsigned number.
+    A right shift copies the sign: it shifts the complement of a negative number. A negative amount, read as unsigned,
+    is beyond the width, and counts as such.
     """
     dtype = site.dtype(0)
     if dtype not in _SIGNED:
@@ -47,7 +48,10 @@ def shift_signed_integers_as_unsigned(site: Site) -> None:
 
 
 def replace_shift_with_mul_or_div(site: Site) -> None:
-    """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
+    """Replace BitShift-11 with Mul or Div by a power of two.
+
+    The power is gathered from a table, whose last entry is for all amounts beyond the width.
+    """
     dtype = site.dtype(0)
     op, carrier, width = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype), _width(dtype)
     value = _number(site, op, site.input(0), dtype)
@@ -88,7 +92,7 @@ def _place(site: Site, op: Operators, dtype: str) -> str:
 
 
 def replace_bitwise_not_with_sub(site: Site) -> None:
-    """All bits less those that are set: of a signed integer, -1 less it."""
+    """Replace BitwiseNot-18 with Sub: all bits set, less x; of a signed integer, -1 - x."""
     dtype = site.dtype(0)
     op, carrier = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype)
     ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
@@ -97,7 +101,11 @@ def replace_bitwise_not_with_sub(site: Site) -> None:
 
 
 def compute_bit_by_bit(site: Site) -> None:
-    """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
+    """Replace BitwiseAnd, BitwiseOr or BitwiseXor-18 with arithmetic on the single bits.
+
+    The common bits are products of single bits. The sum of both inputs has them twice: Or subtracts them once, Xor
+    twice.
+    """
     op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
     carrier = _carrier(dtype)
     first, second = (_number(site, op, value, dtype) for value in site.inputs)

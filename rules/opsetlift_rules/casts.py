@@ -13,28 +13,32 @@ from opsetlift.specification.dtypes import element_type
 
 
 def convert_dtype_name_to_number(site: Site) -> None:
-    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
+    """Write `to` of Cast as a number.
+
+    Cast-1 names the dtype ("FLOAT"); so did onnx 1.1 at opset 6.
+    """
     if isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", element_type(site.dtype_attribute("to")))
 
 
 def convert_dtype_number_to_name(site: Site) -> None:
+    """Write `to` of Cast-6 as a name, as Cast-1 has it."""
     if not isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", site.dtype_attribute("to").upper())
 
 
 def remove_saturate(site: Site) -> None:
-    """It only applies to float8, which the far side does not have."""
+    """Remove saturate of Cast-19 or CastLike-19: it applies only to float8, which the older version does not take."""
     site.remove_attribute("saturate")
 
 
 def remove_round_mode(site: Site) -> None:
-    """It only applies to float8e8m0, which the far side does not have."""
+    """Remove round_mode of Cast-24 or CastLike-24: it applies only to float8e8m0, which version 23 does not take."""
     site.remove_attribute("round_mode")
 
 
 def replace_with_cast(site: Site) -> None:
-    """CastLike is Cast to the dtype of its second input."""
+    """Replace CastLike-15 with Cast to the dtype of its second input."""
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
 

@@ -28,13 +28,13 @@ def _default(dtype: str, sign: int, opset: int) -> float:
 
 
 def write_default_bounds_of_version_1(site: Site) -> None:
-    """From 1 to 6: what was left to the dtype's limits is written down, which a double's are too large for."""
+    """Write the bounds that Clip-1 uses by default, the limits of the dtype, where Clip-6 would use those of float."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, near=1, far=6)
 
 
 def write_default_bounds_of_version_6(site: Site) -> None:
-    """From 6 to 1."""
+    """Write the bounds that Clip-6 uses by default, the limits of float, where Clip-1 would use those of the dtype."""
     _write_defaults(site, near=6, far=1)
 
 
@@ -57,7 +57,7 @@ def _fits_float(bound: float) -> bool:
 
 
 def move_bounds_to_inputs(site: Site) -> None:
-    """Absent bounds stay absent where both versions mean the same limit by that."""
+    """Move min and max of Clip-6 to inputs of Clip-11; absent bounds stay absent where both mean the same limit."""
     bounds = [site.pop_attribute(name) for name, _ in _SIDES]
     if bounds == [None, None] and site.dtype(0) == "float":
         return
@@ -74,9 +74,10 @@ def _narrowed(bound: float, dtype: str) -> Array:
 
 
 def move_bounds_to_attributes(site: Site) -> None:
-    """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min.
+    """Move min and max of Clip-11 to attributes of Clip-6; use Max and Min where these cannot hold them.
 
-    So do those of which min is greater: onnxruntime (1.4 to 1.31) does not load them as attributes.
+    That is so for bounds that are computed at run time or that no float holds, and for min > max, which onnxruntime
+    (1.4 to 1.31) does not load as attributes.
     """
     dtype = site.dtype(0)
     bounds: dict[str, float] = {}
@@ -105,7 +106,7 @@ def _clip_by_extremes(site: Site, low: str, high: str) -> None:
 
 
 def clip_integers_with_min_and_max(site: Site) -> None:
-    """An integer's own limits clip nothing."""
+    """Replace Clip-12 of integers, which Clip-11 does not take, with Min and Max."""
     if site.dtype(0) not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
         return
     op = site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX)

@@ -27,9 +27,10 @@ _INTEGER_CARRIERS = {
 
 
 def compare_integers_as_floats(site: Site) -> None:
-    """Up to 32 bits a float type holds all values; of 64 bits the lesser is found by a reduction.
+    """Compare integers, which Less-7 and Greater-7 do not take, as floats.
 
-    Less is: the lesser of both is not the second one. Their difference is 0 just where they are equal.
+    A float type holds every integer of up to 32 bits. Of 64 bits the lesser is found by a reduction: Less holds where
+    the lesser differs from the second one.
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
@@ -44,9 +45,10 @@ def compare_integers_as_floats(site: Site) -> None:
 
 
 def compute_equality_from_order(site: Site) -> None:
-    """Integers travel in a type that Equal takes; floats are equal where neither is less and none is NaN.
+    """Compute Equal-11 for Equal-7: cast integers to a type that it takes; floats are equal if neither is less.
 
-    The sum is NaN where one of them is (or where they are opposite infinities, which are not equal).
+    NaN is excluded by the sum, which is NaN where one of both is (or where they are opposite infinities, which are not
+    equal).
     """
     dtype = site.dtype(0)
     if dtype in _INTEGER_CARRIERS:
@@ -59,7 +61,7 @@ def compute_equality_from_order(site: Site) -> None:
 
 
 def compare_strings_with_unique(site: Site) -> None:
-    """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
+    """Compare strings, which Equal-13 does not take, by the numbers that Unique gives to equal strings."""
     if site.dtype(0) != "string":
         return
     if site.target < opsets.UNIQUE:
@@ -75,7 +77,10 @@ def compare_strings_with_unique(site: Site) -> None:
 
 
 def combine_order_and_equality(site: Site) -> None:
-    """Less or equal; with NaN, neither. Of integers just: not greater."""
+    """Replace LessOrEqual-12 or GreaterOrEqual-12 with Less or Greater, and Equal.
+
+    With NaN neither holds. Integers need one comparison only: not greater, or not less.
+    """
     op = site.op
     strict, opposite = (op.Less, op.Greater) if site.node.op_type == "LessOrEqual" else (op.Greater, op.Less)
     if site.dtype(0) in FLOATING:
@@ -88,10 +93,11 @@ def combine_order_and_equality(site: Site) -> None:
 
 
 def compare_by_sign_of_the_difference(site: Site) -> None:
-    """In a carrier, if there is one. Doubles differ just where their difference is not 0, which is never lost to
-    underflow; equal infinities have NaN for it, which has no sign either.
+    """Compare by the sign of the difference where the runtime lacks the dtype, and no wider type serves.
 
-    64 bits are halved, so that no difference overflows: the upper halves count first. Div truncates, which keeps order.
+    Doubles differ exactly where their difference is not 0, which is never lost to underflow; the difference of equal
+    infinities is NaN, which has no sign either. Integers of 64 bits are halved, so that no difference overflows: the
+    upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
     if site.carry_to_kernel():
@@ -122,6 +128,7 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
 
 
 def compute_equality_in_a_supported_type(site: Site) -> None:
+    """Compute Equal in a type that the runtime supports, else from Less and Greater."""
     if not site.carry_to_kernel():
         compute_equality_from_order(site)
 

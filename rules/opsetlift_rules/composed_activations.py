@@ -32,7 +32,10 @@ _STEPS_ROUND = "each operator of the formula rounds; a kernel may round only onc
 
 
 def select_values_above_the_threshold(site: Site) -> None:
-    """A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype."""
+    """Replace ThresholdedRelu-10 with Greater and Where.
+
+    A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype.
+    """
     op, dtype, alpha = site.op_at(opsets.WHERE), site.dtype(0), site.attribute("alpha", 1.0)
     value, compared = site.input(0), dtype
     if float(numpy_dtype(dtype).type(alpha)) != alpha:
@@ -42,7 +45,11 @@ def select_values_above_the_threshold(site: Site) -> None:
 
 
 def decompose_shrink(site: Site) -> None:
-    """In a dtype that holds the input, both attributes and what they give: float or double, except for 64 bits."""
+    """Replace Shrink-9 with comparisons and sums.
+
+    They compute in a dtype that holds the input, both attributes and the result: float or double, except for 64-bit
+    integers.
+    """
     dtype, limit, bias = site.dtype(0), site.attribute("lambd", 0.5), site.attribute("bias", 0.0)
     op, value = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.input(0)
     if dtype in ("int64", "uint64"):
@@ -92,7 +99,7 @@ def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: floa
 
 
 def cast_narrow_floats_or_decompose_celu(site: Site) -> None:
-    """Version 12 takes float; narrower ones travel in it, and double takes the way of all below 12."""
+    """Compute Celu-28 of float16 and bfloat16 in float, the only dtype of Celu-12; decompose Celu of double."""
     dtype = site.dtype(0)
     if dtype in ("float16", "bfloat16"):
         site.rounds(1)
@@ -103,7 +110,7 @@ def cast_narrow_floats_or_decompose_celu(site: Site) -> None:
 
 
 def decompose_celu(site: Site) -> None:
-    """Elu knows how to subtract 1 from an exponential near 1."""
+    """Replace Celu-12 with Relu and Elu, which computes exp(x) - 1 accurately near 0."""
     dtype, alpha = site.dtype(0), site.attribute("alpha", 1.0)
     if not alpha > 0:
         site.refuse(
@@ -120,7 +127,7 @@ def decompose_celu(site: Site) -> None:
 
 
 def decompose_hard_swish(site: Site) -> None:
-    """HardSigmoid's alpha is a float, which 1/6 is not to the last digit of a double."""
+    """Replace HardSwish-14 with x * HardSigmoid(x); for double, whose 1/6 the float alpha does not hold, with Clip."""
     op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     if site.dtype(0) != "double":
         site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
@@ -130,12 +137,14 @@ def decompose_hard_swish(site: Site) -> None:
 
 
 def decompose_mish(site: Site) -> None:
+    """Replace Mish-18 with x * Tanh(Softplus(x)); narrow floats compute in float."""
     op = site.op_at(opsets.BFLOAT16)
     _, (value,), result = in_float(site, op)
     site.replace(result(op.Mul(value, op.Tanh(op.Softplus(value)))))
 
 
 def decompose_swish(site: Site) -> None:
+    """Replace Swish-24 with x * Sigmoid(alpha * x); narrow floats compute in float."""
     op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     site.replace(result(_swish(site, op, value, dtype)))
@@ -148,13 +157,14 @@ def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
 
 
 def decompose_swiglu(site: Site) -> None:
+    """Replace SwiGLU-28 with Swish(gate) * value; narrow floats compute in float."""
     op = site.op_at(opsets.BFLOAT16)
     dtype, (gate, value), result = in_float(site, op)
     site.replace(result(op.Mul(_swish(site, op, gate, dtype), value)))
 
 
 def decompose_gelu(site: Site) -> None:
-    """By the error function or, where the node asks for it, by the hyperbolic tangent that comes close to it."""
+    """Replace Gelu-20 with Erf or, with approximate="tanh", with Tanh; narrow floats compute in float."""
     op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
 

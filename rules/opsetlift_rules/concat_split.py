@@ -18,13 +18,13 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
 def write_default_axis(site: Site) -> None:
-    """Concat-1 takes axis 1 where none is given; from 4 on it has to be."""
+    """Write axis=1, the default of Concat-1: Concat-4 requires the attribute."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 1)
 
 
 def make_axis_non_negative(site: Site) -> None:
-    """Below 11 the axis is not negative."""
+    """Make the axis of Concat or Split non-negative, as versions below 11 require."""
     axis = site.attribute("axis", 0)
     if axis >= 0:
         return
@@ -35,7 +35,10 @@ def make_axis_non_negative(site: Site) -> None:
 
 
 def move_optional_lengths_to_an_attribute(site: Site) -> None:
-    """Split-1 takes the lengths either way; its own text gives them as floats."""
+    """Move the lengths of Split-1 from the optional input to the attribute, the only place in Split-2.
+
+    The text of version 1 has the input as floats.
+    """
     if site.input(1):
         lengths = site.pop_optional_constant_input(1)
         assert lengths is not None
@@ -43,13 +46,13 @@ def move_optional_lengths_to_an_attribute(site: Site) -> None:
 
 
 def write_the_axis(site: Site) -> None:
-    """Split-1 names no default; 0 is that of Split-2."""
+    """Write axis=0, the default of Split-2: Split-1 has none."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 0)
 
 
 def split_other_types_with_slice(site: Site) -> None:
-    """Below 2 Split takes floats only, and Slice takes all."""
+    """Replace Split-2 of types that Split-1 does not take with Slice-1, which takes all."""
     lengths = site.attribute("split") or _equal_lengths(site)
     if site.dtype(0) in FIRST_FLOATS or lengths is None:
         return
@@ -65,7 +68,7 @@ def split_other_types_with_slice(site: Site) -> None:
 
 
 def split_with_slice(site: Site) -> None:
-    """In a carrier, if there is one; else each part is a slice of its own."""
+    """Split in a type that the runtime supports, or else with one Slice for each part."""
     if site.carry_to_kernel():
         return
     if site.input(1) and site.constant_value(1) is None:
@@ -100,12 +103,13 @@ def _equal_lengths(site: Site) -> list[int] | None:
 
 
 def move_lengths_to_an_input(site: Site) -> None:
+    """Move the lengths of Split-11 from the attribute to an input of Split-13."""
     if site.has_attribute("split"):
         site.append_input(site.constant_int64(site.pop_attribute("split"), "split"))
 
 
 def move_lengths_to_an_attribute(site: Site) -> None:
-    """The inverse. Where the lengths are computed at run time, each part is a slice of its own."""
+    """Move the lengths of Split-13 to the attribute of Split-11; with lengths computed at run time, Slice each part."""
     if not site.input(1):
         site.remove_input(1)
         return
@@ -127,7 +131,10 @@ def _slices_of_computed_lengths(site: Site) -> None:
 
 
 def write_the_number_of_outputs(site: Site) -> None:
-    """Without lengths, 18 wants the number of parts; of nothing onnxruntime takes no more parts than there are."""
+    """Add num_outputs, which Split-18 requires of a node without lengths.
+
+    A dimension of size 0 gets lengths instead: onnxruntime takes no more parts than elements.
+    """
     if site.input(1):
         return
     site.remove_input(1)
@@ -138,7 +145,7 @@ def write_the_number_of_outputs(site: Site) -> None:
 
 
 def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
-    """Below 18 equal parts only; where the last one is or may be smaller, the lengths are written."""
+    """Replace num_outputs of Split-18 with lengths where the parts may differ: Split-13 makes equal parts only."""
     count = site.pop_attribute("num_outputs")
     if count is None:
         return

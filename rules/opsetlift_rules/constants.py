@@ -28,9 +28,9 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
 def write_value_as_a_tensor(site: Site) -> None:
-    """Below 12 a Constant has its value as a tensor only.
+    """Write the value of Constant-12 and newer as a tensor, the only form below 12 but sparse ones.
 
-    So it is written below 19, too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
+    Below 19 too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
     """
     for name in ("value_int", "value_ints"):
         if site.has_attribute(name):
@@ -50,7 +50,7 @@ def _texts(value: str | list[bytes]) -> TensorProto:
 
 
 def convert_sparse_value_to_dense(site: Site) -> None:
-    """Below 11 a Constant has no sparse form."""
+    """Write sparse_value of Constant-11 as a dense tensor: Constant-9 has no sparse form."""
     if site.has_attribute("sparse_value"):
         site.set_attribute("value", _dense(site.pop_attribute("sparse_value")))
 
@@ -67,7 +67,10 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
 
 
 def move_other_types_to_initializers(site: Site) -> None:
-    """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
+    """Move a Constant-9 that is not a float to an initializer: Constant-1 takes floats only.
+
+    Functions have no initializers: there Cast makes integers and booleans of doubles.
+    """
     tensor = site.attribute("value")
     dtype = dtype_name(tensor.data_type)
     if dtype in FIRST_FLOATS:
@@ -100,14 +103,14 @@ def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
 
 
 def replace_with_expand(site: Site) -> None:
-    """A scalar, expanded to the shape."""
+    """Replace ConstantOfShape-9 with Expand of a scalar."""
     value = site.attribute("value")
     scalar = numpy.zeros((), numpy.float32) if value is None else numpy_helper.to_array(value).reshape(())
     site.replace(site.op.Expand(site.constant(scalar, "value"), site.input(0)))
 
 
 def fill_in_a_wider_type_and_cast(site: Site) -> None:
-    """The value travels in a wider dtype, where one is there."""
+    """Compute ConstantOfShape-20 of a type that ConstantOfShape-9 does not take in a wider one, and cast."""
     value = site.attribute("value")
     if value is None:
         return
@@ -127,7 +130,7 @@ _CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m
 
 
 def compute_bfloat16_in_float(site: Site) -> None:
-    """Only the shape of the input counts; the ones and zeros are cast."""
+    """Compute EyeLike-22 of bfloat16 in float for EyeLike-9: of the input only the shape counts."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     if "bfloat16" not in (dtype, site.dtype(0)):
         return
@@ -139,7 +142,7 @@ def compute_bfloat16_in_float(site: Site) -> None:
 
 
 def compute_the_diagonal_by_comparison(site: Site) -> None:
-    """A constant where the shape is known; else ones where the column's number is the row's plus k."""
+    """Replace EyeLike-9 with a constant or, where the shape is unknown, with column number == row number + k."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
     shape = site.known_shape(0)
@@ -158,7 +161,7 @@ def compute_the_diagonal_by_comparison(site: Site) -> None:
 
 
 def copy_sequence_by_insert_and_erase(site: Site) -> None:
-    """Identity has no sequences below 14. To append a tensor and to erase it again leaves a sequence as it was."""
+    """Replace Identity-14 of a sequence, which Identity-13 does not take, with SequenceInsert and SequenceErase."""
     found = site.type_string(0) or ""
     if not found.startswith("seq(tensor("):
         return
@@ -169,7 +172,7 @@ def copy_sequence_by_insert_and_erase(site: Site) -> None:
 
 
 def slice_the_shape(site: Site) -> None:
-    """Slice clamps start and end as Shape does."""
+    """Replace start and end of Shape-15 with a Slice of Shape-13; both clamp the bounds in the same way."""
     start, end = site.pop_attribute("start", 0), site.pop_attribute("end")
     if start == 0 and end is None:
         return

@@ -17,7 +17,11 @@ from opsetlift_rules.helpers.counting import endless
 
 
 def replace_branches_of_different_shapes(site: Site) -> None:
-    """Below 11 both branches give values of the same shape; where that is not certain, the node does not stay."""
+    """Replace If-11 whose branches may give different shapes, which If-1 does not allow.
+
+    With a constant condition the branch is inlined, else each branch becomes a Loop of at most one iteration, whose
+    states may change their shape.
+    """
     branches = ("then_branch", "else_branch")
     positions = range(len(site.node.output))
     if all(have_one_shape([site.subgraph_output_shape(one, position) for one in branches]) for position in positions):
@@ -52,7 +56,7 @@ def _branches_become_loops(site: Site) -> None:
 
 
 def add_a_dummy_loop_state(site: Site) -> None:
-    """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
+    """Add a state to Loop-13 without any: Loop-11 requires at least one."""
     if len(site.inputs) > 2:
         return
 
@@ -71,9 +75,9 @@ def add_a_dummy_loop_state(site: Site) -> None:
 
 
 def gather_constant_branch_outputs(site: Site) -> None:
-    """By an index that is 0 whatever the condition: what hangs on it is no constant to the runtime.
+    """Gather constant outputs of If branches by an index that is always 0 and depends on the condition.
 
-    Where the condition is known, the nodes of its branch take the node's place.
+    The runtime that needs this takes such outputs for constants. A constant condition inlines the branch instead.
     """
     known = site.constant_value(0)
     if known is not None and known.size == 1:

@@ -15,9 +15,9 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 
 
 def keep_odd_padding_on_its_side(site: Site) -> None:
-    """The texts of 1 and 11 cut an odd total of pads on opposite sides where output_shape is given.
+    """Write the pads of ConvTranspose where versions 1 and 11 divide an odd total by output_shape differently.
 
-    Where one is odd, the pads are written down; where that is not known, auto_pad names the side.
+    Where the total is unknown, auto_pad names the side.
     """
     wanted = site.attribute("output_shape")
     if not wanted:
@@ -62,7 +62,7 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
 
 
 def convolve_rows_as_images(site: Site) -> None:
-    """A convolution along one axis is one of images of one row."""
+    """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], for runtimes without the former."""
     if site.rank(0, because="only a convolution with one spatial axis is rewritten") != 3:
         return
     op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([2])

@@ -27,7 +27,7 @@ _STATIC = "the shape of the kernel determines how many points are sampled"
 
 
 def gather_displaced_points(site: Site) -> None:
-    """Each weight meets the values at its displaced places, as one product of matrices."""
+    """Replace DeformConv-19: gather the values at the displaced points, and multiply them by the weights."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"
@@ -84,7 +84,7 @@ def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: lis
 
 
 def sum_overlapping_blocks(site: Site) -> None:
-    """Axis by axis: each element of the image is the sum of those of the blocks that lie on it."""
+    """Replace Col2Im-18: for each element of the image, gather and sum the block elements on it, axis by axis."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     carrier = COMPUTED_IN.get(dtype, dtype)

@@ -13,7 +13,7 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 
 
 def decompose_determinant(site: Site) -> None:
-    """For matrices of one and two rows, in double: what the difference cancels, float has not."""
+    """Replace Det-11 of 1x1 and 2x2 matrices with products and a difference, in double."""
     dtype, shape = site.dtype(0), site.shape(0)
     size = shape[-1] if shape else None
     if not isinstance(size, int):

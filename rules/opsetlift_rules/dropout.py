@@ -27,7 +27,7 @@ _TRAINS = "the node is in training mode, which Dropout does not support at opset
 
 
 def remove_the_test_flag(site: Site) -> None:
-    """Up from 6. What trains goes on to 12, the next version that can be told to."""
+    """Remove is_test of Dropout-6; a node in training mode becomes Dropout-12, which has training_mode."""
     if site.pop_attribute("is_test", 0):
         return
     ratio = site.attribute("ratio", 0.5)
@@ -42,7 +42,7 @@ def remove_the_test_flag(site: Site) -> None:
 
 
 def set_the_test_flag(site: Site) -> None:
-    """Down to 6, where the mask of a test is not filled: it is computed, as nothing was dropped."""
+    """Set is_test for Dropout-6, which gives no mask then: a mask that is read is a constant of ones."""
     if site.is_read(1):
         op = site.op
         output = op.Dropout(site.input(0), ratio=site.attribute("ratio"), is_test=1)
@@ -58,12 +58,12 @@ def _ones(site: Site, dtype: str) -> str:
 
 
 def cast_mask_to_the_data_type(site: Site) -> None:
-    """Up to 10, where the mask is boolean."""
+    """Cast the mask of Dropout-10, which is boolean, to the dtype of the data, as Dropout-7 gives it."""
     _cast_mask(site, site.dtype(0))
 
 
 def cast_mask_to_bool(site: Site) -> None:
-    """Down to 7, where the mask has the dtype of the data."""
+    """Cast the mask of Dropout-7, which has the dtype of the data, to bool, as Dropout-10 gives it."""
     _cast_mask(site, "bool")
 
 
@@ -76,14 +76,17 @@ def _cast_mask(site: Site, dtype: str) -> None:
 
 
 def move_ratio_to_an_input(site: Site) -> None:
-    """Without training_mode nothing is dropped, as in the versions before; the ratio is kept for whoever trains."""
+    """Move the ratio of Dropout-10 to an input of Dropout-12.
+
+    Without training_mode nothing is dropped, as before; the ratio is kept for later training.
+    """
     ratio = site.pop_attribute("ratio")
     if ratio is not None:
         site.append_input(site.scalar(ratio, "float", "ratio"))
 
 
 def move_ratio_to_an_attribute(site: Site) -> None:
-    """Down to 10. What trains goes on to 6, the next version that can be told to."""
+    """Move the ratio of Dropout-12 to the attribute of Dropout-10; a node in training mode becomes Dropout-6."""
     ratio = site.constant_value(1) if site.input(1) else None
     share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if _trains(site) and (share != 0 or (site.input(1) and ratio is None)):
@@ -123,7 +126,7 @@ def _train_below_7(site: Site, ratio: float | None) -> None:
 
 
 def cast_data_and_ratio(site: Site) -> None:
-    """Below 22 neither data nor ratio are float8, and the ratio is not bfloat16."""
+    """Cast data and ratio of Dropout-22 to types of Dropout-13, which takes neither float8 nor a bfloat16 ratio."""
     if site.input(1) and site.dtype(1) not in ("float16", "float", "double"):
         site.set_input(1, site.op.Cast(site.input(1), to="float"))
     site.carry_if_lost()

@@ -33,7 +33,10 @@ class Operand:
 
 
 def decompose_the_equation(site: Site) -> None:
-    """From left to right two operands become one, and what no later one needs is summed away."""
+    """Replace Einsum-12 with products and sums, combining operands from left to right.
+
+    Dimensions that no later operand needs are summed at once.
+    """
     dtype = site.dtype(0)
     terms, result = _parsed(site)
     op = site.op_at(opsets.AXES_AS_INPUTS)

@@ -24,14 +24,17 @@ _TERMS = 60
 
 
 def compute_integers_in_double(site: Site) -> None:
-    """Version 9 takes integers without a word on the fraction; double, truncated, is what it has meant."""
+    """Compute Erf-9 of integers, which Erf-13 does not take, in double; truncate the results, as runtimes did."""
     if site.dtype(0) not in FLOATING:
         site.rounds()
         site.carry("double")
 
 
 def sum_the_error_function_series(site: Site) -> None:
-    """erf x = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign, in double to far beyond float's digits."""
+    """Replace Erf-9 with the series erf(x) = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, in double.
+
+    All terms have one sign, and the rest is far below the digits of a float.
+    """
     dtype = site.dtype(0)
     if dtype == "double":
         site.refuse(

@@ -22,7 +22,7 @@ _RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimensio
 
 
 def replace_with_tile(site: Site) -> None:
-    """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
+    """Replace Expand-8 with Tile: each dimension of size 1 is repeated as often as the target shape asks for."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
     target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
     tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
@@ -44,7 +44,7 @@ def _repeated_at_run_time(site: Site, op: Operators) -> str:
 
 
 def write_repeats_for_every_axis(site: Site) -> None:
-    """One axis repeats `tiles` times, all others once."""
+    """Write tiles and axis of Tile-1, one number each, as the repeats of Tile-6, one for each dimension."""
     rank = site.rank(0, because="from opset 6 on Tile takes a repeat count for every dimension")
     tiles, axis = site.constant_value(1), site.constant_value(2)
     if tiles is not None and axis is not None and tiles.size == 1 and axis.size == 1:
@@ -62,7 +62,7 @@ def write_repeats_for_every_axis(site: Site) -> None:
 
 
 def tile_one_axis_at_a_time(site: Site) -> None:
-    """One axis after the other. Where a dimension is known, it is gathered again and again, in any dtype."""
+    """Replace Tile-6 with one Tile-1 for each axis, or with Gather where the dimension is known."""
     repeats = site.constant_value(1)
     if repeats is None:
         _copy_at_run_time(site)

@@ -25,6 +25,7 @@ _STEPS_ROUND = "each operator of the formula rounds; a kernel may round only onc
 
 
 def replace_with_mul_and_add(site: Site) -> None:
+    """Replace Affine with alpha * x + beta; float16 computes in float, the dtype of the attributes."""
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
     beta = site.attribute("beta", 0.0)
@@ -33,11 +34,13 @@ def replace_with_mul_and_add(site: Site) -> None:
 
 
 def replace_with_mul(site: Site) -> None:
+    """Replace Scale with scale * x; float16 computes in float, the dtype of the attribute."""
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
 
 
 def scale_and_shift_channels(site: Site) -> None:
+    """Replace ImageScaler of [N, C, H, W] with scale * x + bias, which has one number for each channel."""
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
     if bias := site.attribute("bias", []):
@@ -47,10 +50,12 @@ def scale_and_shift_channels(site: Site) -> None:
 
 
 def decompose_scaled_tanh(site: Site) -> None:
+    """Replace ScaledTanh with alpha * Tanh(beta * x)."""
     _around(site, "Tanh")
 
 
 def decompose_parametric_softplus(site: Site) -> None:
+    """Replace ParametricSoftplus with alpha * Softplus(beta * x)."""
     _around(site, "Softplus")
 
 
@@ -89,6 +94,7 @@ def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
 
 
 def replace_with_slice_without_borders(site: Site) -> None:
+    """Replace Crop of [N, C, H, W] with Slice: `border` is cut off, or `scale` is the size that is kept."""
     left, top, right, bottom = site.attribute("border", [0, 0, 0, 0])
     size = site.attribute("scale", [])
     ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
@@ -99,14 +105,17 @@ def replace_with_slice_without_borders(site: Site) -> None:
 
 
 def replace_with_slice(site: Site) -> None:
+    """Rename DynamicSlice to Slice-10, which has the same inputs."""
     site.become("Slice")
 
 
 def replace_with_standard_thresholded_relu(site: Site) -> None:
+    """Replace the experimental ThresholdedRelu with ThresholdedRelu-10, which has the same attribute."""
     site.become("ThresholdedRelu")
 
 
 def replace_with_constant_of_shape(site: Site) -> None:
+    """Replace ConstantFill with ConstantOfShape, whose shape is an attribute, an input, or that of the input."""
     dtype = site.dtype_attribute("dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
     op, extra = site.op_at(opsets.BFLOAT16), site.attribute("extra_shape", [])
@@ -120,6 +129,7 @@ def replace_with_constant_of_shape(site: Site) -> None:
 
 
 def replace_with_a_constant(site: Site) -> None:
+    """Replace GivenTensorFill with a constant of its values."""
     values = numpy.array(site.attribute("values", []), numpy.float32)
     shape = _known_shape(site)
     if values.size != math.prod(shape):

@@ -16,6 +16,7 @@ from opsetlift_rules.helpers.positions import Positions
 
 
 def gather_the_selected_slices(site: Site) -> None:
+    """Replace Compress-9 with Gather at the positions where the condition holds."""
     data, condition = site.inputs
     positions = Positions(site)
     kept = _kept(site, positions, condition)
@@ -27,13 +28,13 @@ def gather_the_selected_slices(site: Site) -> None:
 
 
 def cast_to_bool(site: Site) -> None:
-    """NaN is no zero, and Cast makes True of it."""
+    """Cast the input of NonZero to bool, for runtimes without the dtype: NaN is not zero, and becomes True."""
     if site.dtype(0) not in ("bool", "string"):
         site.set_input(0, site.op.Cast(site.input(0), to="bool"))
 
 
 def compute_indices_of_nonzero_elements(site: Site) -> None:
-    """The places of what is not zero in the row of all elements; for each dimension the index there."""
+    """Replace NonZero-9: compute the index in each dimension from the flat positions of nonzero elements."""
     data = site.input(0)
     positions = Positions(site)
     op = positions.op

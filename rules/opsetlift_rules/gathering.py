@@ -20,7 +20,7 @@ from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
 def make_indices_non_negative(site: Site) -> None:
-    """Below 11 indices are not negative: constant ones are counted, others counted at run time."""
+    """Make the indices of Gather non-negative, as versions below 11 require: at run time if not constant."""
     indices = site.constant_value(1)
     if indices is not None and (indices >= 0).all():
         return
@@ -42,7 +42,7 @@ def make_indices_non_negative(site: Site) -> None:
 
 
 def gather_elements_from_flat_data(site: Site) -> None:
-    """All elements in a row, and the position of each one that is picked."""
+    """Replace GatherElements-11 with Gather of the flattened data at computed positions."""
     because = "the flat positions of the elements depend on its dimensions"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]
@@ -53,7 +53,7 @@ def gather_elements_from_flat_data(site: Site) -> None:
 
 
 def gather_slices_from_flat_data(site: Site) -> None:
-    """The dimensions that the tuples index become one, that of the slices."""
+    """Replace GatherND-11 with Gather: the dimensions that the index tuples index are flattened to one."""
     batch_dims = site.attribute("batch_dims", 0)
     data, indices = site.inputs
     length = tuple_length(site, indices)
@@ -81,7 +81,7 @@ def gather_slices_from_flat_data(site: Site) -> None:
 
 
 def add_batch_indices(site: Site) -> None:
-    """Below 12 there are no batch dimensions: the index of the batch becomes a part of each tuple."""
+    """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims."""
     batch_dims = site.pop_attribute("batch_dims", 0)
     if not batch_dims:
         return

@@ -42,7 +42,7 @@ _BECAUSE = "a kernel may add the neighbours' terms in another order"
 
 
 def rename_the_mode(site: Site) -> None:
-    """From 16 to 20; the default goes along."""
+    """Rename the modes bilinear (the default) and bicubic of GridSample-16 to linear and cubic of version 20."""
     mode = site.attribute("mode", "bilinear")
     site.remove_attribute("mode")
     if mode != "bilinear":
@@ -50,7 +50,7 @@ def rename_the_mode(site: Site) -> None:
 
 
 def rename_the_mode_or_decompose(site: Site) -> None:
-    """From 20 to 16, which knows two spatial axes."""
+    """Rename the mode of GridSample-20 for GridSample-16, or decompose a node with another rank than 4."""
     if site.rank(0, because="below opset 20 GridSample accepts only inputs of rank 4") != 4:
         decompose_grid_sample(site)
         return
@@ -61,7 +61,7 @@ def rename_the_mode_or_decompose(site: Site) -> None:
 
 
 def sample_bfloat16_in_float(site: Site) -> None:
-    """From 22 to 20. Points are computed in float in any case."""
+    """Compute GridSample-22 of bfloat16, which GridSample-20 does not take, in float."""
     dtypes = [site.dtype(position) for position in (0, 1)]
     if "bfloat16" not in dtypes:
         return
@@ -75,7 +75,7 @@ def sample_bfloat16_in_float(site: Site) -> None:
 
 
 def decompose_grid_sample(site: Site) -> None:
-    """Each point's neighbours are gathered, weighted and summed."""
+    """Replace GridSample-16: gather, weight and sum the neighbours of each point."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
     mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))
@@ -152,7 +152,7 @@ def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str
 
 
 def compute_the_grid_with_matmul(site: Site) -> None:
-    """A grid of evenly spaced positions times each matrix of `theta`."""
+    """Replace AffineGrid-20 with MatMul: a grid of evenly spaced positions times each matrix of `theta`."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"

@@ -73,7 +73,7 @@ class Formula:
 
 
 def decompose_cosh(site: Site) -> None:
-    """Of half the argument, so that none overflows before the result does."""
+    """Replace Cosh-9 with (exp(x) + exp(-x)) / 2, from exp(x/2), so that nothing overflows before the result does."""
     formula = Formula(site)
     formula.result(_cosh(formula, formula.argument()))
 
@@ -86,14 +86,14 @@ def _cosh(formula: Formula, value: str) -> str:
 
 
 def decompose_sinh(site: Site) -> None:
-    """Tanh does not cancel near 0."""
+    """Replace Sinh-9 with tanh(x) * cosh(x), which loses no digits near 0."""
     formula = Formula(site)
     value = formula.argument()
     formula.result(formula.op.Mul(formula.op.Tanh(value), _cosh(formula, value)))
 
 
 def decompose_asinh(site: Site) -> None:
-    """asinh |x| = log1p(|x| + x² / (1 + √(1 + x²))), with the sign of x."""
+    """Replace Asinh-9 with log1p(|x| + x² / (1 + √(1 + x²))) and the sign of x."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
     bounded, excess = _split(formula, magnitude=True)
@@ -104,7 +104,7 @@ def decompose_asinh(site: Site) -> None:
 
 
 def decompose_acosh(site: Site) -> None:
-    """acosh(1 + t) = log1p(t + √t √(t + 2))."""
+    """Replace Acosh-9 with acosh(1 + t) = log1p(t + √t √(t + 2))."""
     formula = Formula(site)
     op = formula.op
     bounded, excess = _split(formula)
@@ -130,7 +130,7 @@ def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
 
 
 def decompose_atanh(site: Site) -> None:
-    """atanh x = (log1p(x) - log1p(-x)) / 2."""
+    """Replace Atanh-9 with (log1p(x) - log1p(-x)) / 2."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
     logarithms = [formula.log_of_1_plus(term) for term in (value, op.Neg(value))]

@@ -99,6 +99,7 @@ def _emit(site: Site, table: Table, value: str) -> str:
 
 
 def replace_classes_with_keys(site: Site) -> None:
+    """Write classes_strings of LabelEncoder-1 as the keys and values of LabelEncoder-2."""
     classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
     if not classes:
         site.refuse(
@@ -113,7 +114,11 @@ def replace_classes_with_keys(site: Site) -> None:
 
 
 def replace_keys_with_classes(site: Site) -> None:
-    """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
+    """Write the keys and values of LabelEncoder-2 for LabelEncoder-1 or CategoryMapper.
+
+    LabelEncoder-1 takes strings and the numbers 0, 1, 2...; CategoryMapper any int64. Other types are gathered by the
+    number of their key.
+    """
     table = _table(site).without_repetitions()
     kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
     if set(kinds) == {"string", "int64"}:
@@ -172,7 +177,7 @@ def _compared(site: Site, table: Table) -> str:
 
 
 def gather_values_by_key_number(site: Site) -> None:
-    """The number of the key in a dtype in which the runtime gives it, and what is its reply from a table."""
+    """Encode keys as numbers in a type that the runtime supports, and gather the values by them."""
     table = _table(site)
     key = name_of_numpy_dtype(table.keys.dtype)
     count = len(table.keys)
@@ -189,9 +194,10 @@ def gather_values_by_key_number(site: Site) -> None:
 
 
 def convert_tensors_to_lists(site: Site) -> None:
-    """Integers travel in int64; doubles are compared, and given by their numbers.
+    """Write the tensors of LabelEncoder-4 as the lists of LabelEncoder-2.
 
-    A NaN among the keys gets nodes of its own: 2 says that it can be mapped, and onnxruntime does not find it.
+    Integers are cast to int64; double keys are compared, double values gathered by number. A NaN key gets nodes of its
+    own: version 2 allows it, but onnxruntime does not find it.
     """
     before = _table(site)
     table = before.without_repetitions()

@@ -22,7 +22,10 @@ _LAYOUT = "13 only formats the formulas and examples as code"
 
 
 def decompose_into_log_softmax_and_loss(site: Site) -> None:
-    """The body's two parts; its Reshape to three dimensions, which leaves one to be inferred, is not needed."""
+    """Replace SoftmaxCrossEntropyLoss-12 with LogSoftmax and NegativeLogLikelihoodLoss.
+
+    These are the parts of its function body, without the Reshape to three dimensions.
+    """
     if compute_narrow_floats_in_float(site):
         return
     op = site.op_at(opsets.BFLOAT16)

@@ -17,7 +17,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
 def multiply_and_sum_integers(site: Site) -> None:
-    """ReduceSum and Mul take integers before MatMul does."""
+    """Replace MatMul-9 of integers, which MatMul-1 does not take, with Mul and ReduceSum."""
     if site.dtype(0) not in FLOATING:
         op = site.op_at(opsets.AXES_AS_INPUTS)
         ranks = [site.rank(position, because="the summed dimensions are counted from the back") for position in (0, 1)]
@@ -35,26 +35,26 @@ def _product(site: Site, op: Operators, first: str, second: str, ranks: list[int
 
 
 def remove_the_broadcast_attribute(site: Site) -> None:
-    """From 7 on C is always broadcast to the product's shape."""
+    """Remove `broadcast` of Gemm-6: from 7 on C is always broadcast to the shape of the product."""
     site.remove_attribute("broadcast")
 
 
 def set_the_broadcast_attribute(site: Site) -> None:
-    """The inverse; it also holds where C has the product's shape."""
+    """Set broadcast=1 for Gemm-6 unless C is known to have the shape of the product."""
     shapes = [site.shape(2), site.shape(site.output(0))]
     if not have_one_shape(shapes):
         site.set_attribute("broadcast", 1)
 
 
 def add_a_zero_term(site: Site) -> None:
-    """-0 added to any number leaves its sign as it is, which 0 does not."""
+    """Add -0, which leaves every sum as it is, for C of Gemm-11 where it is absent: Gemm-9 requires it."""
     if not site.input(2):
         site.remove_attribute("beta")
         site.set_input(2, site.constant(-numpy_dtype(site.dtype(0)).type(0).reshape(()), "no_term"))
 
 
 def decompose_integer_gemm(site: Site) -> None:
-    """Transpose, MatMul, Mul and Add; MatMul goes its own way from here."""
+    """Replace Gemm-9 of integers, which Gemm-7 does not take, with Transpose, Mul, ReduceSum and Add."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return

@@ -19,7 +19,10 @@ _COMPARISONS = {"Min": "Less", "Max": "Greater"}
 
 
 def select_integers_by_comparison(site: Site) -> None:
-    """Up to 32 bits a float type holds all values; 64 bits are compared as they are, without a detour."""
+    """Compute Min-12 or Max-12 of integers, which version 8 does not take, in floats or by comparison.
+
+    A float type holds every integer of up to 32 bits; those of 64 bits are compared as they are.
+    """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
         site.carry(COMPARED_IN[dtype])
@@ -51,6 +54,7 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
 
 
 def cast_or_compare_integers(site: Site) -> None:
+    """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
     if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 

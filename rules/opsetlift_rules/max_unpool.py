@@ -1,4 +1,7 @@
-"""MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +bfloat16"""
+"""The inverse of MaxPool.
+
+MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +bfloat16
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
 def replace_with_scatter_elements(site: Site) -> None:
-    """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
-    node test."""
+    """Replace MaxUnpool-9 with ScatterElements of the values into zeros.
+
+    The indices are flat in the shape that the attributes give; a larger output_shape is padded with zeros at the end,
+    as in ONNX's node test.
+    """
     op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="the values are scattered into zeros of the same rank")
     minus_one = site.constant_int64([-1], "shape")

@@ -24,7 +24,7 @@ _BEYOND = 200
 
 
 def correct_the_sign_of_the_remainder(site: Site) -> None:
-    """Below 28 floats have only the remainder of a truncated quotient: the divisor is added where the signs differ."""
+    """Compute Mod-28 of floats with fmod=0 from fmod=1, the only one of Mod-13: add the divisor if signs differ."""
     dtype = site.dtype(0)
     if dtype not in FLOATING or site.attribute("fmod", 0):
         return
@@ -39,7 +39,7 @@ def correct_the_sign_of_the_remainder(site: Site) -> None:
 
 
 def compute_the_remainder_by_division(site: Site) -> None:
-    """Of integers a - a / b * b, of floats the same in steps that are exact."""
+    """Replace Mod-10 with a - a / b * b for integers, and with the same in exact steps for floats."""
     dtype = site.dtype(0)
     if dtype == "double":
         site.refuse(

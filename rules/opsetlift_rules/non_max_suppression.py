@@ -13,9 +13,10 @@ from opsetlift_rules.helpers.positions import Positions
 
 
 def select_boxes_with_a_loop(site: Site) -> None:
-    """Each iteration chooses the best box left, of every batch and class at once, and suppresses what overlaps it.
+    """Replace NonMaxSuppression-10 with a Loop that selects one box per batch and class in each iteration.
 
-    The text gives no formula for the overlap: it is computed in float, the shared area by what both have without it.
+    Each iteration suppresses the boxes that overlap the selected one. The text gives no formula for the overlap: it is
+    computed in float, as the intersection divided by the union.
     """
     if not site.input(2):
         # By default at most 0 boxes.

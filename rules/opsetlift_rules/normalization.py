@@ -17,6 +17,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round, in_float
 
@@ -27,12 +28,8 @@ _STAGE_ROUNDS = "a kernel may round to stash_type after each operation of the fi
 # InstanceNormalization
 
 
-def remove_consumed_inputs(site: Site) -> None:
-    site.remove_attribute("consumed_inputs")
-
-
 def reshape_other_ranks_to_images(site: Site) -> None:
-    """Version 1 takes tensors of rank 4."""
+    """Reshape the input of InstanceNormalization-6 to rank 4, the only rank of version 1."""
     if not is_image(site):
         op = site.op_at(opsets.AXES_AS_INPUTS)
         image, back = as_image(site, op, site.input(0))
@@ -43,13 +40,19 @@ def reshape_other_ranks_to_images(site: Site) -> None:
 
 
 def write_default_axes(site: Site) -> None:
-    """The default stays what it is, but onnx's inference fails on 13's function body where the attribute is absent."""
+    """Write the default axes of MeanVarianceNormalization-9, which 13 has too.
+
+    onnx's inference fails on the function body of 13 where the attribute is absent.
+    """
     if not site.has_attribute("axes"):
         site.set_attribute("axes", [0, 2, 3])
 
 
 def decompose_mean_variance_normalization(site: Site) -> None:
-    """Two passes, as in the text's formula, with the 1e-9 of the function body: E(X^2) - E(X)^2 would cancel."""
+    """Replace MeanVarianceNormalization-9 with (x - mean) / (deviation + 1e-9), as in its function body.
+
+    Two passes, as in the formula: E(X²) - E(X)² would lose digits.
+    """
     op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     axes = site.attribute("axes", [0, 2, 3])
@@ -67,6 +70,7 @@ def _centred(op: Operators, value: str, axes: list[int]) -> tuple[str, str]:
 
 
 def decompose_layer_normalization(site: Site) -> None:
+    """Replace LayerNormalization-17 with mean, variance, root and quotient in stash_type, then scale and bias."""
     op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
@@ -81,6 +85,7 @@ def decompose_layer_normalization(site: Site) -> None:
 
 
 def decompose_rms_normalization(site: Site) -> None:
+    """Replace RMSNormalization-23 with x / root mean square in stash_type, then the scale."""
     op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
@@ -114,7 +119,10 @@ def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[
 
 
 def repeat_scale_for_each_channel(site: Site) -> None:
-    """Version 18 says nothing of precision: double stays double, and narrower floats are rounded once more in 21."""
+    """Repeat scale and bias of GroupNormalization-18, [groups], for each channel: [C] in version 21.
+
+    Version 18 does not define a precision: double stays double, and narrower floats round once more in 21.
+    """
     dtype = site.dtype(0)
     if dtype == "double":
         site.set_attribute("stash_type", 11)
@@ -142,7 +150,10 @@ def _repeated(site: Site, op: Operators, values: str) -> str:
 
 
 def normalize_groups_as_instances(site: Site) -> None:
-    """Below 21 (18 is deprecated) a group is an instance of one channel; scale and bias follow."""
+    """Replace GroupNormalization-21 with InstanceNormalization of [N, groups, rest], then scale and bias.
+
+    Version 18 is deprecated, so that no GroupNormalization is left below 21.
+    """
     op = site.op_at(opsets.ALLOWZERO)
     rank = site.rank(0, because="scale and bias need a dimension of size 1 for each spatial axis")
     stage, value, back = _staged(site, op, site.input(0))
@@ -160,7 +171,7 @@ def normalize_groups_as_instances(site: Site) -> None:
 
 
 def replace_with_instance_normalization(site: Site) -> None:
-    """Version 18 says nothing of precision, as little as InstanceNormalization does."""
+    """Replace GroupNormalization-18 with InstanceNormalization of [N, groups, rest] and its scale and bias."""
     op = site.op_at(opsets.ALLOWZERO)
     site.replace(_instances_normalised(site, op, *site.inputs))
 

@@ -19,7 +19,7 @@ from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
 def detect_nan_by_comparison(site: Site) -> None:
-    """Each number is less than 1 or greater than 0; NaN is not."""
+    """Replace IsNaN-9 with comparisons: each number is less than 1 or greater than 0, and NaN is neither."""
     op, dtype = site.op, site.dtype(0)
     below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
     above = op.Greater(site.input(0), site.scalar(0, dtype, "zero"))
@@ -27,12 +27,13 @@ def detect_nan_by_comparison(site: Site) -> None:
 
 
 def cast_double_to_float(site: Site) -> None:
-    """What is beyond the range of float becomes an infinity there, no NaN."""
+    """Compute IsNaN of double in float, for runtimes without the former: casts never give NaN for numbers."""
     if site.dtype(0) == "double":
         site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
 
 
 def detect_infinities_by_comparison(site: Site) -> None:
+    """Replace IsInf-10 with comparisons with the least and largest finite number."""
     op, dtype = site.op, site.dtype(0)
     limits = numpy.finfo(numpy_dtype(dtype))
     detects = [bool(site.attribute(f"detect_{sign}", 1)) for sign in ("negative", "positive")]
@@ -48,7 +49,7 @@ def detect_infinities_by_comparison(site: Site) -> None:
 
 
 def compute_the_sign_by_comparison(site: Site) -> None:
-    """1 where it is greater than 0, less 1 where it is less; NaN, on which the text is silent, stays NaN."""
+    """Replace Sign-9 with (x > 0) - (x < 0); NaN, for which the text defines nothing, stays NaN."""
     op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
     value = site.input(0)
     if dtype.startswith("uint"):
@@ -64,10 +65,9 @@ def compute_the_sign_by_comparison(site: Site) -> None:
 
 
 def decompose_round(site: Site) -> None:
-    """Truncated, and one further from 0 where the fraction is more than a half, or just that beside an odd number.
+    """Replace Round-11: truncate, and add 1 where the fraction exceeds a half, or equals it beside an odd number.
 
-    The fraction is exact, and so is half of the truncated number. Neither truncating nor taking 0 away changes the sign
-    of a zero.
+    The fraction is exact, and so is half of the truncated number. The sign of zeros is kept.
     """
     op, dtype = site.op, site.dtype(0)
     value = site.input(0)

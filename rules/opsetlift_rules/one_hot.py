@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
 def move_negative_indices_out_of_range(site: Site) -> None:
-    """9 gives a negative index nothing but off values; from 11 on, it counts from the back, unless it is too large."""
+    """Replace negative indices of OneHot-9, which select nothing, with the depth: in 11 they count from the end."""
     indices = site.constant_value(0)
     if site.dtype(0).startswith("uint") or (indices is not None and (indices > -1).all()):
         return
@@ -26,6 +26,7 @@ def move_negative_indices_out_of_range(site: Site) -> None:
 
 
 def make_indices_and_axis_non_negative(site: Site) -> None:
+    """Make indices and axis of OneHot-11 non-negative, as version 9 requires."""
     _count_axis_from_front(site)
     indices = site.constant_value(0)
     if not site.dtype(0).startswith("uint") and (indices is None or (indices <= -1).any()):
@@ -63,7 +64,7 @@ def _as_int64(site: Site, op: Operators, position: int) -> str:
 
 
 def decompose_one_hot(site: Site) -> None:
-    """Off or on, by whether the index is that of the class."""
+    """Replace OneHot-9 with Equal and a Gather from the values [off, on]."""
     because = "the classes need a dimension of size 1 for each later axis"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", -1)], rank + 1, name="axis")[0]
@@ -83,9 +84,9 @@ def decompose_one_hot(site: Site) -> None:
 
 
 def cast_indices_and_depth_to_int64(site: Site) -> None:
-    """As the text has it done with other dtypes; the depth in a vector of one element, as the first runtimes want it.
+    """Cast indices and depth to int64, as the text has it; give the depth as [1], as the first runtimes want it.
 
-    Values of a dtype that the runtime does not give are gathered.
+    Values of a dtype that the runtime does not support are gathered.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
         decompose_one_hot(site)

@@ -12,11 +12,15 @@ from opsetlift.support.refusal import Why
 
 
 def replace_optional_with_its_element(site: Site) -> None:
+    """Replace Optional-15 with its element, if it has one."""
     site.dissolve(0, site.inputs)
 
 
 def fold_presence_of_non_optionals(site: Site) -> None:
-    """A tensor or a sequence has an element, what is not given has none."""
+    """Replace OptionalHasElement-18 of what is not an optional with a constant: version 15 takes optionals only.
+
+    A tensor or sequence has an element; an absent input has none.
+    """
     if not site.input(0):
         site.replace(site.scalar(False, "bool", "absent"))
     elif not _type(site).startswith("optional("):
@@ -24,6 +28,7 @@ def fold_presence_of_non_optionals(site: Site) -> None:
 
 
 def pass_non_optionals_through(site: Site) -> None:
+    """Replace OptionalGetElement-18 of a tensor or sequence with its input: version 15 takes optionals only."""
     if not _type(site).startswith("optional("):
         site.replace(site.input(0))
 
@@ -39,10 +44,12 @@ def _type(site: Site) -> str:
 
 
 def fold_presence(site: Site) -> None:
+    """Replace OptionalHasElement-15 with a constant."""
     site.replace(site.scalar(bool(_parts(site)), "bool", "presence"))
 
 
 def select_element(site: Site) -> None:
+    """Replace OptionalGetElement-15 with the element of the optional."""
     parts = _parts(site)
     if not parts:
         site.refuse(Why.INVALID_MODEL, "the optional is empty, so it has no element")

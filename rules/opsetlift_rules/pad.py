@@ -23,17 +23,18 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
 def rename_paddings_to_pads(site: Site) -> None:
+    """Rename `paddings` of Pad-1 to `pads` of Pad-2."""
     site.rename_attribute("paddings", "pads")
 
 
 def rename_pads_to_paddings(site: Site) -> None:
-    """Pad-1 adds elements only; what negative pads remove is sliced off before."""
+    """Rename `pads` of Pad-2 to `paddings` of Pad-1, which are not negative: Slice removes elements first."""
     slice_off_negative_pads(site)
     site.rename_attribute("pads", "paddings")
 
 
 def slice_off_negative_pads(site: Site) -> None:
-    """Of those that are an attribute, or from 11 on a constant input."""
+    """Replace negative pads, as an attribute or as a constant input, with a Slice before the Pad."""
     pads = _known_pads(site)
     if min(pads, default=0) < 0:
         rank = len(pads) // 2
@@ -54,7 +55,10 @@ def _known_pads(site: Site) -> list[int]:
 
 
 def move_attributes_to_inputs(site: Site) -> None:
-    """The value counts in constant mode only, and 0 is the default."""
+    """Move pads and value of Pad-2 to inputs of Pad-11.
+
+    The value, 0 by default, counts in constant mode only.
+    """
     site.append_input(site.constant_int64(site.pop_attribute("pads"), "pads"))
     value = numpy.float32(site.pop_attribute("value", 0.0))
     if site.attribute("mode", "constant") == "constant" and (value != 0 or numpy.signbit(value)):
@@ -62,7 +66,7 @@ def move_attributes_to_inputs(site: Site) -> None:
 
 
 def move_inputs_to_attributes(site: Site) -> None:
-    """The inverse, for floats and for what fits into them; other values are gathered."""
+    """Move pads and value of Pad-11 to attributes of Pad-2, which takes floats only; gather what that cannot hold."""
     pads = site.constant_value(1)
     value = _value_as_attribute(site)
     dtype = site.dtype(0)
@@ -99,7 +103,7 @@ def _value_as_attribute(site: Site) -> float | None:
 
 
 def pad_other_types_by_cast_or_gather(site: Site) -> None:
-    """Below 13 Pad takes neither booleans, which travel as integers, nor strings and complex numbers."""
+    """Pad types of Pad-13 that Pad-11 does not take: booleans as integers, strings and complex numbers by Gather."""
     if site.dtype(0) in ("string", "complex64", "complex128"):
         site.replace(pad_by_gather(site))
     else:
@@ -107,7 +111,7 @@ def pad_other_types_by_cast_or_gather(site: Site) -> None:
 
 
 def expand_axes(site: Site) -> None:
-    """Below 18 the pads are those of all axes."""
+    """Write the pads of Pad-18 for all axes: Pad-13 has no axes input."""
     if not site.input(3):
         site.remove_input(3)
         return
@@ -135,7 +139,7 @@ def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
 
 
 def gather_wrapped_elements(site: Site) -> None:
-    """Below 19 Pad has no wrap mode."""
+    """Replace Pad-19 in wrap mode, which Pad-18 does not have, with Gather."""
     if site.attribute("mode", "constant") == "wrap":
         site.replace(pad_by_gather(site))
 
@@ -144,7 +148,7 @@ def gather_wrapped_elements(site: Site) -> None:
 
 
 def pad_by_gather(site: Site) -> str:
-    """What Pad computes, in any mode. In constant mode the value stands in a row behind the data."""
+    """Compute what Pad does, in any mode, with Gather. In constant mode the value is gathered from an added row."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     mode = site.attribute("mode", "constant")
@@ -255,7 +259,10 @@ def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) ->
 
 
 def decompose_into_slice_and_pad(site: Site) -> None:
-    """What is too long is sliced, the smaller half off the front; what is too short is padded in the same way."""
+    """Replace CenterCropPad-18 with Slice where the input is too long, and Pad where it is too short.
+
+    Of an odd difference the smaller half is at the front.
+    """
     axes = site.attribute("axes")
     wanted, dims = site.constant_value(1), site.known_shape(0)
     if wanted is None or dims is None:
@@ -313,6 +320,7 @@ STEPS = [
 
 
 def cast_or_slice_off_negative_pads(site: Site) -> None:
+    """Replace negative pads with a Slice, or pad in a type that the runtime supports."""
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:

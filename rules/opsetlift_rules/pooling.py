@@ -31,7 +31,10 @@ from opsetlift_rules.helpers.windows import added, combined, element_counts, pad
 
 
 def replace_ceil_mode_with_pads(site: Site) -> None:
-    """As many pads as the last windows lack. An average that counts pads does not count these: it gets zeros before."""
+    """Replace ceil_mode with the pads that the last windows lack.
+
+    With count_include_pad, which must not count these, the pads of the node become zeros in the input.
+    """
     windows = windows_of(site)
     if windows.filled_pads == windows.pads:
         site.remove_attribute("ceil_mode")
@@ -45,9 +48,9 @@ def replace_ceil_mode_with_pads(site: Site) -> None:
 
 
 def exclude_windows_that_start_in_the_padding(site: Site) -> None:
-    """Windows that start in the end pads do not count at any version, but only 22 says so.
+    """Write pads in place of ceil_mode where a window starts in the end padding.
 
-    Below it they count for onnx's inference and for onnxruntime up to 1.20: pads are written that all read alike.
+    Such windows count at no version, but only 22 says so: onnx's inference and onnxruntime up to 1.20 count them.
     """
     if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
         replace_ceil_mode_with_pads(site)
@@ -57,7 +60,7 @@ def exclude_windows_that_start_in_the_padding(site: Site) -> None:
 
 
 def pad_before_averaging(site: Site) -> None:
-    """Below 7 pads are not counted: those that are to be counted become elements."""
+    """Pad the input of AveragePool-7 with count_include_pad=1: AveragePool-1 does not count pads."""
     if not site.pop_attribute("count_include_pad", 0):
         return
     windows = windows_of(site)
@@ -68,7 +71,7 @@ def pad_before_averaging(site: Site) -> None:
 
 
 def average_dilated_windows_over_slices(site: Site) -> None:
-    """Below 19 there are no dilations: each place in the windows becomes a slice."""
+    """Replace dilated AveragePool-19 with a sum of Slices and a quotient: AveragePool-11 has no dilations."""
     windows = windows_of(site)
     if not windows.is_dilated:
         site.remove_attribute("dilations")
@@ -85,7 +88,7 @@ def average_dilated_windows_over_slices(site: Site) -> None:
 
 
 def maximize_dilated_windows_over_slices(site: Site) -> None:
-    """Below 10 there are no dilations: each place in the windows becomes a slice."""
+    """Replace dilated MaxPool-10 with the Max of Slices: MaxPool-8 has no dilations."""
     windows = windows_of(site)
     if not windows.is_dilated:
         site.remove_attribute("dilations")
@@ -97,7 +100,10 @@ def maximize_dilated_windows_over_slices(site: Site) -> None:
 
 
 def compute_8_bit_integers_in_float16(site: Site) -> None:
-    """A window without elements has the dtype's least value; that of the carrier is -inf."""
+    """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float16.
+
+    A window without elements gives the least value of the dtype, which is -inf in float16.
+    """
     dtype = site.dtype(0)
     if dtype not in ("int8", "uint8"):
         return
@@ -115,7 +121,7 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
 
 
 def convert_p_to_an_integer(site: Site) -> None:
-    """Version 1 has p as a float, with which any power can be asked for; then the norm is written out."""
+    """Write p of LpPool-1 or GlobalLpPool-1, a float, as an integer; decompose the norm for other powers."""
     if site.node.op_type == "LpPool" and not site.attribute("kernel_shape"):
         site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing, which every later version requires")
     p = site.attribute("p", 2.0)
@@ -129,6 +135,7 @@ def convert_p_to_an_integer(site: Site) -> None:
 
 
 def convert_p_to_a_float(site: Site) -> None:
+    """Write p of LpPool-2 or GlobalLpPool-2 as a float, as version 1 has it."""
     p = site.attribute("p", 2)
     if float(numpy.float32(p)) != p:
         site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 cannot represent")
@@ -137,7 +144,7 @@ def convert_p_to_a_float(site: Site) -> None:
 
 
 def sum_dilated_windows_over_slices(site: Site) -> None:
-    """Below 18 there are no dilations: each place in the windows becomes a slice."""
+    """Replace dilated LpPool-18 with the root of a sum of Slices: LpPool-11 has no dilations."""
     if windows_of(site).is_dilated:
         _write_norm_out(site, site.attribute("p", 2))
     else:

@@ -26,7 +26,7 @@ _HELD_EXACTLY = {
 
 
 def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
-    """Below 12 both have one float dtype: the base's where it holds the exponent, else double."""
+    """Compute Pow-12 with one float dtype, as Pow-7 does: that of the base if it holds the exponent, else double."""
     base, exponent = site.dtype(0), site.dtype(1)
     if base == exponent and base in FLOATING:
         return

@@ -33,7 +33,7 @@ def _precision(site: Site) -> str:
 
 
 def replace_precision_with_casts(site: Site) -> None:
-    """From 23 to 21, where x and its scale have one dtype, in which they are divided."""
+    """Replace `precision` of QuantizeLinear-23 with casts: in 21 x and scale have the dtype of the division."""
     precision = _precision(site)
     if precision == "float":
         for position in (0, 1):
@@ -46,7 +46,10 @@ def replace_precision_with_casts(site: Site) -> None:
 
 
 def decompose_blocks_and_wide_results(site: Site) -> None:
-    """From 21 to 19, which takes its dtype from the zero point."""
+    """Decompose QuantizeLinear-21 with blocks or results of 16 or 4 bits, which QuantizeLinear-19 has not.
+
+    An output_dtype becomes the dtype of a zero point.
+    """
     to = _result(site)
     if site.attribute("block_size", 0) or to in _WIDE:
         quantized(site, to, _precision(site))
@@ -61,7 +64,10 @@ def decompose_blocks_and_wide_results(site: Site) -> None:
 
 
 def divide_narrow_floats_first(site: Site) -> None:
-    """From 19 to 13, whose scales are float. A quotient that is rounded to its narrower dtype is divided by 1."""
+    """Divide narrow floats before QuantizeLinear-13, whose scale is float.
+
+    A quotient that is rounded to its narrower dtype is quantized with the scale 1.
+    """
     to, precision = _result(site), _precision(site)
     if precision == "float" or to.startswith("float8"):
         site.remove_attribute("saturate")
@@ -78,7 +84,10 @@ def divide_narrow_floats_first(site: Site) -> None:
 
 
 def convert_vectors_to_scalars(site: Site) -> None:
-    """From 10 to 13, where a vector is for an axis. Exporters write single numbers as vectors, too."""
+    """Squeeze scale and zero point [1] of version 10 to scalars: in 13 a vector belongs to an axis.
+
+    Exporters write scalars as vectors, too.
+    """
     for position in (1, 2):
         name = site.input(position)
         if name and site.shape(name) is not None and site.rank(name) == 1:
@@ -91,7 +100,7 @@ def _number(site: Site, name: str) -> str:
 
 
 def decompose_per_axis_scales(site: Site) -> None:
-    """From 13 to 10, which has one scale for all elements."""
+    """Decompose QuantizeLinear-13 or DequantizeLinear-13 with a scale for each index: version 10 has one scale."""
     if site.rank(1, because="below opset 13 the scale is a scalar") == 0:
         site.remove_attribute("axis")
         return
@@ -105,7 +114,7 @@ def decompose_per_axis_scales(site: Site) -> None:
 
 
 def decompose_quantization(site: Site) -> None:
-    """Divided, rounded to even, shifted and clipped."""
+    """Replace QuantizeLinear with Div, Round, Add and Clip."""
     quantized(site, _result(site), _precision(site))
 
 
@@ -116,14 +125,17 @@ def _dequantized(site: Site) -> str:
 
 
 def dequantize_constants_of_new_types(site: Site) -> None:
-    """Weights, say, in a dtype that the far side does not have: their values travel in one that it has."""
+    """Dequantize constants of a type that the older version does not take in a type that holds their values."""
     lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
     if lost and all(site.constant_value(position) is not None for position in lost):
         dequantized(site, _dequantized(site))
 
 
 def replace_output_dtype_with_a_cast(site: Site) -> None:
-    """From 23 to 21, which gives the dtype of the scale. The product is computed in float and rounded once."""
+    """Replace output_dtype of DequantizeLinear-23 with a Cast: version 21 gives the dtype of the scale.
+
+    The product is computed in float and rounded once.
+    """
     to = _dequantized(site)
     site.remove_attribute("output_dtype")
     if to == site.dtype(1):
@@ -137,7 +149,7 @@ def replace_output_dtype_with_a_cast(site: Site) -> None:
 
 
 def decompose_blocks_and_wide_inputs(site: Site) -> None:
-    """From 21 to 19."""
+    """Decompose DequantizeLinear-21 with blocks or inputs of 16 or 4 bits, which DequantizeLinear-19 has not."""
     if site.attribute("block_size", 0) or site.dtype(0) in _WIDE:
         decompose_dequantization(site)
     else:
@@ -145,7 +157,7 @@ def decompose_blocks_and_wide_inputs(site: Site) -> None:
 
 
 def cast_narrow_scales_to_float(site: Site) -> None:
-    """From 19 to 13, whose scales are float; the product is rounded to the scale's dtype once."""
+    """Cast the scale of DequantizeLinear-19 to float, the only one of version 13; cast the product back."""
     dtype = site.dtype(1)
     if dtype != "float":
         op = site.op
@@ -154,7 +166,7 @@ def cast_narrow_scales_to_float(site: Site) -> None:
 
 
 def decompose_dequantization(site: Site) -> None:
-    """Shifted and multiplied."""
+    """Replace DequantizeLinear with Sub and Mul."""
     dequantized(site, _dequantized(site))
 
 

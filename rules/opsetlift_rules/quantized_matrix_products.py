@@ -47,6 +47,7 @@ def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> st
 
 
 def multiply_integers_in_floats(site: Site) -> None:
+    """Replace MatMulInteger-10 with MatMul in float or double, whichever holds the sums exactly."""
     op = arithmetic(site)
     terms = _terms(site, 0, slice(-1, None))
     accumulated = _matrix_product(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -67,7 +68,7 @@ def _matrix_product(site: Site, op: Operators, left: tuple[int, int], right: tup
 
 
 def cast_scales_and_decompose_float8(site: Site) -> None:
-    """From 21 to 10, whose scales are float."""
+    """Cast the scales of QLinearMatMul-21 to float, the only dtype of version 10; decompose float8."""
     if any(site.dtype(position).startswith("float8") for position in (0, 3, 7)):
         decompose_quantized_matmul(site)
         return
@@ -77,7 +78,10 @@ def cast_scales_and_decompose_float8(site: Site) -> None:
 
 
 def decompose_quantized_matmul(site: Site) -> None:
-    """The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests."""
+    """Replace QLinearMatMul-10 with MatMul, Mul, Round, Add and Clip.
+
+    The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests.
+    """
     op = arithmetic(site)
     is_few = _terms(site, 0, slice(-1, None)) <= _EXACT_IN_FLOAT and not site.dtype(0).startswith("float8")
     is_few &= not site.dtype(3).startswith("float8")
@@ -97,6 +101,7 @@ def decompose_quantized_matmul(site: Site) -> None:
 
 
 def convolve_integers_in_floats(site: Site) -> None:
+    """Replace ConvInteger-10 with Conv in float or double, whichever holds the sums exactly."""
     op = arithmetic(site)
     terms = _terms(site, 1, slice(1, None))
     accumulated = _convolution(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -115,7 +120,7 @@ def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tupl
 
 
 def decompose_quantized_convolution(site: Site) -> None:
-    """As matrix products; the bias is added to the sums before they are rounded to float."""
+    """Replace QLinearConv-10 with Conv, Add, Mul, Round and Clip; the bias is added before sums round to float."""
     op = arithmetic(site)
     dtype = "float" if _terms(site, 3, slice(1, None)) <= _EXACT_IN_FLOAT else "double"
     accumulated = _convolution(site, op, (0, 2), (3, 5), dtype)
@@ -132,7 +137,10 @@ def decompose_quantized_convolution(site: Site) -> None:
 
 
 def decompose_dynamic_quantization(site: Site) -> None:
-    """The range of the values with 0, in 255 steps. Where all are 0 so is the step, and everything that it divides."""
+    """Replace DynamicQuantizeLinear-11: the range of the values and 0 is divided into 255 steps.
+
+    If all values are 0, so is the step, and quotients are NaN as in a kernel.
+    """
     op = arithmetic(site)
     zero = site.scalar(0, "float", "zero")
     x = site.input(0)

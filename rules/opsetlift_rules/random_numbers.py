@@ -18,7 +18,7 @@ from opsetlift.support.refusal import Why
 
 
 def draw_bfloat16_in_float(site: Site) -> None:
-    """A float is drawn, and rounded to bfloat16."""
+    """Draw bfloat16, which versions below 22 do not give, as float, and cast."""
     dtype = _dtype_of_result(site)
     if dtype == "bfloat16":
         site.set_attribute("dtype", element_type("float"))
@@ -35,7 +35,7 @@ def draw_bfloat16_in_float(site: Site) -> None:
 
 
 def cast_probabilities_to_float(site: Site) -> None:
-    """A float holds every bfloat16; what is drawn with these probabilities has a dtype of its own."""
+    """Cast bfloat16 probabilities of Bernoulli-22 or Multinomial-22 to float; the result has a dtype of its own."""
     inputs = [_in_float(site, name) for name in site.inputs]
     if inputs != site.inputs:
         if site.node.op_type == "Bernoulli" and not site.has_attribute("dtype"):
@@ -44,9 +44,10 @@ def cast_probabilities_to_float(site: Site) -> None:
 
 
 def compare_uniform_numbers_with_probabilities(site: Site) -> None:
-    """So it is 1 with probability p, as the text says; the schema's function body gives 1 above p, which is a slip.
+    """Replace Bernoulli-15 with RandomUniformLike < p.
 
-    The numbers are doubles, so that every probability that a narrower input holds stays what it is.
+    This gives 1 with probability p, as the text says; the function body gives 1 above p, a mistake. The numbers are
+    doubles, so that they resolve every probability that a narrower input holds.
     """
     op = site.op
     attributes = {"seed": site.attribute("seed"), "dtype": element_type("double")}

@@ -18,7 +18,7 @@ _FLOATS = ("float", "double", "float16", "bfloat16")
 
 
 def compute_narrow_floats_in_stash_type(site: Site) -> None:
-    """What `stash_type` says: the arguments are cast to it, and the result back."""
+    """Compute Range-27 of float16 and bfloat16, which Range-11 does not take, in stash_type, and cast the result."""
     stash_type = site.dtype_attribute("stash_type", "float")
     site.remove_attribute("stash_type")
     dtype = site.dtype(0)
@@ -33,7 +33,7 @@ def compute_narrow_floats_in_stash_type(site: Site) -> None:
 
 
 def decompose_range(site: Site) -> None:
-    """A constant where all three are constant; else start + i * delta for each i up to their number."""
+    """Replace Range-11 with a constant or, with inputs computed at run time, with start + i * delta."""
     known = site.constant_value(site.output(0))
     if known is not None:
         site.replace(site.constant(known, "range"))

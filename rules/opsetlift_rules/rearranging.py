@@ -20,7 +20,7 @@ from opsetlift_rules.helpers.dimensions import reshape_exactly
 
 
 def decompose_crd_depth_to_space(site: Site) -> None:
-    """Without a mode, DCR is the order; CRD is a transposition of blocks."""
+    """Replace DepthToSpace-11 in CRD mode with Reshape and Transpose: DepthToSpace-1 has the order DCR only."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
@@ -31,7 +31,7 @@ def decompose_crd_depth_to_space(site: Site) -> None:
 
 
 def decompose_crd_space_to_depth(site: Site) -> None:
-    """The inverse: from N, C, H / block, block, W / block, block."""
+    """Replace SpaceToDepth-28 in CRD mode with Reshape and Transpose: SpaceToDepth-13 has the order DCR only."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
@@ -72,7 +72,7 @@ def _transpose_blocks(
 
 
 def gather_reversed_sequences(site: Site) -> None:
-    """Both leading axes in one; each element's source is counted from the length of its sequence, if it is within."""
+    """Replace ReverseSequence-10 with Gather from both leading axes flattened to one."""
     time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
     if {time_axis, batch_axis} != {0, 1}:
         site.refuse(
@@ -104,7 +104,7 @@ def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> st
 
 
 def select_the_triangle_by_comparison(site: Site) -> None:
-    """By the distance of each place from the main diagonal."""
+    """Replace Trilu-14 with Where: column number - row number is compared with k."""
     data, k = site.input(0), site.constant_value(1) if site.input(1) else numpy.array(0)
     op = site.op_at(opsets.BFLOAT16_IN_WHERE)
     dims = site.shape(0)

@@ -17,24 +17,27 @@ _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 
 
 def remove_output_sequence(site: Site) -> None:
-    """It allowed a runtime not to compute Y, which is asked for by its name since 7."""
+    """Remove output_sequence: from 7 on the name of output Y asks for it."""
     site.remove_attribute("output_sequence")
 
 
 def set_output_sequence(site: Site) -> None:
-    """Below 7 Y is only sure to be computed with output_sequence."""
+    """Set output_sequence=1 where Y is asked for: below 7 runtimes may leave it out otherwise."""
     if site.output(0):
         site.set_attribute("output_sequence", 1)
 
 
 def correct_the_misspelt_direction(site: Site) -> None:
-    """GRU-1 spells its default "foward", which is what an attribute that somebody copied it into says."""
+    """Write direction "forward" for "foward", the misspelt default of GRU-1."""
     if site.attribute("direction") == "foward":
         site.set_attribute("direction", "forward")
 
 
 def remove_linear_before_reset(site: Site) -> None:
-    """Version 1 computes as without linear_before_reset; its default direction is misspelt, and Y_h is required."""
+    """Remove linear_before_reset=0 of GRU-3, the behaviour of GRU-1; write direction and ask for Y_h.
+
+    The default direction of GRU-1 is misspelt, and Y_h is required.
+    """
     if site.pop_attribute("linear_before_reset", 0):
         site.refuse(
             Why.NO_EQUIVALENT,
@@ -49,7 +52,7 @@ def remove_linear_before_reset(site: Site) -> None:
 
 
 def transpose_batch_to_the_second_axis(site: Site) -> None:
-    """Below 14 time is the first axis, and that of directions stands before the batch."""
+    """Transpose inputs and outputs of a node with layout=1: below 14 the shapes are [time, batch, ...]."""
     if not site.pop_attribute("layout", 0):
         return
     op = site.op

@@ -31,10 +31,11 @@ _OF_NOTHING = {
 
 
 def compute_8_bit_min_max_in_a_wider_type(site: Site) -> None:
-    """The minimum over no elements is the dtype's largest value, which a plain detour through int32 would not give.
+    """Compute ReduceMin-12 or ReduceMax-12 of int8 and uint8, which version 11 does not take, in a wider type.
 
-    Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings to the
-    largest value. The maximum mirrors this.
+    The minimum over no elements is the largest value of the dtype, which int32 would not give. Where a reduced
+    dimension may be 0, the type is float: there the minimum is +inf, which Clip turns into the largest value. The
+    maximum mirrors this.
     """
     dtype, operator = site.dtype(0), site.node.op_type
     if dtype not in ("int8", "uint8"):
@@ -58,7 +59,10 @@ def _is_never_empty(site: Site) -> bool:
 
 
 def compute_integers_in_double(site: Site) -> None:
-    """Integers have no logarithm; that of their sum (which wraps around) is truncated, as far as runtimes take them."""
+    """Compute ReduceLogSum-18 or ReduceLogSumExp-18 of integers, which version 28 does not take, in double, truncated.
+
+    The sum of ReduceLogSum wraps around first, as in runtimes that take integers.
+    """
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
@@ -76,9 +80,9 @@ def compute_integers_in_double(site: Site) -> None:
 
 
 def sum_integers_in_parts(site: Site) -> None:
-    """In a carrier, if there is one; else in double, in parts of so few bits that no sum needs more than its 53.
+    """Sum in a type that the runtime supports; int64 in double, in parts of so few bits that no sum exceeds 53.
 
-    What the parts are put together from wraps around as the sum does.
+    The parts are put together in int64, which wraps around as the sum does.
     """
     if site.carry_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
         return
@@ -106,7 +110,7 @@ _MOST_FACTORS = 64
 
 
 def multiply_vector_elements(site: Site) -> None:
-    """Element by element: what is multiplied in integers is mostly a shape."""
+    """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype."""
     if site.carry_to_kernel():
         return
     dims = site.known_shape(0)
@@ -122,9 +126,10 @@ def multiply_vector_elements(site: Site) -> None:
 
 
 def compute_int64_min_max_by_halves(site: Site) -> None:
-    """In a carrier, if there is one; else that of the upper halves, and among those with it that of the lower ones.
+    """Compute ReduceMin or ReduceMax in a type that the runtime supports; of int64 by its halves.
 
-    Over no elements, both halves are those of the dtype's end.
+    The extreme of the upper halves comes first, then that of the lower halves beside it. Over no elements both halves
+    are those of the end of the range.
     """
     if site.dtype(0) != "int64":
         if _is_never_empty(site):

@@ -26,8 +26,11 @@ _SCALES_ONLY = 10
 
 
 def add_the_coordinate_mode(site: Site) -> None:
-    """From 10 to 11. Where 10 samples down, nearest is the ceiling, otherwise the floor, as onnxruntime and ONNX's own
-    tests have it. Axes that do the one and axes that do the other take a Resize each."""
+    """Write asymmetric, the only coordinate mode of Resize-10, for Resize-11.
+
+    Where 10 samples down, nearest is the ceiling, else the floor, as in onnxruntime and ONNX's tests. A node that does
+    both gets a Resize for each.
+    """
     scales = site.input(1)
     site.set_attribute("coordinate_transformation_mode", ASYMMETRIC)
     no_region = site.constant(numpy.zeros(0, numpy.float32), "roi")
@@ -49,7 +52,7 @@ def add_the_coordinate_mode(site: Site) -> None:
 
 
 def convert_the_coordinate_mode(site: Site) -> None:
-    """From 11 to 10, which lets both grids begin at 0; other ways to interpolate are written out."""
+    """Write Resize-11 for Resize-10, whose only coordinate mode is asymmetric; decompose other interpolation."""
     _leave_out_empty_inputs(site)
     scales = _scales_from_origin(site)
     if scales is None:
@@ -107,7 +110,7 @@ def _constant_scales(site: Site, manner: Manner) -> Array | None:
 
 
 def scales_to_reach(dims: Sequence[int], sizes: Sequence[int]) -> Array | None:
-    """The scales in float32 that are nearest to sizes / dims among those that give the sizes to every reader.
+    """Find the float32 scales nearest to sizes / dims that give the sizes in every implementation.
 
     The length is floor(dimension * scale), which onnxruntime computes in float32 and onnx's inference in double.
     """
@@ -141,7 +144,7 @@ def _leave_out_empty_inputs(site: Site) -> None:
 
 
 def omit_empty_inputs(site: Site) -> None:
-    """From 11 to 13."""
+    """Omit empty roi, scales or sizes of Resize-11; replace tf_half_pixel_for_nn, which Resize-13 has not."""
     transformation = site.attribute("coordinate_transformation_mode", "half_pixel")
     _leave_out_empty_inputs(site)
     roi = site.constant_value(1) if site.input(1) else None
@@ -160,7 +163,7 @@ def omit_empty_inputs(site: Site) -> None:
 
 
 def write_absent_inputs_as_empty(site: Site) -> None:
-    """From 13 to 11, where roi and scales have to be given, be it as empty tensors."""
+    """Write absent roi and scales of Resize-13 as empty tensors, as Resize-11 requires; compute bfloat16 in float."""
     if site.dtype(0) == "bfloat16":
         if site.attribute("mode", "nearest") != "nearest":
             site.rounds()
@@ -180,7 +183,10 @@ def _with_empty_inputs(site: Site) -> list[str]:
 
 
 def expand_axes(site: Site) -> None:
-    """From 18 to 13: scales, sizes and regions for all axes; filters and aspect ratios are written out."""
+    """Write scales, sizes and roi of Resize-18 for all axes: Resize-13 has no axes.
+
+    A node with antialias or keep_aspect_ratio_policy is decomposed.
+    """
     _leave_out_empty_inputs(site)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     scales = site.constant_value(2) if site.input(2) else None
@@ -219,7 +225,7 @@ def _spread(site: Site, op: Operators, position: int, others: str, places: Seque
 
 
 def replace_half_pixel_symmetric(site: Site) -> None:
-    """From 19 to 18: they are the same where no fraction of the target length is cut off."""
+    """Replace half_pixel_symmetric of Resize-19, which 18 has not, with half_pixel if no length is fractional."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return
     _leave_out_empty_inputs(site)
@@ -244,7 +250,7 @@ def _cuts_off(site: Site) -> bool:
 
 
 def replace_with_upsample_or_decompose(site: Site) -> None:
-    """Below 10: Upsample does the same for scales that are not below 1."""
+    """Replace Resize-10 with Upsample if all scales are at least 1; decompose it otherwise."""
     scales = site.constant_value(1)
     if scales is not None and (scales >= 1).all():
         site.become("Upsample")
@@ -267,7 +273,7 @@ def _manner(site: Site) -> Manner:
 
 
 def resample(site: Site) -> None:
-    """Write the interpolation out, whatever the version."""
+    """Decompose a Resize of any version into Gather and weighted sums."""
     manner = _manner(site)
     resampler = Resampler(site, manner)
     rank = site.rank(0, because="each axis is resized separately")

@@ -31,12 +31,12 @@ _BECAUSE = (
 
 
 def add_the_coordinate_mode(site: Site) -> None:
-    """From 10 to 16."""
+    """Write output_half_pixel, the only coordinate mode of RoiAlign-10, for RoiAlign-16."""
     site.set_attribute("coordinate_transformation_mode", "output_half_pixel")
 
 
 def decompose_half_pixel_mode(site: Site) -> None:
-    """From 16 to 10, which does not shift."""
+    """Decompose RoiAlign-16 in half_pixel mode, which RoiAlign-10 does not have."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") == "output_half_pixel":
         site.remove_attribute("coordinate_transformation_mode")
     else:
@@ -55,7 +55,7 @@ class _Samples:
 
 
 def decompose_roi_align(site: Site) -> None:
-    """The neighbours of all samples are gathered, weighted and pooled."""
+    """Replace RoiAlign-10: gather, weight and pool the neighbours of all samples."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"

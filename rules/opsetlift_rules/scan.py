@@ -21,7 +21,7 @@ from opsetlift_rules.helpers.counting import endless
 
 
 def make_axes_non_negative(site: Site) -> None:
-    """Below 11 axes are not negative; those of outputs number the dimensions of the outputs."""
+    """Make the axes of Scan-11 non-negative, as Scan-9 requires; those of outputs count their dimensions."""
     because = "below opset 11 a negative axis must be made non-negative"
     streams = len(site.inputs) - site.attribute("num_scan_inputs")
     for attribute, names in (
@@ -42,7 +42,7 @@ def make_axes_non_negative(site: Site) -> None:
 
 
 def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
-    """The Scan that starts its streams at axis 0, with the body as it is."""
+    """Emit a Scan along axis 0 of each stream, with the unchanged body."""
     results = op.Scan(
         *states,
         *streams,
@@ -55,7 +55,7 @@ def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
 
 
 def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
-    """The number of the iteration says which elements it is about."""
+    """Emit a Loop over axis 0 of each stream: the iteration number selects the elements."""
     length = _size(site, op, streams[0], 0)
     last = op.Sub(length, site.scalar(1, "int64", "one")) if any(backward) else ""
 
@@ -89,7 +89,7 @@ def _element(op: Operators, value: str, place: str) -> str:
 
 
 def add_a_scan_over_the_batch(site: Site) -> None:
-    """Scan-8 treats each entry of the batch by itself: an outer scan goes over them, an inner one over time."""
+    """Replace Scan-8 with a Scan-9 over the batch around one over time: version 9 has no batch axis."""
     lengths, states, streams = _batch(site)
     values = [*states, *streams]
 
@@ -105,7 +105,7 @@ def add_a_scan_over_the_batch(site: Site) -> None:
 
 
 def replace_with_loops(site: Site) -> None:
-    """Below 8 one loop goes over the batch, one in it over time."""
+    """Replace Scan-8 with a Loop over the batch around one over time."""
     lengths, states, streams = _batch(site)
 
     def entry(op: Operators, number: str, going: str) -> list[str]:
@@ -198,7 +198,11 @@ def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, lon
 
 
 def add_a_batch_axis(site: Site) -> None:
-    """Scan-8 runs along axis 1, forward or backward, and gives what it computes in that order; below 8, loops do."""
+    """Write Scan-9 as Scan-8 with a batch of one; below 8 as a Loop.
+
+    Scan-8 runs along axis 1, forward or backward, and stacks results in that order; other axes and directions become
+    Transpose and Slice.
+    """
     states, streams = _sequence(site)
     backward = site.attribute("scan_input_directions") or [0] * len(streams)
     if site.target < opsets.SCAN:

@@ -30,12 +30,12 @@ _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
 def rename_to_scatter_elements(site: Site) -> None:
-    """What 11 calls deprecated, it does not run."""
+    """Rename Scatter-9 to ScatterElements-11: Scatter is deprecated at 11 and does not run."""
     site.become("ScatterElements")
 
 
 def make_indices_non_negative(site: Site) -> None:
-    """Of indices that are negative, 9 says nothing."""
+    """Make the indices of Scatter non-negative: version 9 defines nothing for negative ones."""
     indices = site.constant_value(1)
     if indices is None or (indices < 0).any():
         positions = Positions(site)
@@ -46,12 +46,13 @@ def make_indices_non_negative(site: Site) -> None:
 
 
 def rename_to_scatter(site: Site) -> None:
+    """Rename ScatterElements-11 to Scatter-9, with non-negative indices."""
     make_indices_non_negative(site)
     site.become("Scatter", opset=min(site.opset, opsets.NON_NEGATIVE_INDICES))
 
 
 def scatter_slices_as_elements(site: Site) -> None:
-    """The dimensions that the tuples index become one, and those of the slices another."""
+    """Replace ScatterND-11 with Scatter of rows: the dimensions that index tuples index are flattened to one."""
     positions = Positions(site)
     writing = _slices(site, positions)
     if site.target < opsets.SCATTER:
@@ -74,7 +75,7 @@ def scatter_slices_as_elements(site: Site) -> None:
 
 
 def select_elements_with_a_table(site: Site) -> None:
-    """Below 9 nothing writes by index."""
+    """Replace Scatter-9, below which no operator writes by index, with a table of positions by updates."""
     positions = Positions(site)
     writing = _elements(site, positions)
     site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
@@ -202,7 +203,10 @@ def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> s
 
 
 def scatter_the_cache_by_elements(site: Site) -> None:
-    """The index of each element of the update along the axis, from where its batch begins to be written."""
+    """Replace TensorScatter-24 with ScatterElements: each update element gets its index along the axis.
+
+    The index counts from the write position of its batch.
+    """
     cache, update = site.inputs[:2]
     because = "the axis is counted from the front, and each batch has a write position of its own"
     positions = Positions(site)

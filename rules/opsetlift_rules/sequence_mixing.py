@@ -25,7 +25,7 @@ _IN_STEPS = "each step rounds; a kernel may keep more digits between the steps"
 
 
 def decompose_rotary_embedding(site: Site) -> None:
-    """Each pair of elements as a complex number, times the cached cosine and sine of its angle."""
+    """Replace RotaryEmbedding-23: rotate each pair of elements by the cached cosine and sine."""
     if compute_narrow_floats_in_float(site):
         return
     op = site.op_at(opsets.ALLOWZERO)
@@ -79,7 +79,7 @@ def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str)
 
 
 def replace_with_a_scan_over_tokens(site: Site) -> None:
-    """The recurrence itself, as a Scan along the tokens; chunk_size is a hint for other algorithms."""
+    """Replace LinearAttention-27 with a Scan over the tokens; chunk_size is only a hint for other algorithms."""
     if compute_narrow_floats_in_float(site):
         return
     op, dtype = site.op_at(opsets.ALLOWZERO), site.dtype(0)

@@ -25,27 +25,34 @@ _MOST_PARTS = 1024
 
 
 def scalarize_sequence(site: Site) -> None:
+    """Replace SequenceConstruct-11 with its elements."""
     site.dissolve(0, site.inputs)
 
 
 def remove_empty_sequence(site: Site) -> None:
+    """Replace SequenceEmpty-11 with no elements."""
     site.dissolve(0, ())
 
 
 def insert_element(site: Site) -> None:
+    """Replace SequenceInsert-11: insert the tensor among the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
     site.dissolve(0, [*parts[:place], site.input(1), *parts[place:]])
 
 
 def erase_element(site: Site) -> None:
+    """Replace SequenceErase-11: remove one of the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
     site.dissolve(0, [*parts[:place], *parts[place + 1 :]])
 
 
 def select_element(site: Site) -> None:
-    """By its number, or, where that is computed at run time and all have one shape, from a tensor of all."""
+    """Replace SequenceAt-11 with the element.
+
+    A position that is computed at run time gathers from all elements, which need one shape then.
+    """
     parts = _parts(site)
     if site.constant_value(1) is not None:
         site.replace(parts[_constant_position(site, 1, len(parts), len(parts) - 1)])
@@ -66,10 +73,12 @@ def select_element(site: Site) -> None:
 
 
 def fold_length(site: Site) -> None:
+    """Replace SequenceLength-11 with the number of known elements."""
     site.replace(site.scalar(len(_parts(site)), "int64", "length"))
 
 
 def concatenate_elements(site: Site) -> None:
+    """Replace ConcatFromSequence-11 with Concat of the known elements."""
     parts = list(_parts(site))
     if not parts:
         site.refuse(Why.INVALID_MODEL, "the sequence is empty, so there is nothing to concatenate")
@@ -117,7 +126,7 @@ def _constant_position(site: Site, position: int, length: int, highest: int, def
 
 
 def split_into_elements(site: Site) -> None:
-    """Where their number is known: from the lengths, or the size of the axis."""
+    """Replace SplitToSequence-11 with Split, if the number of elements follows from the lengths or the axis."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
     axis = site.attribute("axis", 0)
     lengths = _lengths(site, axis)
@@ -162,7 +171,7 @@ def _lengths(site: Site, axis: int) -> list[int] | str:
 
 
 def repeat_body_for_each_element(site: Site) -> None:
-    """For each element where they are known, else by the function body of the schema, which is a Loop."""
+    """Replace SequenceMap-17 with its body for each known element, else with its function body, a Loop."""
     parts = [site.parts(position) for position in range(len(site.inputs))]
     first = parts[0]
     if first is None:

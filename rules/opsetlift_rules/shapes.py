@@ -33,12 +33,16 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
 def move_shape_to_an_input(site: Site) -> None:
+    """Move the shape of Reshape-1 to an input of Reshape-5."""
     site.remove_attribute("consumed_inputs")
     site.append_input(site.constant_int64(site.pop_attribute("shape", []), "shape"))
 
 
 def move_shape_to_an_attribute(site: Site) -> None:
-    """The constant shape, or the one that is known of the output. Dimensions of 1 need no Reshape at all."""
+    """Move the shape of Reshape-5 to the attribute of Reshape-1: a constant, or the known shape of the output.
+
+    For other types than floats, which Reshape-1 does not take, Squeeze and Unsqueeze move dimensions of size 1.
+    """
     shape = _known_target(site)
     if site.dtype(0) not in FIRST_FLOATS and _dimensions_of_1_come_and_go(site, shape):
         return
@@ -99,7 +103,10 @@ def _resolved(target: list[int], shape: list[int]) -> list[int] | None:
 
 
 def remove_allowzero(site: Site) -> None:
-    """Below 14 a 0 copies the input's dimension. Where a 0 is meant, the result is empty: a zero, expanded to it."""
+    """Remove allowzero of Reshape-14: below it 0 copies a dimension of the input.
+
+    A 0 that means size 0 makes the result empty: a zero, expanded to the shape.
+    """
     if not site.pop_attribute("allowzero", 0):
         return
     shape = site.constant_value(1)
@@ -161,7 +168,10 @@ def _empty(site: Site, op: Operators, shape: str) -> str:
 
 
 def make_axes_non_negative(site: Site) -> None:
-    """Below 11 axes are not negative; those of Unsqueeze number the dimensions of its output."""
+    """Make the axes of Squeeze or Unsqueeze non-negative, as versions below 11 require.
+
+    The axes of Unsqueeze count the dimensions of its output.
+    """
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
@@ -172,7 +182,7 @@ def make_axes_non_negative(site: Site) -> None:
 
 
 def move_squeeze_axes_to_an_attribute(site: Site) -> None:
-    """The inverse. Where the axes are computed at run time, what is left of the shape is, too."""
+    """Move the axes of Squeeze-13 to the attribute of Squeeze-11; with axes computed at run time, use Reshape."""
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
@@ -194,7 +204,7 @@ def move_squeeze_axes_to_an_attribute(site: Site) -> None:
 
 
 def convert_scalar_axes_to_a_vector(site: Site) -> None:
-    """Below 23 the text leaves the rank of the axes open, and ONNX's own functions pass a scalar."""
+    """Write scalar axes of Unsqueeze-21 as a vector: 23 requires one, and ONNX's own functions pass a scalar."""
     axes = site.constant_value(1)
     if axes is not None and axes.ndim == 0:
         site.set_input(1, site.constant_int64([int(axes)]))
@@ -203,7 +213,7 @@ def convert_scalar_axes_to_a_vector(site: Site) -> None:
 
 
 def write_non_negative_axes(site: Site) -> None:
-    """Without axes all dimensions of 1 go."""
+    """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1."""
     if site.has_attribute("axes"):
         make_axes_non_negative(site)
         return
@@ -216,7 +226,7 @@ def write_non_negative_axes(site: Site) -> None:
 
 
 def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
-    """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
+    """Move the axes of Unsqueeze-13 to the attribute of Unsqueeze-11; with axes computed at run time, use Reshape."""
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
@@ -241,7 +251,7 @@ def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
 
 
 def make_axis_non_negative(site: Site) -> None:
-    """Below 11 the axis is not negative; -rank is 0."""
+    """Make the axis of Flatten non-negative, as versions below 11 require; -rank is 0."""
     axis = site.attribute("axis", 1)
     if axis < 0:
         rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
@@ -249,7 +259,7 @@ def make_axis_non_negative(site: Site) -> None:
 
 
 def flatten_other_types_with_reshape(site: Site) -> None:
-    """Below 9 Flatten takes floats only, and Reshape takes all."""
+    """Replace Flatten-9 of types that Flatten-1 does not take with Reshape."""
     if site.dtype(0) in FIRST_FLOATS:
         return
     axis = site.attribute("axis", 1)

@@ -25,12 +25,12 @@ _BECAUSE = (
 
 
 def move_axis_to_an_input(site: Site) -> None:
-    """From 17, whose default is 1, to 20."""
+    """Move the axis of DFT-17, 1 by default, to an input of DFT-20."""
     site.set_input(2, site.scalar(site.pop_attribute("axis", 1), "int64", "axis"))
 
 
 def move_axis_to_an_attribute(site: Site) -> None:
-    """From 20 to 17. An axis that is computed at run time chooses among the transforms along each."""
+    """Move the axis of DFT-20 to the attribute of DFT-17; with an axis computed at run time, use nested Ifs."""
     if not site.input(2):
         site.set_attribute("axis", -2)
         return
@@ -54,7 +54,7 @@ def move_axis_to_an_attribute(site: Site) -> None:
 
 
 def compute_dft_with_matmul(site: Site) -> None:
-    """Each row of an axis is multiplied by the matrix of cosines and sines."""
+    """Replace DFT-17 with MatMul: each row along the axis times the matrix of cosines and sines, in double."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
@@ -166,7 +166,7 @@ def _matrix(
 
 
 def compute_stft_with_matmul(site: Site) -> None:
-    """Frames are gathered, weighted by the window and multiplied by the matrix of the transform."""
+    """Replace STFT-17: gather the frames, multiply them by the window, then by the DFT matrix."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     parts = _parts(site, site.rank(0))
@@ -239,6 +239,7 @@ def _window(*coefficients: float) -> RuleLike:
 
 
 def fold_constant_weights(site: Site) -> None:
+    """Replace MelWeightMatrix-17 with a constant."""
     known = site.constant_value(site.output(0))
     if known is None:
         site.refuse(

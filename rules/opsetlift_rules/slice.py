@@ -19,6 +19,7 @@ from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
 def move_attributes_to_inputs(site: Site) -> None:
+    """Move starts, ends and axes of Slice-1 to inputs of Slice-10."""
     axes = site.pop_attribute("axes")
     for name in ("starts", "ends"):
         site.append_input(site.constant_int64(site.pop_attribute(name), name))
@@ -27,7 +28,7 @@ def move_attributes_to_inputs(site: Site) -> None:
 
 
 def make_axes_non_negative(site: Site) -> None:
-    """Below 11 axes are not negative."""
+    """Make the axes of Slice-11 non-negative, as Slice-10 requires."""
     if not site.input(3) or site.target < opsets.SLICE_INPUTS:
         # Below 10 the next rule takes the axes as they are.
         return
@@ -44,7 +45,10 @@ def make_axes_non_negative(site: Site) -> None:
 
 
 def move_inputs_to_attributes(site: Site) -> None:
-    """The inverse. Steps other than 1, and bounds computed at run time, are gathered: each index is computed."""
+    """Move the inputs of Slice-10 to attributes of Slice-1.
+
+    Steps other than 1, and bounds computed at run time, become Gather by computed indices.
+    """
     values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
     starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
     is_known = all(not site.input(position + 1) or value is not None for position, value in enumerate(values))

@@ -14,7 +14,10 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 
 
 def flatten_trailing_dimensions(site: Site) -> None:
-    """Below 13 all dimensions from `axis` on count as one; where it is the last one, nothing changes."""
+    """Flatten the dimensions from the axis on, over which versions below 13 normalize together.
+
+    If the axis is the last one, or only dimensions of size 1 follow, nothing changes.
+    """
     axis = site.attribute("axis", 1)
     shape = site.shape(0)
     if axis == -1 or (shape is not None and _is_last(site, axis, shape)):
@@ -42,7 +45,7 @@ def _copies_give_zeros(shape: Dims, axis: int) -> bool:
 
 
 def transpose_axis_to_the_last(site: Site) -> None:
-    """The inverse: another axis than the last one is moved behind the others."""
+    """Transpose another axis than the last to the end: below 13 all later dimensions are normalized, too."""
     axis = site.attribute("axis", -1)
     if axis == -1:
         site.set_attribute("axis", -1)

@@ -22,7 +22,7 @@ _OPAQUE = "no older operator reads or writes the characters of a string"
 
 
 def count_n_grams_by_comparison(site: Site) -> None:
-    """Each n-gram of the pool is compared with every place of the input; only numbers can be, below 9."""
+    """Replace TfIdfVectorizer-9 of numbers: compare each n-gram of the pool with every place of the input."""
     if site.dtype(0) == "string":
         site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings")
     rank = site.rank(0, because="TfIdfVectorizer accepts vectors and matrices")

@@ -24,11 +24,12 @@ _LARGEST_ONLY = 10
 
 
 def move_k_to_an_input(site: Site) -> None:
+    """Move k of TopK-1 to an input of TopK-10."""
     site.append_input(site.constant_int64([site.pop_attribute("k")], "k"))
 
 
 def move_k_to_an_attribute(site: Site) -> None:
-    """The inverse. Where it is computed at run time, the whole axis is sorted, and its first elements gathered."""
+    """Move k of TopK-10 to the attribute of TopK-1; with k computed at run time, sort the whole axis and gather."""
     k = site.constant_value(1)
     if k is not None:
         if k.reshape(()) < 1:
@@ -51,7 +52,7 @@ def move_k_to_an_attribute(site: Site) -> None:
 
 
 def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
-    """Below 11 there are only the greatest floats, which are always sorted."""
+    """Write TopK-11 for TopK-10, which finds the largest floats only and always sorts them."""
     is_largest = site.pop_attribute("largest", 1)
     site.remove_attribute("sorted")
     axis, dtype = site.attribute("axis", -1), site.dtype(0)

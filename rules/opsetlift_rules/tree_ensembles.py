@@ -32,7 +32,7 @@ _MOST_NODES = 1 << 20
 
 
 def convert_tensors_to_lists(site: Site) -> None:
-    """Version 1 has floats; a tensor of doubles that are floats says the same."""
+    """Write the double tensors of version 3 as lists of floats, which version 1 has, where floats hold them."""
     site.remove_attribute("nodes_hitrates_as_tensor")
     for name in ("base_values", "class_weights", "target_weights", "nodes_values"):
         values = tensor(site, f"{name}_as_tensor")
@@ -64,7 +64,10 @@ class _Scores:
 
 
 def replace_regressor_with_tree_ensemble(site: Site) -> None:
-    """The sum of one tree per vote of a leaf; a base value is a tree that is a leaf."""
+    """Replace TreeEnsembleRegressor-3 with TreeEnsemble-5: one tree for each weight of a leaf.
+
+    A base value is a tree that is a leaf.
+    """
     trees = old_trees(site, "target")
     targets = site.attribute("n_targets") or 1
     aggregate, transform = site.attribute("aggregate_function", "SUM"), site.attribute("post_transform", "NONE")
@@ -108,9 +111,9 @@ def _divided(tree: dict[int, Node], count: int) -> dict[int, Node]:
 
 
 def replace_classifier_with_tree_ensemble(site: Site) -> None:
-    """The class with the greatest score, by ArgMax; of two classes with one score, by a threshold.
+    """Replace TreeEnsembleClassifier-3 with TreeEnsemble-5 and ArgMax; two classes with one score use a threshold.
 
-    That, and what the other score is, the texts leave open: it is done as runtimes do it.
+    The texts leave open the threshold and the score of the other class: both are as in runtimes.
     """
     trees, base = old_trees(site, "class"), list(enumerate(numbers(site, "base_values").tolist()))
     labels, transform = _labels(site), site.attribute("post_transform", "NONE")
@@ -163,7 +166,7 @@ def _labels(site: Site) -> Array:
 
 
 def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
-    """float where the input and all numbers are floats, else double."""
+    """The dtype float where the input and all numbers are floats, else double."""
     numbers_there = [node.split for tree in trees for node in tree.values()]
     numbers_there += [weight for leaf in leaves(trees) for _, weight in leaf.votes]
     is_float = site.dtype(0) == "float" and _are_floats(numpy.array([*numbers_there, *numbers(site, "base_values")]))
@@ -210,7 +213,7 @@ def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtyp
 
 
 def replace_with_tree_ensemble_regressor(site: Site) -> None:
-    """The regressor of version 3 is the same for floats; a set is compared with member by member."""
+    """Replace TreeEnsemble-5 with TreeEnsembleRegressor-3; a set membership becomes a chain of comparisons."""
     dtype = site.dtype(0)
     if dtype == "double":
         site.refuse(

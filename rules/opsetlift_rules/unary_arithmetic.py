@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
 def multiply_integers_by_minus_one(site: Site) -> None:
-    """Which wraps around as Neg does."""
+    """Replace Neg-6 of integers, which Neg-1 does not take, with Mul by -1, which wraps around in the same way."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(
@@ -25,7 +25,7 @@ def multiply_integers_by_minus_one(site: Site) -> None:
 
 
 def multiply_by_minus_one(site: Site) -> None:
-    """The sign of a float changes, that of a zero too; integers wrap around as with Neg."""
+    """Replace Neg with Mul by -1, for runtimes without the dtype: it changes the sign of zeros and wraps around too."""
     if not site.carry_to_kernel():
         site.replace(
             site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(
@@ -35,12 +35,15 @@ def multiply_by_minus_one(site: Site) -> None:
 
 
 def divide_one_by_the_input(site: Site) -> None:
-    """A quotient is rounded once, as the reciprocal is."""
+    """Replace Reciprocal with 1 / x, for runtimes without the dtype: both round once."""
     site.replace(site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
 
 
 def compute_integer_abs_with_max(site: Site) -> None:
-    """The least integer, which has no positive counterpart, stays what it is."""
+    """Replace Abs-6 of integers, which Abs-1 does not take, with Max(x, -x).
+
+    The least integer, which has no positive counterpart, stays as it is.
+    """
     dtype = site.dtype(0)
     if dtype.startswith("uint"):
         site.replace(site.op.Identity(site.input(0)))

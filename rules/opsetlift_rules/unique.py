@@ -20,7 +20,7 @@ from opsetlift_rules.helpers.positions import Number, Positions
 
 
 def find_groups_by_sorting(site: Site) -> None:
-    """Sorted, with equal ones in their order, a group begins where an element differs from the one before."""
+    """Replace Unique-11: sort stably; a group begins where an element differs from the one before."""
     dtype = site.dtype(0)
     if dtype == "string" or dtype.startswith("complex"):
         site.refuse(Why.NO_EQUIVALENT, f"below opset 11 no operator sorts or compares values of dtype {dtype}")
@@ -193,6 +193,7 @@ class _Groups:
 
 
 def name_all_outputs(site: Site) -> None:
+    """Name all outputs of Unique, for runtimes that need them."""
     site.ask_for_outputs(range(len(site.node.output)))
 
 

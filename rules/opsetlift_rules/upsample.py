@@ -23,7 +23,7 @@ _MODES = {"bilinear": "linear", "linear": "bilinear"}
 
 
 def write_scales_for_every_axis(site: Site) -> None:
-    """From 1 to 7."""
+    """Write height_scale and width_scale of Upsample-1 as the scales [1, 1, height, width] of Upsample-7."""
     height, width = (site.pop_attribute(f"{side}_scale") for side in ("height", "width"))
     site.set_attribute("scales", [1.0, 1.0, height, width])
     _rename_mode(site)
@@ -36,7 +36,10 @@ def _rename_mode(site: Site) -> None:
 
 
 def write_height_and_width_scale(site: Site) -> None:
-    """From 7 to 1, which resizes images only; what else there is, is written out."""
+    """Write the scales of Upsample-7 as height_scale and width_scale of Upsample-1, which takes images only.
+
+    Other scales and types are decomposed.
+    """
     scales = site.attribute("scales")
     is_image = len(scales) == 4 and list(scales[:2]) == [1.0, 1.0]
     if is_image and site.dtype(0) in _FIRST_TAKES:
@@ -58,12 +61,12 @@ def write_height_and_width_scale(site: Site) -> None:
 
 
 def move_scales_to_an_input(site: Site) -> None:
-    """From 7 to 9."""
+    """Move the scales of Upsample-7 to an input of Upsample-9."""
     site.append_input(site.constant(numpy.array(site.pop_attribute("scales"), numpy.float32), "scales"))
 
 
 def move_scales_to_an_attribute(site: Site) -> None:
-    """From 9 to 7. Scales that are computed at run time count the places at run time."""
+    """Move the scales of Upsample-9 to the attribute of Upsample-7; decompose scales computed at run time."""
     scales = site.constant_value(1)
     if scales is None:
         _resample(site, site.input(1))
@@ -82,7 +85,7 @@ def _resample(site: Site, scales: str) -> None:
 
 
 def replace_with_resize(site: Site) -> None:
-    """From 9 to 10, which deprecates it."""
+    """Replace Upsample-9, deprecated at 10, with Resize-10."""
     site.become("Resize")
 
 

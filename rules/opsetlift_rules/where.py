@@ -23,7 +23,10 @@ _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
 
 def compute_integers_or_gather(site: Site) -> None:
-    """Arithmetic is exact on booleans and integers. Floats have NaN and infinities, which no product takes away."""
+    """Replace Where-9: booleans by logic, integers by arithmetic, other types by Gather.
+
+    Floats have NaN and infinities, which multiplication by 0 does not remove.
+    """
     dtype = site.dtype(1)
     if dtype == "bool":
         op = site.op

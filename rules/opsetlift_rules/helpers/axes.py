@@ -23,7 +23,7 @@ def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str 
 
 
 def make_axis_non_negative(site: Site) -> None:
-    """Below 11 the axis is not negative."""
+    """Make the attribute `axis` non-negative, as versions below 11 require."""
     axis = site.attribute("axis", 0)
     if axis < 0:
         rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
@@ -31,12 +31,13 @@ def make_axis_non_negative(site: Site) -> None:
 
 
 def move_axes_to_an_input(site: Site) -> None:
+    """Move the attribute `axes`, if present, to the last input."""
     if site.has_attribute("axes"):
         site.append_input(site.constant_int64(site.pop_attribute("axes")))
 
 
 def move_constant_axes_to_an_attribute(site: Site) -> bool:
-    """The inverse, where the axes are constant or absent; says whether they are."""
+    """Move constant or absent axes to the attribute `axes`; returns whether they are constant or absent."""
     if site.input(1):
         axes = site.constant_value(1)
         if axes is None:

@@ -13,9 +13,9 @@ Carriers = list[str | None]
 
 @for_lost_types
 def cast_values_around_the_body(site: Site) -> None:
-    """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
+    """Cast values of types that the older node does not take where they enter and leave its body.
 
-    Inside of the body, where Cast brings it back, it is what it was.
+    They pass through the node in a wider type; inside of the body Cast restores the type.
     """
     taken, given = (
         [site.carrier_if_lost(name, "V") if name else None for name in names]

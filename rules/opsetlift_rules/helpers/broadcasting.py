@@ -131,7 +131,7 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
 
 
 def broadcast_inputs(site: Site) -> None:
-    """Below 8 all inputs have one shape."""
+    """Broadcast all inputs to one shape, which versions below 8 require."""
     if have_one_shape([site.shape(name) for name in site.inputs]):
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)

@@ -6,5 +6,5 @@ from opsetlift.rulebook.site import Site
 
 
 def remove_consumed_inputs(site: Site) -> None:
-    """The attribute allowed a runtime to compute in place; it never said anything about the result."""
+    """Remove consumed_inputs of version 1, which allowed in-place computation and never affected the result."""
     site.remove_attribute("consumed_inputs")

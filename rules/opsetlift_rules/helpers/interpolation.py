@@ -40,8 +40,10 @@ _DIGITS_BEYOND_FLOAT = DIGITS["double"] - DIGITS["float"]
 
 
 def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool = True) -> Rule:
-    """A rule that may write a resampling out; `divides` where it may divide weights by their sum, as Resize does since
-    11."""
+    """A rule that may decompose a resampling.
+
+    `divides` where it may divide weights by their sum, as Resize does since 11.
+    """
     if not divides:
         return rounding(rule, ulps=ULPS, when=when, because=_BECAUSE)
     return rounding(

@@ -18,7 +18,7 @@ _RANKS_DECIDE = "below opset 7 the repeated dimensions must be counted"
 
 
 def remove_broadcast_attributes(site: Site) -> None:
-    """A suffix and a single element are what numpy repeats too; any other part needs dimensions of 1 behind it."""
+    """Remove `broadcast` and `axis` of versions below 7; a part that is not a suffix gets dimensions of size 1."""
     axis = site.pop_attribute("axis")
     if not site.pop_attribute("broadcast", 0) or axis is None:
         return
@@ -39,7 +39,10 @@ def remove_broadcast_attributes(site: Site) -> None:
 
 
 def add_broadcast_attributes(mirrored: str = "") -> Rule:
-    """The inverse. `mirrored` is the operator that computes the same with its inputs exchanged, if there is one."""
+    """Make the rule that adds `broadcast` and `axis` for versions below 7.
+
+    `mirrored` is the operator that computes the same with its inputs exchanged, if there is one.
+    """
 
     def add_broadcast_attributes(site: Site) -> None:
         shapes = [site.shape(0), site.shape(1)]

@@ -12,7 +12,7 @@ from opsetlift_rules.helpers.windows import Windows, padded, slice_of_tap, windo
 
 
 def compute_indices_of_maxima(site: Site) -> None:
-    """Below 8 there are no indices; the maxima are MaxPool's all the same."""
+    """Compute the indices of MaxPool-8 with other operators: MaxPool-1 has no second output."""
     if not site.is_read(1):
         site.keep_outputs(1)
         site.remove_attribute("storage_order")

@@ -36,10 +36,9 @@ def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str],
 
 
 def compute_narrow_floats_in_float(site: Site) -> bool:
-    """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
+    """Compute a node with narrow floats among its inputs in float, cast in and out; returns whether it has any.
 
-    It stays what it is, at the opset that it comes from, and takes its way from there in float. Only for rules that
-    declare rounding: the results are rounded once.
+    The node keeps its operator and its opset. Only for rules that declare rounding: the results round once.
     """
     narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
     if not narrow:
@@ -64,7 +63,7 @@ def compute_narrow_floats_in_float(site: Site) -> bool:
 
 
 def expand_body_in_float(*, ulps: int, because: str) -> Rule:
-    """`function_body`, of which narrow floats are not to round each step: they go in float."""
+    """The rule `function_body`, with narrow floats computed in float, so that not each step rounds to them."""
 
     def expand_the_function_body(site: Site) -> None:
         if not compute_narrow_floats_in_float(site):

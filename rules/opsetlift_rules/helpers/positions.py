@@ -132,6 +132,7 @@ class Positions:
         return str(result if self.dtype == "int64" else self.op.Floor(result))
 
     def negated(self, number: Number) -> Number:
+        """The number with the other sign."""
         return -number if not isinstance(number, str) else str(self.op.Neg(number))
 
     def column(self, number: Number, trailing: int) -> Number:

@@ -19,17 +19,17 @@ _STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
 
 
 def move_axes_to_an_input(site: Site) -> None:
-    """Absent and empty axes both mean every axis, on either side."""
+    """Move the attribute `axes` of a reduction to an input. Absent and empty axes both mean all axes."""
     axes = site.pop_attribute("axes")
     if axes:
         site.append_input(site.constant_int64(axes))
 
 
 def move_axes_to_an_attribute(site: Site) -> None:
-    """The inverse; `noop_with_empty_axes` disappears.
+    """Move the axes of a reduction to an attribute, and remove noop_with_empty_axes.
 
-    Without axes it leaves what the operator does to a single value: nothing, or what one more dimension of size 1
-    gives (ReduceL1 the magnitude, ReduceLogSum the logarithm).
+    Without axes a noop still applies the operator to each element: ReduceL1 gives the magnitude, ReduceLogSum the
+    logarithm. Others become Identity.
     """
     is_noop_if_empty = bool(site.pop_attribute("noop_with_empty_axes", 0))
     axes_name = site.input(1)
@@ -48,7 +48,7 @@ def move_axes_to_an_attribute(site: Site) -> None:
 
 
 def make_axes_non_negative(site: Site) -> None:
-    """Below 11 axes are not negative."""
+    """Make the axes of a reduction non-negative, as versions below 11 require."""
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
