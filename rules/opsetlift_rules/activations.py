@@ -1,12 +1,12 @@
 """Activations that are as old as ONNX.
 
-Relu                           6: consumed_inputs goes · 13: +bfloat16 · 14: +the signed integers
-LeakyRelu                      6: consumed_inputs goes · 16: +bfloat16
-Elu, HardSigmoid               6: consumed_inputs goes · 22: +bfloat16
-Selu                           6: consumed_inputs goes, more digits in the defaults · 22: +bfloat16
-Sigmoid, Tanh                  6: consumed_inputs goes · 13: +bfloat16
+Relu                           6: -consumed_inputs · 13: +bfloat16 · 14: +the signed integers
+LeakyRelu                      6: -consumed_inputs · 16: +bfloat16
+Elu, HardSigmoid               6: -consumed_inputs · 22: +bfloat16
+Selu                           6: -consumed_inputs, more digits in the defaults · 22: +bfloat16
+Sigmoid, Tanh                  6: -consumed_inputs · 13: +bfloat16
 Softplus, Softsign             22: +bfloat16
-PRelu                          6: consumed_inputs goes · 7: the slope is broadcast as numpy does · 9: +integers ·
+PRelu                          6: -consumed_inputs · 7: the slope is broadcast as numpy does · 9: +integers ·
                                16: +bfloat16
 """
 

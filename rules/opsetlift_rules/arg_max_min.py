@@ -22,7 +22,7 @@ def replace_select_last_index_and_empty_inputs(site: Site) -> None:
 
 
 def _indices_of_nothing(site: Site) -> None:
-    """An empty input, whose axis has an index all the same, has an empty result, in which no index stands."""
+    """An empty input has an empty result of the same shape as a slice along the axis."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
     axes = site.constant_int64([site.attribute("axis", 0)])
     first = op.Slice(site.input(0), site.constant_int64([0], "start"), site.constant_int64([1], "end"), axes)

@@ -1,6 +1,6 @@
 """The four basic operations.
 
-Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7: +numpy's broadcasting · 13: +bfloat16 ·
+Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +numpy's broadcasting · 13: +bfloat16 ·
                     14: +int8 +uint8 +int16 +uint16
 """
 

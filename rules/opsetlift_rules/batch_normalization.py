@@ -1,10 +1,10 @@
-"""BatchNormalization, of which each version says in another way whether it trains.
+"""BatchNormalization, whose versions enable training mode in different ways.
 
 1   images only; is_test, consumed_inputs, spatial
-6   any rank of 2 and more; consumed_inputs goes
-7   is_test goes: it trains where more than Y is asked for; without spatial there are statistics of each element
-9   spatial goes; an input of rank 1 has one channel
-14  training_mode says whether it trains; saved_mean and saved_var go; mean and var may have another dtype, +bfloat16
+6   any rank of 2 and more; -consumed_inputs
+7   -is_test: it trains if it has more outputs than Y; without spatial there are statistics of each element
+9   -spatial; an input of rank 1 has one channel
+14  +training_mode; -saved_mean -saved_var; mean and var may have another dtype, +bfloat16
 15  scale and B may have a dtype of their own
 """
 

@@ -45,7 +45,7 @@ def _is_integer(dtype: str) -> bool:
 
 
 def _looked_up(site: Site, op: Operators, to: str) -> str:
-    """Every value of a dtype of at most 8 bits stands in a table."""
+    """Gather the values of a dtype of at most 8 bits from a table of all of them."""
     bits = 4 if to == "float4e2m1" else 8
     table = numpy.arange(2**bits, dtype=numpy.uint8).view(numpy_dtype(to)).astype(numpy.float32)
     unsigned = op.Cast(site.input(0), to=f"uint{bits}")

@@ -139,7 +139,7 @@ def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
 
 
 def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
-    """The sum of what the common bits stand for; in halves of 64 bits, for there are runtimes that sum in double."""
+    """The number whose bits both have; 64 bits are summed in halves, as there are runtimes that sum in double."""
     carrier, width = _carrier(dtype), _width(dtype)
     numbers: Sequence[str] = (first, second)
     parts = []

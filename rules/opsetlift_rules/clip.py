@@ -1,9 +1,9 @@
 """Clip.
 
-Clip  6: consumed_inputs goes, the bounds' defaults become float's own limits · 11: min and max attributes -> inputs ·
+Clip  6: -consumed_inputs, the bounds' defaults become float's own limits · 11: min and max attributes -> inputs ·
       12: +the eight integer dtypes · 13: says what min > max does, +bfloat16
 
-A bound that is not given stands for the dtype's lowest or largest finite number, which infinities are clipped to.
+An absent bound means the lowest or largest finite number of the dtype, to which infinities are clipped.
 Version 6 writes float's limits down as defaults for every dtype: by these a float16 is never clipped and a double is.
 """
 
@@ -21,7 +21,7 @@ _SIDES = (("min", -1), ("max", 1))
 
 
 def _default(dtype: str, sign: int, opset: int) -> float:
-    """The bound that an absent attribute stands for, as a number of `dtype`; infinite where it never binds."""
+    """The default bound, as a number of `dtype`; infinite where it never applies."""
     if 6 <= opset < 11:
         return sign * (numpy.inf if dtype == "float16" else _LARGEST["float"])
     return sign * _LARGEST[dtype]

@@ -1,6 +1,6 @@
 """Convolutions.
 
-Conv           11: the texts of auto_pad and the defaults are spelt out · 22: +bfloat16
+Conv           11: states auto_pad and the defaults · 22: +bfloat16
 ConvTranspose  11: the odd pad that output_shape leaves moves to the other side · 22: +bfloat16
 """
 

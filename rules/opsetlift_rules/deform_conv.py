@@ -70,7 +70,7 @@ def gather_displaced_points(site: Site) -> None:
 
 
 def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: list[Size], dtype: str) -> str:
-    """Where each weight would meet the data at each position, were it not for the offsets: [taps, positions]."""
+    """The points of each weight at each position, without the offsets: [taps, positions]."""
     rank = len(kernel)
     stride = site.attribute("strides", [1] * rank)[axis]
     dilation = site.attribute("dilations", [1] * rank)[axis]
@@ -162,7 +162,7 @@ def _summed(
 
 
 def _table(site: Site, op: Operators, axis: int, rank: int, sizes: tuple[Size, Size, Size]) -> tuple[str, str]:
-    """For each place of the image the elements of blocks that may lie on it, and which do: [image, block]."""
+    """For each place of the image the block elements that may overlap it, and whether they do: [image, block]."""
     image, block, count = sizes
     stride, dilation, before, _ = _geometry(site, axis, rank)
 
@@ -192,7 +192,7 @@ def _table(site: Site, op: Operators, axis: int, rank: int, sizes: tuple[Size, S
     known = [site.constant_value(name) for name in (places, counts)]
     if known[0] is None or known[1] is None:
         return places, counts
-    # No more columns than elements lie on any place.
+    # As many columns as elements overlap any place.
     order = numpy.argsort(~known[1], axis=1, kind="stable")[:, : max(int(known[1].sum(axis=1).max(initial=0)), 1)]
     narrowed = [numpy.take_along_axis(table, order, axis=1) for table in known if table is not None]
     return site.constant(narrowed[0], "places"), site.constant(narrowed[1], "counts")

@@ -1,10 +1,10 @@
-"""Dropout, of which each version says in another way whether it trains.
+"""Dropout, whose versions enable training mode in different ways.
 
 1   is_test, consumed_inputs
-6   consumed_inputs goes
-7   is_test goes: it cannot be told to train
+6   -consumed_inputs
+7   -is_test: no training mode
 10  the mask is boolean
-12  ratio becomes an input; training_mode says whether it trains; +seed
+12  ratio attribute -> input; +training_mode; +seed
 13  +bfloat16
 22  +float8
 """

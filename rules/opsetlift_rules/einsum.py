@@ -138,7 +138,7 @@ def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed
             product = op.Squeeze(product, site.constant_int64(absent))
         return Operand(product, (*batch, *filter(None, (*rows, *columns))))
     labels = tuple(dict.fromkeys((*first.labels, *second.labels)))
-    # The second operand's dimensions start where its first label stands: what is before it, Mul repeats by itself.
+    # The second operand starts at the position of its first label: Mul broadcasts the dimensions before.
     start = min((labels.index(label) for label in second.labels), default=len(labels))
     product = op.Mul(_shaped(site, op, first, labels), _shaped(site, op, second, labels[start:]))
     return _summed(site, op, Operand(product, labels), needed)

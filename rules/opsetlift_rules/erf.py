@@ -1,6 +1,6 @@
 """The error function.
 
-Erf  9: introduced · 13: +bfloat16, integers go
+Erf  9: introduced · 13: +bfloat16, -integers
 """
 
 from __future__ import annotations

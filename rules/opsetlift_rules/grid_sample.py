@@ -141,7 +141,7 @@ def _confine(site: Site) -> Callable[..., tuple[str, str | None]]:
 
 
 def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str) -> str:
-    """From -1 .. 1 to 0 .. length - 1, which are the centers of the outermost elements or lie half of one inside."""
+    """Map -1 .. 1 to the centers of the outermost elements, or to their outer edges."""
     one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
     whole = site.folded(lambda: op.Cast(named(site, length), to=dtype))
     shifted = op.Add(normalized, one)

@@ -59,9 +59,9 @@ class Formula:
         return str(op.Sub(op.Cast(op.Greater(value, zero), to="double"), op.Cast(op.Less(value, zero), to="double")))
 
     def log_of_1_plus(self, value: str) -> str:
-        """Kahan's: the quotient of a logarithm near 1 and its argument less 1 does not feel that 1 + value rounds.
+        """Kahan's log1p: the rounding of 1 + value cancels in the quotient of its logarithm and itself less 1.
 
-        Where it rounds to 1 both are 0, and 1 stands for the quotient.
+        Where it rounds to 1 both are 0, and the quotient is set to 1.
         """
         op, one = self._op, self.number(1)
         sum_ = op.Add(one, value)

@@ -1,6 +1,6 @@
 """Element-wise extremes.
 
-Min, Max  6: consumed_inputs goes · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
+Min, Max  6: -consumed_inputs · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Normalisation with statistics of the input itself (BatchNormalization has a module of its own).
 
-InstanceNormalization      6: consumed_inputs goes, any rank · 22: +bfloat16
+InstanceNormalization      6: -consumed_inputs, any rank · 22: +bfloat16
 MeanVarianceNormalization  9: introduced · 13: +bfloat16
 LRN                        13: +bfloat16
 LayerNormalization         17: introduced

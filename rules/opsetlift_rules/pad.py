@@ -195,7 +195,7 @@ def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int |
 
 
 def _indices(mode: str, begin: int, end: int, size: int) -> Array:
-    """Where each element comes from; in constant mode `size` is the row behind the data. Removed elements go first."""
+    """The source index of each element; in constant mode `size` is the added row. Negative pads are applied first."""
     kept = numpy.arange(size, dtype=numpy.int64)[max(-begin, 0) : size - max(-end, 0)]
     begin, end = max(begin, 0), max(end, 0)
     if mode == "constant":

@@ -40,7 +40,7 @@ def _centred(site: Site, op: Operators, value: str, zero_point: str, dtype: str,
 
 
 def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> str:
-    """A vector with dimensions added, so that it goes along rows or channels. Other ranks are as they should be."""
+    """A vector with dimensions added, so that it broadcasts along rows or channels; other ranks stay as they are."""
     if not added or site.rank(value, because=_RANKS) != 1:
         return value
     return site.folded(lambda: op.Unsqueeze(value, site.constant_int64(added)))
@@ -109,7 +109,7 @@ def convolve_integers_in_floats(site: Site) -> None:
 
 
 def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tuple[int, int], dtype: str) -> str:
-    """Padding comes after the subtraction: it stands for the real number 0, which is the zero point."""
+    """Pads follow the subtraction: they represent the real number 0, which is the zero point."""
     channels = tuple(
         range(1, site.rank(weights[0], because="the zero points of the weights may differ for each channel"))
     )

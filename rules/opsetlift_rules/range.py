@@ -62,10 +62,10 @@ def _up_to(site: Site, op: Operators, count: str) -> str:
         ones = op.ConstantOfShape(length, value=numpy.array([True]))
         return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))
 
-    def body(inner: Operators, number: str, going: str, carried: str) -> list[str]:
-        return [inner.Identity(going), inner.Identity(carried), inner.Identity(number)]
+    def body(inner: Operators, number: str, going: str, state: str) -> list[str]:
+        return [inner.Identity(going), inner.Identity(state), inner.Identity(number)]
 
-    # Below 11 a Loop carries at least one value, whatever it is.
+    # Below 13 a Loop needs at least one state.
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
     _, numbers = site.op.Loop(count, endless(site), site.scalar(0, "int64", "zero"), body=graph, outputs=2)
     return str(numbers)

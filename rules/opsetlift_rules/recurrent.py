@@ -1,8 +1,8 @@
 """Recurrent networks.
 
-RNN   7: output_sequence goes · 14: +layout · 22: +bfloat16
-GRU   3: +linear_before_reset, Y_h need not be asked for · 7: output_sequence goes · 14: +layout · 22: +bfloat16
-LSTM  7: output_sequence goes · 14: +layout · 22: +bfloat16
+RNN   7: -output_sequence · 14: +layout · 22: +bfloat16
+GRU   3: +linear_before_reset, Y_h need not be asked for · 7: -output_sequence · 14: +layout · 22: +bfloat16
+LSTM  7: -output_sequence · 14: +layout · 22: +bfloat16
 """
 
 from __future__ import annotations

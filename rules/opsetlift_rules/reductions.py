@@ -4,7 +4,7 @@ Since 11 axes may be negative, 13 adds bfloat16, and since 18 (ReduceSum: 13) th
 
 ReduceMin, ReduceMax           12: +int8 +uint8 · 20: +bool
 ReduceSum, ReduceProd, ReduceMean, ReduceL1, ReduceL2, ReduceSumSquare
-ReduceLogSum, ReduceLogSumExp  28: integers go
+ReduceLogSum, ReduceLogSumExp  28: -integers
 """
 
 from __future__ import annotations

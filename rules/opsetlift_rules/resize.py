@@ -1,7 +1,7 @@
 """Resize.
 
 Resize  10: introduced, scales below 1 · 11: +coordinate_transformation_mode (which was asymmetric), cubic,
-        nearest_mode, roi, sizes, crops · 13: scales or sizes by omission, tf_half_pixel_for_nn goes, +bfloat16 ·
+        nearest_mode, roi, sizes, crops · 13: scales or sizes by omission, -tf_half_pixel_for_nn, +bfloat16 ·
         18: +antialias, axes, keep_aspect_ratio_policy · 19: +half_pixel_symmetric
 """
 
@@ -15,7 +15,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unch
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
+from opsetlift_rules.helpers.interpolation import ULPS, Interpolation, Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
@@ -68,20 +68,24 @@ def convert_the_coordinate_mode(site: Site) -> None:
 
 def _scales_from_origin(site: Site) -> str | None:
     """The scales by which Resize-10 does the same; None where it has no such."""
-    manner = _manner(site)
-    scales = _constant_scales(site, manner)
-    if manner.transformation == ASYMMETRIC and manner.mode == "linear" and not manner.excludes_outside:
+    interpolation = _interpolation(site)
+    scales = _constant_scales(site, interpolation)
+    if (
+        interpolation.transformation == ASYMMETRIC
+        and interpolation.mode == "linear"
+        and not interpolation.excludes_outside
+    ):
         return site.input(2) or (None if scales is None else site.constant(scales, "scales"))
-    if scales is None or manner.mode != "nearest":
+    if scales is None or interpolation.mode != "nearest":
         return None
-    if manner.transformation == ASYMMETRIC:
-        fits = bool((scales >= 1).all()) if manner.rounding == "floor" else bool((scales <= 1).all())
-        fits &= manner.rounding in ("floor", "ceil")
+    if interpolation.transformation == ASYMMETRIC:
+        fits = bool((scales >= 1).all()) if interpolation.rounding == "floor" else bool((scales <= 1).all())
+        fits &= interpolation.rounding in ("floor", "ceil")
     else:
         # Whole factors: each element's copies have their centers in it, so that it is the nearest of all of them.
         fits = (
-            manner.transformation in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
-            and manner.rounding.startswith("round_prefer")
+            interpolation.transformation in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+            and interpolation.rounding.startswith("round_prefer")
             and bool((scales == numpy.rint(scales)).all())
         )
     if not fits:
@@ -89,7 +93,7 @@ def _scales_from_origin(site: Site) -> str | None:
     return site.input(2) or site.constant(scales, "scales")
 
 
-def _constant_scales(site: Site, manner: Manner) -> Array | None:
+def _constant_scales(site: Site, interpolation: Interpolation) -> Array | None:
     """The scales, or those by which known dimensions reach known sizes, in every reader, from the same places."""
     if site.input(2):
         scales = site.constant_value(2)
@@ -103,7 +107,7 @@ def _constant_scales(site: Site, manner: Manner) -> Array | None:
     quotients = sizes.astype(numpy.float32) / numpy.array(shape, numpy.float32)
     for length, quotient, scale in zip(sizes.tolist(), quotients, scales, strict=True):
         if quotient != scale and not (
-            manner.mode == "nearest" and _picks_alike(length, quotient, scale, manner.rounding)
+            interpolation.mode == "nearest" and _picks_alike(length, quotient, scale, interpolation.rounding)
         ):
             return None
     return scales
@@ -152,7 +156,7 @@ def omit_empty_inputs(site: Site) -> None:
         site.set_input(1, "")
     if transformation != "tf_half_pixel_for_nn":
         return
-    # It lies half a pixel beyond half_pixel, so that rounding there is what cutting off was here.
+    # Its points are half a pixel beyond those of half_pixel, so that rounding replaces truncation.
     same = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
     rounding = site.attribute("nearest_mode", "round_prefer_floor")
     if site.attribute("mode", "nearest") == "nearest" and rounding in same:
@@ -191,7 +195,7 @@ def expand_axes(site: Site) -> None:
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     scales = site.constant_value(2) if site.input(2) else None
     if (policy != "stretch" and site.input(3)) or (
-        _manner(site).antialiases and (scales is None or not (scales >= 1).all())
+        _interpolation(site).antialiases and (scales is None or not (scales >= 1).all())
     ):
         resample(site)
         return
@@ -258,10 +262,10 @@ def replace_with_upsample_or_decompose(site: Site) -> None:
     resample(site)
 
 
-def _manner(site: Site) -> Manner:
+def _interpolation(site: Site) -> Interpolation:
     if site.transition.near == _SCALES_ONLY:
-        return Manner(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
-    return Manner(
+        return Interpolation(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
+    return Interpolation(
         mode=site.attribute("mode", "nearest"),
         transformation=site.attribute("coordinate_transformation_mode", "half_pixel"),
         rounding=site.attribute("nearest_mode", "round_prefer_floor"),
@@ -274,11 +278,13 @@ def _manner(site: Site) -> Manner:
 
 def resample(site: Site) -> None:
     """Decompose a Resize of any version into Gather and weighted sums."""
-    manner = _manner(site)
-    resampler = Resampler(site, manner)
+    interpolation = _interpolation(site)
+    resampler = Resampler(site, interpolation)
     rank = site.rank(0, because="each axis is resized separately")
     axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
-    regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
+    regions = (
+        regions_of(resampler, site.input(1), len(axes)) if interpolation.transformation == CROP else [None] * len(axes)
+    )
     scales = site.input(1) if site.transition.near == _SCALES_ONLY else site.input(2)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     if scales:

@@ -59,10 +59,10 @@ def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
     length = _size(site, op, streams[0], 0)
     last = op.Sub(length, site.scalar(1, "int64", "one")) if any(backward) else ""
 
-    def iteration(inner: Operators, number: str, going: str, *carried: str) -> list[str]:
+    def iteration(inner: Operators, number: str, going: str, *states: str) -> list[str]:
         places = [inner.Sub(last, number) if reverse else number for reverse in backward]
         elements = [_element(inner, stream, place) for stream, place in zip(streams, places, strict=True)]
-        return [inner.Identity(going), *inner.inline("body", *carried, *elements, keep_names=True)]
+        return [inner.Identity(going), *inner.inline("body", *states, *elements, keep_names=True)]
 
     types = site.subgraph_input_types("body")[: len(states)]
     loop = site.subgraph(iteration, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", []), *types])
@@ -237,7 +237,7 @@ def _sequence(site: Site) -> tuple[list[str], list[str]]:
 
 
 def _give_in_order(site: Site, results: list[str], states: int) -> None:
-    """Scan outputs that were asked for backward are turned around, and their axis goes where it was asked for."""
+    """Replace the outputs: those with direction 1 are reversed, and their axis is transposed to its position."""
     outputs = len(results) - states
     directions = site.attribute("scan_output_directions") or [0] * outputs
     axes = site.attribute("scan_output_axes") or [0] * outputs

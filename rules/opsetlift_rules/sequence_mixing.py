@@ -1,4 +1,4 @@
-"""What mixes the steps of a sequence, as old as the models that use it.
+"""Operators that mix the tokens of a sequence.
 
 RotaryEmbedding      23: introduced
 LinearAttention      27: introduced
@@ -32,7 +32,7 @@ def decompose_rotary_embedding(site: Site) -> None:
     is_packed = site.rank(0, because="the rank shows whether the heads are packed into one dimension") == 3
     heads = site.attribute("num_heads", 0)
     value = with_heads(site, op, site.input(0), heads) if is_packed else site.input(0)
-    # The heads stand behind the length where they were packed, else before it.
+    # Packed heads come after the length, others before it.
     axis = site.constant_int64([2 if is_packed else 1])
     cosine, sine = (_angles(site, op, position, axis) for position in (1, 2))
     rotated = site.attribute("rotary_embedding_dim", 0) or _known_size(site, value)

@@ -235,7 +235,7 @@ def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     op = site.op_at(opsets.ALLOWZERO)
     one = site.constant_int64([1], "one")
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
-    # New dimensions have the number 0, where the 1 stands.
+    # New dimensions have the number 0, the index of the 1.
     sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
     shape = gather_within(site, sizes, _numbered(site, op, is_old, rank))
     site.replace(reshape_exactly(op, site.input(0), shape))

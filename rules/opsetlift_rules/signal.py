@@ -111,7 +111,7 @@ def _length(site: Site, op: Operators, whole: Size, is_real_result: bool) -> Siz
 
 
 def _half(site: Site, op: Operators, length: Size) -> Size:
-    """How many bins of a real signal's spectrum tell the others."""
+    """The number of bins of a real signal's spectrum that determine the others."""
     if isinstance(length, int):
         return length // 2 + 1
     two, one = (site.scalar(number, "int64", "number") for number in (2, 1))
@@ -147,7 +147,7 @@ def _matrix(
     if inverse:
         scale = op.Div(number(1), whole)
         if result_parts == 1:
-            # A bin in the left half stands for the one in the right half that mirrors it, too.
+            # A bin in the left half also counts for its mirror image in the right half.
             twice = op.Cast(op.Mul(row, site.scalar(2, "int64", "two")), to="double")
             is_alone = op.Or(op.Equal(twice, number(0)), op.Equal(twice, whole))
             weights = op.Mul(op.Where(is_alone, number(1), number(2)), scale)

@@ -37,7 +37,7 @@ def _is_last(site: Site, axis: int, shape: Dims) -> bool:
 
 
 def _copies_give_zeros(shape: Dims, axis: int) -> bool:
-    """Whether a dimension of 0 makes the row count (or the row) 0 that stands at its place in the flat matrix."""
+    """Whether each dimension of 0 meets a size of 0 at its position in the flat matrix."""
     return all(
         (isinstance(dim, int) and dim != 0) or (position == 0 and axis >= 1) or (position == 1 and axis == 1)
         for position, dim in enumerate(shape)

@@ -1,6 +1,6 @@
 """Sums and means of several tensors.
 
-Sum, Mean  6: consumed_inputs goes · 8: +broadcasting · 13: +bfloat16
+Sum, Mean  6: -consumed_inputs · 8: +broadcasting · 13: +bfloat16
 """
 
 from __future__ import annotations

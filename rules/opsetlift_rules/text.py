@@ -42,7 +42,7 @@ def count_n_grams_by_comparison(site: Site) -> None:
 
 
 def _pool(site: Site) -> Iterator[tuple[int, Array]]:
-    """The n-grams that are counted, as rows, those of one length together; and where the first stands among all."""
+    """The counted n-grams of each length, as rows, and the index of the first one among all."""
     starts, pool = site.attribute("ngram_counts"), site.attribute("pool_int64s", [])
     first = 0
     for length, (start, end) in enumerate(zip(starts, [*starts[1:], len(pool)], strict=True), 1):

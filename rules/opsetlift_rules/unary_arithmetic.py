@@ -1,9 +1,9 @@
 """Functions of one number that arithmetic is made of.
 
-Neg                                6: consumed_inputs goes, +the signed integers · 13: +bfloat16
-Abs                                6: consumed_inputs goes, +the eight integer dtypes · 13: +bfloat16
-Ceil, Floor                        6: consumed_inputs goes · 13: +bfloat16, says what integral numbers give
-Reciprocal, Sqrt, Exp, Log         6: consumed_inputs goes · 13: +bfloat16
+Neg                                6: -consumed_inputs, +the signed integers · 13: +bfloat16
+Abs                                6: -consumed_inputs, +the eight integer dtypes · 13: +bfloat16
+Ceil, Floor                        6: -consumed_inputs · 13: +bfloat16, says what integral numbers give
+Reciprocal, Sqrt, Exp, Log         6: -consumed_inputs · 13: +bfloat16
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class _Groups:
 
     @property
     def are_none(self) -> bool:
-        """Whether it is known that there is not one."""
+        """Whether it is known that there are none."""
         return not isinstance(self._count, str) and int(self._count) == 0
 
     def none(self, output: int) -> str:
@@ -183,7 +183,7 @@ class _Groups:
         return str(self._op.Squeeze(self._op.NonZero(self._is_first), self._site.constant_int64([0])))
 
     def _numbered(self, marks: str) -> str:
-        """For each place how many marks stand before it and there, but one."""
+        """For each place the number of marks up to it, less one."""
         op, site = self._op, self._site
         total = op.CumSum(op.Cast(marks, to="int64"), site.scalar(0, "int64", "axis"))
         return str(op.Sub(total, site.scalar(1, "int64", "one")))

@@ -15,7 +15,7 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.interpolation import Manner, Resampler, resampling
+from opsetlift_rules.helpers.interpolation import Interpolation, Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
@@ -79,7 +79,7 @@ def _resample(site: Site, scales: str) -> None:
     mode = site.attribute("mode", "nearest")
     if mode not in ("nearest", "linear"):
         site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
-    resampler = Resampler(site, Manner(mode, "asymmetric", rounding="floor"))
+    resampler = Resampler(site, Interpolation(mode, "asymmetric", rounding="floor"))
     rank = site.rank(0, because="each axis is resized separately")
     resampler.run(axes_by_scales(resampler, range(rank), scales))
 

@@ -1,4 +1,4 @@
-"""The history of an operator for people: what changes at each step, from the schemas, and the rules across it."""
+"""The history of an operator for people: the changes at each step, from the schemas, and its rules."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _rules(found: OperatorHistory, older: int, newer: int, book: RuleBook) -> It
 
 
 def _reason(entry: Entry) -> str:
-    """Why the rule is right, or refuses; why it rounds stands beside its bound."""
+    """Why the rule is right, or refuses; the reason for rounding is part of its exactness."""
     return "" if entry.rule.ulps and entry.because == entry.rule.because else entry.because
 
 

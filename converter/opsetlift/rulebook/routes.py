@@ -1,4 +1,4 @@
-"""The way of an operator from one opset to another: the transitions that ask for something, in order."""
+"""The route of an operator from one opset to another: the transitions that may change a node, in order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from opsetlift.specification.history import (
     Direction,
     OperatorHistory,
     Transition,
+    histories,
     history,
 )
 from opsetlift.support.refusal import Why
@@ -32,7 +33,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Leg:
+class RoutedTransition:
     """One transition of a route, its rule (None where none is written) and the types that it loses."""
 
     transition: Transition
@@ -48,24 +49,24 @@ class Leg:
 
 @dataclass(frozen=True)
 class Route:
-    """What a node has to go through. A node without a route is left alone."""
+    """The transitions of a node. A node without a route stays as it is."""
 
-    legs: tuple[Leg, ...] = ()
+    transitions: tuple[RoutedTransition, ...] = ()
     descend: bool = False
-    """Whether it may hold subgraphs, which are walked whatever becomes of the node."""
-    is_doubted: bool = False
-    """Whether the runtime that it is for may not take it as it is written there."""
+    """Whether the node may have subgraphs, which are converted in any case."""
+    needs_check: bool = False
+    """Whether the runtime that the model is for may not accept the node as it is: it needs a check at run time."""
     why: Why | None = None
-    """Set where such a node cannot be taken anywhere; `sentence` says why."""
+    """Set where such a node cannot be converted at all; `sentence` says why."""
     sentence: str = ""
 
-    def without_idle_legs(self, possible_types: frozenset[str]) -> Route | None:
-        """The route of a node whose values can only have these types: legs that only guard others are left out.
+    def without_idle_transitions(self, possible_types: frozenset[str]) -> Route | None:
+        """The route of a node whose values can only have these types, without transitions that only guard others.
 
         None where nothing remains to be done.
         """
-        legs = tuple(leg for leg in self.legs if not leg.is_idle(possible_types))
-        return replace(self, legs=legs) if legs or self.descend or self.is_doubted else None
+        kept = tuple(routed for routed in self.transitions if not routed.is_idle(possible_types))
+        return replace(self, transitions=kept) if kept or self.descend or self.needs_check else None
 
 
 @cache
@@ -84,7 +85,7 @@ def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
 
 
 class Routes:
-    """Routes between opsets, worked out once per operator and pair of opsets; `runtime` is what the model is for."""
+    """Routes between opsets, cached by operator and pair of opsets; `runtime` is the one that the model is for."""
 
     def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
@@ -92,7 +93,7 @@ class Routes:
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
-        """The route of an operator from opset `source` to `target`; None where nothing at all is to be done."""
+        """The route of an operator from opset `source` to `target`; None where nothing is to be done."""
         key = (domain, operator, source, target)
         if key not in self._known:
             self._known[key] = self._build(*key)
@@ -101,21 +102,21 @@ class Routes:
     def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         found = history(domain, operator)
         if found is None or not found.since_version(source):
-            is_doubted = (domain, operator) in self._doubted
-            if domain not in CONVERTED_DOMAINS or (source == target and not is_doubted):
+            needs_check = (domain, operator) in self._doubted
+            if domain not in CONVERTED_DOMAINS or (source == target and not needs_check):
                 return Route(descend=True)
             if experiment := self._rule_book.experimental(domain, operator, source):
-                return Route((Leg(experiment, self._rule_book.rule(experiment), ()),), descend=True)
+                return Route((RoutedTransition(experiment, self._rule_book.rule(experiment), ()),), descend=True)
             since = f"; it was introduced in {found.introduction}" if found else ""
-            sentence = f"opset {source} has no operator {operator}{since}, so that what it should compute is not known"
+            sentence = f"opset {source} has no operator {operator}{since}, so its meaning is unknown"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
-        legs = self._legs(found, source, target)
-        is_doubted = (domain, operator) in self._doubted
-        return Route(legs, descend, is_doubted) if legs or descend or is_doubted else None
+        transitions = self._transitions(found, source, target)
+        needs_check = (domain, operator) in self._doubted
+        return Route(transitions, descend, needs_check) if transitions or descend or needs_check else None
 
-    def _legs(self, found: OperatorHistory, source: int, target: int) -> tuple[Leg, ...]:
-        legs = []
+    def _transitions(self, found: OperatorHistory, source: int, target: int) -> tuple[RoutedTransition, ...]:
+        routed = []
         for transition in found.transitions_between(source, target):
             rule = self._rule_book.rule(transition)
             lost = (
@@ -124,15 +125,13 @@ class Routes:
                 else gates(found.definitions[transition.near], found.definitions[transition.far])
             )
             if rule is None or rule.apply is not None or lost:
-                legs.append(Leg(transition, rule, lost))
-        return tuple(legs)
+                routed.append(RoutedTransition(transition, rule, lost))
+        return tuple(routed)
 
 
 @cache
 def operators_taking(type_string: str, opset: int, domain: str) -> bool:
     """Whether any operator of `domain` at `opset` takes a value of this type."""
-    from opsetlift.specification.history import histories
-
     for (operator_domain, _), operator_history in histories().items():
         definition = operator_history.at(opset) if operator_domain == domain else None
         if definition is not None and any(
@@ -143,7 +142,7 @@ def operators_taking(type_string: str, opset: int, domain: str) -> bool:
 
 
 def lost_type_sentence(transition: Transition, value: str, type_string: str) -> str:
-    """Why a type stops a site at a transition."""
+    """The sentence that refuses a site whose value has a type that the far side of a transition lacks."""
     shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
     opset = transition.landing_opset
     if not operators_taking(type_string, opset, transition.domain):

@@ -11,7 +11,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 
 END = 2**63 - 1
-"""As the end of a slice: all that is left."""
+"""The end of a slice that reaches to the last element."""
 
 
 def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str = "axes") -> list[int]:
@@ -57,7 +57,7 @@ def gather_within(site: Site, value: str, indices: str, *, axis: int = 0) -> str
 
 
 class NamedAxes:
-    """Which dimensions an int64 vector of axes names, be it from the back, when it is computed at run time.
+    """The dimensions that an int64 vector of axes, computed at run time, names; axes may be negative.
 
     `op` writes for opset 13 or later; numbers are of `dtype`.
     """
@@ -75,6 +75,6 @@ class NamedAxes:
         return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
 
     def spread(self, values: str) -> str:
-        """For each dimension the value that stands where its axis does, or 0."""
+        """For each dimension the value that belongs to its axis, or 0."""
         column = self._op.Unsqueeze(values, self._site.constant_int64([1]))
         return str(self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant_int64([0]), keepdims=0))

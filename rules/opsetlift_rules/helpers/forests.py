@@ -1,4 +1,4 @@
-"""Helpers for ensembles of trees: the old form, leaves being nodes, and the new one, leaves being apart."""
+"""Helpers for ensembles of trees: the old form, in which leaves are nodes, and the new one, which lists them apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tensor(site: Site, name: str) -> Array | None:
 
 
 def numbers(site: Site, name: str) -> Array:
-    """A list of floats, or the tensor that may stand for it, in double."""
+    """An attribute that is a list of floats, or a tensor under a name of its own, in double."""
     values = tensor(site, f"{name}_as_tensor")
     return numpy.array(site.attribute(name, []) if values is None else values, numpy.float64)
 
@@ -161,7 +161,7 @@ class OldForest:
     votes: dict[str, list[Any]] = field(default_factory=dict)
     tree: int = -1
     count: int = 0
-    """Of the nodes of the tree under way."""
+    """The number of nodes of the current tree so far."""
 
     def begin_tree(self) -> None:
         """Let the nodes to come belong to the next tree."""

@@ -15,7 +15,7 @@ def is_image(site: Site) -> bool:
 
 
 def as_image(site: Site, op: Operators, value: str) -> tuple[str, Callable[[str], str]]:
-    """A tensor of another rank as one of rank 4, channels where they were; and what brings a result back."""
+    """A tensor of another rank as one of rank 4, channels where they were; and the inverse for results."""
     shape = site.shape(0) or []
     rank = len(shape)
     if rank < 2:
@@ -29,7 +29,7 @@ def as_image(site: Site, op: Operators, value: str) -> tuple[str, Callable[[str]
             Why.SHAPE_UNKNOWN, "the spatial sizes cannot be inferred, and below opset 6 they must be merged into two"
         )
     flat = op.Reshape(value, site.constant_int64([0, 0, math.prod(middle), shape[-1]], "shape"))
-    # A 0 copies a dimension; sizes of 0 behind the channels would copy another one than they stand for.
+    # A 0 copies a dimension; a spatial size of 0 would copy the size of another dimension.
     if 0 in shape[2:]:
         site.refuse(
             Why.NO_EQUIVALENT,

@@ -56,7 +56,7 @@ def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool 
 
 
 @dataclass(frozen=True)
-class Manner:
+class Interpolation:
     """How values are resampled."""
 
     mode: str
@@ -88,9 +88,9 @@ class ResampledAxis:
 class Resampler:
     """Emits the resampling of one site. `op` writes for opset 13."""
 
-    def __init__(self, site: Site, manner: Manner) -> None:
+    def __init__(self, site: Site, interpolation: Interpolation) -> None:
         self.site = site
-        self.manner = manner
+        self.interpolation = interpolation
         self.op = site.op_at(opsets.AXES_AS_INPUTS)
 
     def number(self, value: float | numpy.float32) -> str:
@@ -120,13 +120,13 @@ class Resampler:
         value = site.input(0)
         all_points = [source_points(self, axis) for axis in axes]
         moving = [pair for pair in zip(axes, all_points, strict=True) if not self._stays(*pair)]
-        if self.manner.mode == "nearest":
+        if self.interpolation.mode == "nearest":
             for axis, points in moving:
                 value = gather_within(site, value, self._nearest(axis, points), axis=axis.axis)
         elif moving:
             value = self._averaged(value, dtype, moving)
         for axis, points in zip(axes, all_points, strict=True):
-            if self.manner.transformation == "tf_crop_and_resize":
+            if self.interpolation.transformation == "tf_crop_and_resize":
                 value = self._extrapolated(value, dtype, axis, points)
         site.replace(value)
 
@@ -144,9 +144,11 @@ class Resampler:
             "ceil": lambda op, at: op.Ceil(at),
             "by direction": lambda op, at: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(at), op.Floor(at)),
         }
-        if self.manner.rounding not in roundings:
-            self.site.refuse(Why.INVALID_MODEL, f"the specification defines no nearest_mode {self.manner.rounding!r}")
-        rounded = roundings[self.manner.rounding]
+        if self.interpolation.rounding not in roundings:
+            self.site.refuse(
+                Why.INVALID_MODEL, f"the specification defines no nearest_mode {self.interpolation.rounding!r}"
+            )
+        rounded = roundings[self.interpolation.rounding]
         # Confined first: what is rounded to -0 would leave open which zero a bound of 0 gives.
         return self.folded(lambda op: op.Cast(rounded(op, self._confined(op, points, axis)), to="int64"), "indices")
 
@@ -162,7 +164,7 @@ class Resampler:
             self.site.refuse(
                 Why.NO_EQUIVALENT,
                 (
-                    f"{self.manner.mode} interpolation averages, and the specification does not define the "
+                    f"{self.interpolation.mode} interpolation averages, and the specification does not define the "
                     f"average of {dtype}"
                 ),
             )
@@ -183,7 +185,7 @@ class Resampler:
         return str(op.Cast(value, to=dtype)) if carrier != dtype else value
 
     def _declare_rounding(self, dtype: str) -> None:
-        if not (self.manner.antialiases or self.manner.excludes_outside):
+        if not (self.interpolation.antialiases or self.interpolation.excludes_outside):
             self.site.rounds(ULPS)
         else:
             self.site.rounds(fewer_digits=_DIGITS_BEYOND_FLOAT if dtype == "double" else 0)
@@ -228,9 +230,9 @@ class Resampler:
     def _taps(self, axis: ResampledAxis, points: str) -> tuple[str, str]:
         """For each point its neighbours' indices and weights, both [points, neighbours]."""
         site, number = self.site, self.number
-        reach = 1 if self.manner.mode == "linear" else 2
+        reach = 1 if self.interpolation.mode == "linear" else 2
         stretch, offsets = None, site.constant(numpy.arange(1 - reach, 1 + reach, dtype=numpy.float32), "offsets")
-        if self.manner.antialiases:
+        if self.interpolation.antialiases:
             stretch = self.folded(lambda op: op.Max(number(1), op.Div(number(1), axis.scale)))
             offsets = self.folded(lambda op: self._stretched_offsets(op, stretch, reach))
         axes = site.constant_int64([1])
@@ -242,10 +244,10 @@ class Resampler:
             if stretch is not None:
                 distances = op.Div(distances, stretch)
             weights = self._weights(op, op.Abs(distances))
-            if self.manner.excludes_outside:
+            if self.interpolation.excludes_outside:
                 is_outside = op.Not(op.Equal(places, self._confined(op, places, axis)))
                 weights = op.Where(is_outside, number(0), weights)
-            if self.manner.excludes_outside or stretch is not None:
+            if self.interpolation.excludes_outside or stretch is not None:
                 total = op.ReduceSum(weights, axes, keepdims=1)
                 # A point whose neighbours are all left out has no value to take: 0, where the quotient is 0 / 0.
                 weights = op.Div(weights, op.Where(op.Equal(total, number(0)), number(1), total))
@@ -261,10 +263,10 @@ class Resampler:
 
     def _weights(self, op: Operators, distance: str) -> str:
         number = self.number
-        if self.manner.mode == "linear":
+        if self.interpolation.mode == "linear":
             return str(op.Relu(op.Sub(number(1), distance)))
         # Equation (4) of Keys, "Cubic Convolution Interpolation".
-        a = numpy.float32(self.manner.cubic_coefficient)
+        a = numpy.float32(self.interpolation.cubic_coefficient)
         near = op.Sub(op.Mul(number(a + 2), distance), number(a + 3))
         near = op.Add(op.Mul(op.Mul(near, distance), distance), number(1))
         far = op.Sub(op.Mul(number(a), distance), number(5 * a))
@@ -284,5 +286,7 @@ class Resampler:
         trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         if trailing:
             outside = self.folded(lambda inner: inner.Unsqueeze(outside, site.constant_int64(range(1, 1 + trailing))))
-        filling = site.constant(numpy.array(self.manner.extrapolation_value).astype(numpy_dtype(dtype)), "filling")
+        filling = site.constant(
+            numpy.array(self.interpolation.extrapolation_value).astype(numpy_dtype(dtype)), "filling"
+        )
         return str(op.Where(outside, filling, value))

@@ -1,4 +1,4 @@
-"""Helpers for the step to opset 7, at which `broadcast` and `axis` give way to numpy's broadcasting.
+"""Helpers for the step to opset 7, which replaces `broadcast` and `axis` with numpy's broadcasting.
 
 Before 7 the second input is repeated onto the first one's shape where `broadcast=1` says so: it has one element, or its
 shape is a contiguous part of the first one's, which starts at `axis` (without it: a suffix). The first input is never
@@ -77,7 +77,7 @@ def _known(site: Site, value: str | int) -> Dims:
 
 
 def _block(part: Dims, whole: Dims) -> tuple[int, int] | None:
-    """Where in `whole` the dimensions lie that `part` has besides leading and trailing ones: (start, stop).
+    """The range (start, stop) in `whole` of the dimensions of `part` besides leading and trailing ones.
 
     None where `part` is not known to be repeated onto `whole` in this way.
     """

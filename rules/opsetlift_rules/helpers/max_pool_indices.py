@@ -1,4 +1,4 @@
-"""Helpers for the second output of MaxPool: where in the input each maximum stands."""
+"""Helpers for the second output of MaxPool: the index of each maximum in the input."""
 
 from __future__ import annotations
 

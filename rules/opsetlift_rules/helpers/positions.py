@@ -1,4 +1,4 @@
-"""Helpers for flat positions: an element's place in a tensor whose elements (or slices) stand in a row."""
+"""Helpers for flat positions: the index of an element, or slice, in the flattened tensor."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Positions:
         return Sizes(self, value if isinstance(value, str) else self.site.input(value))
 
     def strides(self, sizes: Sequence[Number]) -> list[Number]:
-        """For each dimension how far apart its elements stand in the row."""
+        """For each dimension the distance of its elements in the flattened tensor."""
         return [self.product(sizes[position + 1 :]) for position in range(len(sizes))]
 
     def counted(self, size: Number) -> Number:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def source_points(resampler: Resampler, axis: ResampledAxis) -> str:
     """x_original for each x_resized of an axis, float."""
     points = _SourcePoints(resampler, axis)
-    name = resampler.manner.transformation
+    name = resampler.interpolation.transformation
     if name not in _FORMULAS:
         resampler.site.refuse(
             Why.INVALID_MODEL, f"the specification defines no coordinate_transformation_mode {name!r}"

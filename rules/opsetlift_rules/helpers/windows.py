@@ -1,4 +1,4 @@
-"""Helpers for the sliding windows of convolutions and poolings: where they lie, and their elements one by one."""
+"""Helpers for the sliding windows of convolutions and poolings: their positions and their elements."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def slice_of_tap(site: Site, op: Operators, value: str, axis: int, first: int, s
 
 
 def added(op: Operators) -> Callable[[Sequence[str]], str]:
-    """For `combined`: one after the other."""
+    """The sum of values, as `combined` takes it."""
     return lambda values: reduce(op.Add, values)
 
 

@@ -15,7 +15,7 @@ from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.routes import Leg, Route
+from opsetlift.rulebook.routes import Route, RoutedTransition
 from opsetlift.rulebook.rule import Rule, becomes_its_values
 from opsetlift.rulebook.site import Site
 from opsetlift.rulebook.site.operators import AT_TARGET
@@ -71,22 +71,22 @@ class NodeWalk(ScopeValues, ABC):
         Raises Stopped where a transition cannot be crossed.
         """
         emitted: list[NodeProto] = []
-        for leg in route.legs:
-            site = Site(node, leg.transition, self)
+        for routed in route.transitions:
+            site = Site(node, routed.transition, self)
             try:
-                self._apply(leg, site)
+                self._apply(routed, site)
                 if site.touched:
-                    assert leg.rule is not None
-                    self._note_crossing(leg.transition, leg.rule, site, crossings)
+                    assert routed.rule is not None
+                    self._note_crossing(routed.transition, routed.rule, site, crossings)
                     crossings += site.inner_crossings
-                    emitted += self._bring_home_below(leg.transition, site, crossings)
+                    emitted += self._bring_home_below(routed.transition, site, crossings)
                 if not site.is_replaced:
-                    check_gates(leg, node, self.facts, self._unread)
+                    check_gates(routed, node, self.facts, self._unread)
             except SiteRefused as reason:
-                raise Stopped(reason, leg.transition) from reason
+                raise Stopped(reason, routed.transition) from reason
             if site.is_replaced:
                 return emitted
-        if route.is_doubted and (standing := self._fit(node, crossings)) is not None:
+        if route.needs_check and (standing := self._fit(node, crossings)) is not None:
             return [*emitted, *standing]
         return [*emitted, node] if emitted else None
 
@@ -109,7 +109,7 @@ class NodeWalk(ScopeValues, ABC):
         try:
             if rule is None or self._under_way.count(transition) >= _MOST_FALLBACKS:
                 raise SiteRefused(Why.TARGET, objection)
-            self._apply(Leg(transition, rule, ()), site)
+            self._apply(RoutedTransition(transition, rule, ()), site)
             if not site.touched:
                 raise SiteRefused(Why.TARGET, objection)
             self._note_crossing(transition, rule, site, crossings)
@@ -122,23 +122,23 @@ class NodeWalk(ScopeValues, ABC):
             raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
         return emitted if site.is_replaced else [*emitted, node]
 
-    def _apply(self, leg: Leg, site: Site) -> None:
-        if leg.rule is None:
+    def _apply(self, routed: RoutedTransition, site: Site) -> None:
+        if routed.rule is None:
             site.refuse(Why.NOT_WRITTEN, "no rule has been written for this transition yet")
-        if leg.rule.apply is None:
+        if routed.rule.apply is None:
             return
-        site.rule = leg.rule
+        site.rule = routed.rule
         if omitted := self.facts.omissible.intersection(site.node.input):
             site.refuse(
                 Why.ATTRIBUTE_REFERENCE,
                 f"whether there is an input {min(omitted)!r} is known only at each call of the function",
             )
         try:
-            leg.rule.apply(site)
+            routed.rule.apply(site)
         except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
             raise
         except Exception as error:
-            raise RuleFailed(leg.rule, leg.transition) from error
+            raise RuleFailed(routed.rule, routed.transition) from error
 
     def _note_crossing(self, transition: Transition, rule: Rule, site: Site, crossings: Crossings) -> None:
         if rule.ulps:

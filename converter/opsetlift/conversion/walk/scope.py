@@ -66,14 +66,14 @@ class ScopeWalk(NodeWalk):
         domain = canonical_domain(domain)
         opset = self.imports.get(domain, 1)
         route = self.walk.routes.find(domain, operator, opset, self.target(domain))
-        if route is not None and route.is_doubted and self.walk.runtime is not None:
+        if route is not None and route.needs_check and self.walk.runtime is not None:
             possible = self.walk.facts.possible_types
             if not may_object(domain, operator, self.target(domain), possible, self.walk.runtime):
-                route = replace(route, is_doubted=False)
-        if route is None or not any(leg.gates for leg in route.legs):
+                route = replace(route, needs_check=False)
+        if route is None or not any(routed.gates for routed in route.transitions):
             return route
         possible = self.walk.facts.possible_types
-        return route if possible is None else route.without_idle_legs(possible)
+        return route if possible is None else route.without_idle_transitions(possible)
 
     @cached_property
     def _ahead(self) -> frozenset[str]:
@@ -101,7 +101,7 @@ class ScopeWalk(NodeWalk):
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:
             self._descend(index, node)
-        if not (route.legs or route.why or route.is_doubted) or (
+        if not (route.transitions or route.why or route.needs_check) or (
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
