@@ -3,7 +3,6 @@
 MatMulInteger, ConvInteger   10: introduced
 QLinearMatMul                10: introduced · 21: +float16 +bfloat16 scales, +float8
 QLinearConv                  10: introduced
-DynamicQuantizeLinear        11: introduced
 
 Products of 9-bit numbers are summed exactly in float as long as there are few of them, and in double otherwise.
 """
@@ -136,22 +135,6 @@ def decompose_quantized_convolution(site: Site) -> None:
     site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
 
 
-def decompose_dynamic_quantization(site: Site) -> None:
-    """Replace DynamicQuantizeLinear-11: the range of the values and 0 is divided into 255 steps.
-
-    If all values are 0, so is the step, and quotients are NaN as in a kernel.
-    """
-    op = arithmetic(site)
-    zero = site.scalar(0, "float", "zero")
-    x = site.input(0)
-    low, high = op.Min(zero, op.ReduceMin(x, keepdims=0)), op.Max(zero, op.ReduceMax(x, keepdims=0))
-    scale = op.Div(op.Sub(high, low), site.scalar(255, "float", "steps"))
-    place = op.Div(op.Sub(zero, low), scale)
-    zero_point = saturated(site, op, place, "float", "", "uint8")
-    quantized = saturated(site, op, op.Div(x, scale), "float", op.Cast(zero_point, to="float"), "uint8")
-    site.replace(quantized, scale, zero_point)
-
-
 _MORE_DTYPES = "21 adds dtypes; the text is the same"
 
 STEPS = [
@@ -163,5 +146,4 @@ INTRODUCTIONS = [
     Introduction("ConvInteger", 10, down=convolve_integers_in_floats),
     Introduction("QLinearMatMul", 10, down=decompose_quantized_matmul),
     Introduction("QLinearConv", 10, down=decompose_quantized_convolution),
-    Introduction("DynamicQuantizeLinear", 11, down=decompose_dynamic_quantization),
 ]
