@@ -15,7 +15,8 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unch
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.interpolation import ULPS, Interpolation, Resampler, resampling
+from opsetlift_rules.helpers.coordinates import Interpolation
+from opsetlift_rules.helpers.interpolation import ULPS, Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"

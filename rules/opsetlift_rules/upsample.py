@@ -15,7 +15,8 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.interpolation import Interpolation, Resampler, resampling
+from opsetlift_rules.helpers.coordinates import Interpolation
+from opsetlift_rules.helpers.interpolation import Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")

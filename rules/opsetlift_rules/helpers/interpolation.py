@@ -11,16 +11,16 @@ They speak of a scale that is the quotient of both lengths, and take the one tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy
 
 from opsetlift.rulebook.rule import Apply, Rule, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators
 from opsetlift.specification.dtypes import DIGITS, numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
+from opsetlift_rules.helpers.coordinates import Coordinates, ResampledAxis
+from opsetlift_rules.helpers.sampling import cubic_polynomials
 from opsetlift_rules.helpers.source_points import source_points
 
 ULPS = 8
@@ -55,64 +55,8 @@ def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool 
     )
 
 
-@dataclass(frozen=True)
-class Interpolation:
-    """How values are resampled."""
-
-    mode: str
-    """nearest, linear or cubic."""
-    transformation: str
-    """Resize's coordinate_transformation_mode."""
-    rounding: str = "round_prefer_floor"
-    """Resize's nearest_mode, or "by direction": the ceiling where it samples down, else the floor."""
-    cubic_coefficient: float = -0.75
-    excludes_outside: bool = False
-    antialiases: bool = False
-    extrapolation_value: float = 0.0
-
-
-@dataclass(frozen=True)
-class ResampledAxis:
-    """One axis on its way. The values are names of scalars: lengths int64, the others float."""
-
-    axis: int
-    size: str
-    length: str
-    scale: str
-    is_cut: bool = True
-    """Whether the length is cut off a fractional target, as where it is calculated out of a scale."""
-    region: tuple[str, str] | None = None
-    """Start and end of the crop."""
-
-
-class Resampler:
-    """Emits the resampling of one site. `op` writes for opset 13."""
-
-    def __init__(self, site: Site, interpolation: Interpolation) -> None:
-        self.site = site
-        self.interpolation = interpolation
-        self.op = site.op_at(opsets.AXES_AS_INPUTS)
-
-    def number(self, value: float | numpy.float32) -> str:
-        """A float constant."""
-        return self.site.scalar(value, "float", "number")
-
-    def size(self, axis: int) -> str:
-        """The length of an axis of the data, float."""
-        return self.folded(lambda op: op.Cast(self.dimension(axis), to="float"))
-
-    def dimension(self, axis: int) -> str:
-        """The length of an axis of the data, int64."""
-        shape = self.site.shape(0)
-        known = shape[axis] if shape is not None else None
-        if isinstance(known, int):
-            return self.site.scalar(known, "int64", "size")
-        position = self.site.scalar(axis, "int64", "axis")
-        return self.folded(lambda op: op.Gather(op.Shape(self.site.input(0)), position))
-
-    def folded(self, build: Callable[[Operators], str], hint: str = "constant") -> str:
-        """What is emitted, or the constant that it gives."""
-        return self.site.folded(lambda: build(self.op), hint)
+class Resampler(Coordinates):
+    """Emits the resampling of one site."""
 
     def run(self, axes: Sequence[ResampledAxis]) -> None:
         """Resample axis by axis and replace the node."""
@@ -154,10 +98,6 @@ class Resampler:
 
     def _confined(self, op: Operators, places: str, axis: ResampledAxis) -> str:
         return str(op.Clip(places, self.number(0), self.last(op, axis)))
-
-    def last(self, op: Operators, axis: ResampledAxis) -> str:
-        """The position of an axis's last element, float."""
-        return str(op.Sub(axis.size, self.number(1)))
 
     def _averaged(self, value: str, dtype: str, moving: Sequence[tuple[ResampledAxis, str]]) -> str:
         if dtype not in _FLOATS and dtype not in _INTEGERS:
@@ -265,12 +205,8 @@ class Resampler:
         number = self.number
         if self.interpolation.mode == "linear":
             return str(op.Relu(op.Sub(number(1), distance)))
-        # Equation (4) of Keys, "Cubic Convolution Interpolation".
         a = numpy.float32(self.interpolation.cubic_coefficient)
-        near = op.Sub(op.Mul(number(a + 2), distance), number(a + 3))
-        near = op.Add(op.Mul(op.Mul(near, distance), distance), number(1))
-        far = op.Sub(op.Mul(number(a), distance), number(5 * a))
-        far = op.Sub(op.Mul(op.Add(op.Mul(far, distance), number(8 * a)), distance), number(4 * a))
+        near, far = cubic_polynomials(op, number, distance, a)
         beyond = op.Where(op.Less(distance, number(2)), far, number(0))
         return str(op.Where(op.Greater(distance, number(1)), beyond, near))
 
