@@ -79,7 +79,7 @@ class TestConvert:
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
         output = capsys.readouterr()
         assert "ReduceMin 13→18" in output.out
-        assert "axes become input" in output.out
+        assert "move axes to an input" in output.out
         assert "all proven equal" in output.out
         assert output.err == ""
 
@@ -90,7 +90,7 @@ class TestConvert:
         assert said["report"]["source_opsets"] == {"ai.onnx": 13}
         assert said["report"]["target_opsets"] == {"ai.onnx": 18}
         assert said["report"]["rewrites"] == [
-            {"transition": "ReduceMin 13→18", "rule": "axes become input", "count": 1, "ulps": 0}
+            {"transition": "ReduceMin 13→18", "rule": "move axes to an input", "count": 1, "ulps": 0}
         ]
         assert said["certificate"]["structure"] == []
 
@@ -164,7 +164,7 @@ class TestDryRun:
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run"]) == 0
         output = capsys.readouterr().out
         assert "dry run, nothing written" in output
-        assert "axes become input" in output
+        assert "move axes to an input" in output
         assert files(workplace) == {"in.onnx"}
 
     def test_says_what_would_be_refused(self, refused_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -343,7 +343,7 @@ class TestExplain:
         assert "since-versions 1, 11, 12, 13, 18, 20" in output
         assert "input 1 'axes': new, optional tensor(int64)" in output
         assert "attribute 'axes': gone" in output
-        assert "ReduceMin 18→13: axes become attribute" in output
+        assert "ReduceMin 18→13: move axes to an attribute" in output
         assert "type T: + bool" in output
 
     def test_between_two_opsets_only(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,10 +20,14 @@ _BEFORE_THE_FIRST = {"CumSum": 0.0, "CumProd": 1.0}
 _COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
 
 
-def values_are_accumulated_by_a_scan(site: Site) -> None:
-    """Floats in double, so that a long run rounds each element once; integers wrap around as they do."""
+def accumulate_with_a_scan(site: Site) -> None:
+    """Replace CumSum-11 or CumProd-26 with a Scan along the axis.
+
+    Floats accumulate in double, so that each element rounds once; integers wrap around as they do in a kernel. An axis
+    that is computed at run time selects the Scan by nested Ifs.
+    """
     dtype = site.dtype(0)
-    rank = site.rank(0, because="the values beside the axis are handed on from element to element")
+    rank = site.rank(0, because="the scan needs the number of dimensions beside the axis")
     if dtype in FLOATING and dtype != "double":
         site.rounds()
     axis = site.constant_value(1)
@@ -98,8 +102,8 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
 
 
-def axis_is_cast(site: Site) -> None:
-    """The first runtimes with CumSum read its axis as int32, whatever it is."""
+def cast_axis_to_int32(site: Site) -> None:
+    """Cast the axis of CumSum to int32, as which the first runtimes with CumSum read it."""
     if site.dtype(1) == "int64":
         axis = site.input(1)
         site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))
@@ -113,10 +117,10 @@ _NARROW = rounded_cast(
     "float16",
     "bfloat16",
     through="float",
-    because="accumulated in float, and each element rounded to the narrower dtype once",
+    because="accumulated in float, and each element rounded once",
 )
 _BY_SCAN = rounding(
-    values_are_accumulated_by_a_scan,
+    accumulate_with_a_scan,
     ulps=1,
     when="the values are floats narrower than double",
     because="accumulated in double, and each element rounded once",
@@ -130,5 +134,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", axis_is_cast),
+    Fallback("CumSum", cast_axis_to_int32),
 ]

@@ -1,12 +1,12 @@
 """Activations that are as old as ONNX.
 
-Relu                           6: consumed_inputs goes · 13: +bfloat16 · 14: +the signed integers
-LeakyRelu                      6: consumed_inputs goes · 16: +bfloat16
-Elu, HardSigmoid               6: consumed_inputs goes · 22: +bfloat16
-Selu                           6: consumed_inputs goes, more digits in the defaults · 22: +bfloat16
-Sigmoid, Tanh                  6: consumed_inputs goes · 13: +bfloat16
+Relu                           6: -consumed_inputs · 13: +bfloat16 · 14: +the signed integers
+LeakyRelu                      6: -consumed_inputs · 16: +bfloat16
+Elu, HardSigmoid               6: -consumed_inputs · 22: +bfloat16
+Selu                           6: -consumed_inputs, more digits in the defaults · 22: +bfloat16
+Sigmoid, Tanh                  6: -consumed_inputs · 13: +bfloat16
 Softplus, Softsign             22: +bfloat16
-PRelu                          6: consumed_inputs goes · 7: the slope is broadcast as numpy does · 9: +integers ·
+PRelu                          6: -consumed_inputs · 7: the slope is broadcast as numpy does · 9: +integers ·
                                16: +bfloat16
 """
 
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},
@@ -25,13 +26,14 @@ _SELU_DEFAULTS = {
 }
 
 
-def old_defaults_are_written_down(site: Site) -> None:
-    """Version 1 rounds the coefficients to four digits."""
+def write_defaults_of_version_1(site: Site) -> None:
+    """Write the default alpha and gamma of Selu-1, which have four digits only, for Selu-6."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, 1)
 
 
-def new_defaults_are_written_down(site: Site) -> None:
+def write_defaults_of_version_6(site: Site) -> None:
+    """Write the default alpha and gamma of Selu-6 for Selu-1, whose own defaults are rounded to four digits."""
     _write_defaults(site, 6)
 
 
@@ -41,31 +43,36 @@ def _write_defaults(site: Site, version: int) -> None:
             site.set_attribute(name, value)
 
 
-def integers_are_the_greater_of_zero(site: Site) -> None:
-    """Max takes integers before Relu does."""
+def replace_integer_relu_with_max(site: Site) -> None:
+    """Replace Relu-14 of integers, which Relu-13 does not take, with Max(x, 0)."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
 
 
-def slopes_of_channels_get_dimensions_behind(site: Site) -> None:
-    """Below 7 a vector holds a slope for each channel, which is dimension 1."""
+def add_dimensions_to_channel_slopes(site: Site) -> None:
+    """Add dimensions of size 1 behind the slopes [C] of PRelu-6: PRelu-7 broadcasts them to [N, C, *spatial]."""
     slope = site.shape(1)
     if slope == [1]:
         return
-    if site.rank(1, because="a vector of slopes belongs to the channels") == 1:
-        behind = site.rank(0, because="the dimensions behind the channels are counted") - 2
+    if site.rank(1, because="below opset 7 a vector of slopes has one slope for each channel") == 1:
+        behind = site.rank(0, because="the slopes need a dimension of size 1 for each spatial axis") - 2
         if behind > 0:
-            site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind))))
+            site.set_input(
+                1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind)))
+            )
 
 
-def slopes_come_to_one_of_the_old_shapes(site: Site) -> None:
-    """The inverse. What is neither one slope, nor one per channel, nor one per element, is repeated to the latter."""
+def fit_slopes_to_old_broadcasting(site: Site) -> None:
+    """Give the slopes of PRelu-7 one of the shapes that PRelu-6 takes.
+
+    These are one element, [C], and the shape of the input. Other slopes are repeated to the shape of the input.
+    """
     slope = site.shape(1)
     if (slope is not None and all(dim == 1 for dim in slope)) or have_one_shape([site.shape(0), slope]):
         return
-    rank = site.rank(0, because="below opset 7 slopes belong to channels or to elements")
-    op = site.op_at(13)
+    rank = site.rank(0, because="below opset 7 there is one slope for each channel or for each element")
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     ones = _dimensions_beside_channels(site, rank)
     if ones is not None:
         if ones:
@@ -84,12 +91,12 @@ def _dimensions_beside_channels(site: Site, rank: int) -> list[int] | None:
     return ones if all(slope[position] == 1 for position in ones) else None
 
 
-def integers_are_added_by_sign(site: Site) -> None:
-    """The positive part, and the negative one times the slope: one of both is 0."""
+def compute_integer_prelu_by_sign(site: Site) -> None:
+    """Replace PRelu-9 of integers, which PRelu-7 does not take, with max(x, 0) + slope * min(x, 0)."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
-    op, value = site.op_at(13), site.input(0)
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     if dtype.startswith("uint"):
         site.replace(op.Identity(value))
         return
@@ -98,22 +105,22 @@ def integers_are_added_by_sign(site: Site) -> None:
 
 
 STEPS = [
-    Step("Relu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Relu", 13, 14, up=unchanged, down=integers_are_the_greater_of_zero),
-    Step("LeakyRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("LeakyRelu", 6, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Elu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Elu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("HardSigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("HardSigmoid", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Selu", 1, 6, up=old_defaults_are_written_down, down=new_defaults_are_written_down),
-    Step("Selu", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Sigmoid", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Tanh", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Softplus", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Softsign", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("PRelu", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("PRelu", 6, 7, up=slopes_of_channels_get_dimensions_behind, down=slopes_come_to_one_of_the_old_shapes),
-    Step("PRelu", 7, 9, up=unchanged, down=integers_are_added_by_sign),
-    Step("PRelu", 9, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Relu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Relu", 13, 14, up=unchanged, down=replace_integer_relu_with_max),
+    Step("LeakyRelu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("LeakyRelu", 6, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Elu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Elu", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("HardSigmoid", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("HardSigmoid", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Selu", 1, 6, up=write_defaults_of_version_1, down=write_defaults_of_version_6),
+    Step("Selu", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Sigmoid", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Tanh", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Softplus", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Softsign", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("PRelu", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("PRelu", 6, 7, up=add_dimensions_to_channel_slopes, down=fit_slopes_to_old_broadcasting),
+    Step("PRelu", 7, 9, up=unchanged, down=compute_integer_prelu_by_sign),
+    Step("PRelu", 9, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]

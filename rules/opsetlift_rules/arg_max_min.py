@@ -7,34 +7,35 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import make_axis_non_negative
 
 _FIRST = -(2**63)
 
 
-def input_is_full_and_the_first_index_counts(site: Site) -> None:
-    """What 11 can say: neither empty inputs nor the last of equal extremes."""
+def replace_select_last_index_and_empty_inputs(site: Site) -> None:
+    """Write ArgMax-12 or ArgMin-12 for 11, which has neither select_last_index nor empty inputs."""
     if 0 in (site.shape(0) or []):
         _indices_of_nothing(site)
     else:
-        last_index_is_first_from_the_back(site)
+        search_last_index_from_the_end(site)
 
 
 def _indices_of_nothing(site: Site) -> None:
-    """An empty input, whose axis has an index all the same, has an empty result, in which no index stands."""
-    op = site.op_at(13)
+    """An empty input has an empty result of the same shape as a slice along the axis."""
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     axes = site.constant_int64([site.attribute("axis", 0)])
     first = op.Slice(site.input(0), site.constant_int64([0], "start"), site.constant_int64([1], "end"), axes)
     indices = op.Cast(first, to="int64")
     site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, axes))
 
 
-def last_index_is_first_from_the_back(site: Site) -> None:
-    """Of the reversed input the first extreme is the last one of the input."""
+def search_last_index_from_the_end(site: Site) -> None:
+    """Search the reversed input, whose first extreme is the last one of the input."""
     if not site.pop_attribute("select_last_index", 0):
         return
     axis = site.attribute("axis", 0)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     one = site.constant_int64([-1], "minus_one")
     axes = site.constant_int64([axis])
     backwards = op.Slice(site.input(0), one, site.constant_int64([_FIRST], "end"), axes, one)
@@ -43,17 +44,17 @@ def last_index_is_first_from_the_back(site: Site) -> None:
     site.replace(op.Sub(last, site.copy(backwards)))
 
 
-_AXIS = "11 adds negative axes and forbids empty inputs, for which no index could be given"
-_TIES = "which of equal extremes counts, 11 leaves open; runtimes have always taken the first, as 12 says"
-_EDITORIAL = "13 only mends the grammar"
+_AXIS = "11 adds negative axes and forbids empty inputs, which have no extreme"
+_TIES = "11 leaves open which of several equal extremes is found; runtimes have always taken the first, as 12 says"
+_EDITORIAL = "13 only corrects the grammar"
 
 
 STEPS = [
-    Step("ArgMax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("ArgMax", 11, 12, up=unchanged, down=input_is_full_and_the_first_index_counts, because=_TIES),
+    Step("ArgMax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("ArgMax", 11, 12, up=unchanged, down=replace_select_last_index_and_empty_inputs, because=_TIES),
     Step("ArgMax", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ArgMin", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("ArgMin", 11, 12, up=unchanged, down=input_is_full_and_the_first_index_counts, because=_TIES),
+    Step("ArgMin", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("ArgMin", 11, 12, up=unchanged, down=replace_select_last_index_and_empty_inputs, because=_TIES),
     Step("ArgMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
 ]
 

@@ -1,6 +1,6 @@
 """The four basic operations.
 
-Add, Sub, Mul, Div  6: consumed_inputs goes, +int32 +int64 +uint32 +uint64 · 7: +numpy's broadcasting · 13: +bfloat16 ·
+Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +numpy's broadcasting · 13: +bfloat16 ·
                     14: +int8 +uint8 +int16 +uint16
 """
 
@@ -9,26 +9,34 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, values_are_carried
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 
 @for_lost_types
-def narrow_integers_are_computed_wider(site: Site) -> None:
-    """Casting back drops the higher bits, as overflow does. A product of two uint16 does not fit int32."""
+def compute_narrow_integers_in_a_wider_type(site: Site) -> None:
+    """Compute Add, Sub, Mul or Div-14 of integers of 8 and 16 bits, which version 13 does not take, in int32.
+
+    Casting back drops the higher bits, as overflow does. The product of two uint16 does not fit into int32: it is
+    computed in int64.
+    """
     dtype = site.dtype(0)
     if dtype in NARROW_INTEGERS:
         site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 
-def integers_are_reduced_from_a_stack(site: Site) -> None:
-    """Below 6 arithmetic is for floats; ReduceSum and ReduceProd have always taken integers, and wrap around too."""
+def compute_integers_with_reductions(site: Site) -> None:
+    """Compute Add, Sub, Mul or Div-6 of integers, which version 1 does not take, with ReduceSum and ReduceProd.
+
+    These take integers at every version and wrap around in the same way. Quotients of 32 bits are computed in double.
+    """
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     first, second = site.input(0), _repeated_by_attributes(site, op)
     operator = site.node.op_type
     if operator == "Div":
@@ -51,8 +59,8 @@ def _repeated_by_attributes(site: Site, op: Operators) -> str:
     second = site.input(1)
     if not site.attribute("broadcast", 0) or have_one_shape([site.shape(0), site.shape(1)]):
         return second
-    rank = site.rank(0, because="the second input has to be repeated onto the first one's shape")
-    part = site.rank(1, because="it has to be repeated onto the first input's shape")
+    rank = site.rank(0, because="the second input must be repeated to the first input's shape")
+    part = site.rank(1, because="it must be repeated to the first input's shape")
     behind = rank - part - site.attribute("axis", rank - part)
     if behind > 0 and site.shape(1) != [1] * part:
         second = op.Unsqueeze(second, site.constant_int64(range(part, part + behind)))
@@ -83,22 +91,22 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
     return str(op.Cast(op.Cast(quotient, to="int64"), to=dtype))
 
 
-_TEXT_13_14 = "14 only says which types it adds"
+_TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 
 
 STEPS = [
-    Step("Add", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Add", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Add")),
-    Step("Add", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Sub", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Sub", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Sub", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Mul", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Mul", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Mul")),
-    Step("Mul", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
-    Step("Div", 1, 6, up=consumed_inputs_go, down=integers_are_reduced_from_a_stack),
-    Step("Div", 6, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Div", 13, 14, up=unchanged, down=narrow_integers_are_computed_wider, because=_TEXT_13_14),
+    Step("Add", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Add", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Add")),
+    Step("Add", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Sub", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Sub", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Sub", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Mul", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Mul", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Mul")),
+    Step("Mul", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
+    Step("Div", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
+    Step("Div", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Div", 13, 14, up=unchanged, down=compute_narrow_integers_in_a_wider_type, because=_TEXT_13_14),
 ]
 
 FALLBACKS = [

@@ -13,29 +13,36 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
-from opsetlift_rules.helpers.narrow_floats import goes_in_float
+from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 
 _ULPS = 64
 _IN_STEPS = (
-    "each step, products, softmax and sums among them, is rounded; a kernel may keep more digits between them, and the "
-    "exponential of a large product magnifies what it lost"
+    "each step (products, softmax, sums) rounds; a kernel may keep more digits between the steps, and "
+    "the exponential of a large product magnifies the difference"
 )
 _LARGEST_BIAS = 1 << 14
 """A bias of so many elements is stored where it is known; a larger one is computed at run time."""
 
 
-def only_packed_heads_are_counted(site: Site) -> None:
-    """The numbers of heads belong to inputs of rank 3; with rank 4, where nothing reads them, 25 rejects them."""
+def remove_unused_head_counts(site: Site) -> None:
+    """Remove q_num_heads and kv_num_heads from Attention-24 with inputs of rank 4.
+
+    They belong to inputs of rank 3; the type inference of 25 rejects them with others.
+    """
     if len(site.shape(_QUERY) or ()) == 4:
         site.remove_attribute("q_num_heads")
         site.remove_attribute("kv_num_heads")
 
 
-def masks_cover_all_keys(site: Site) -> None:
-    """Up to 24, from where on a shorter mask, be it of length 1, is filled up with -inf and not broadcast."""
+def expand_mask_to_all_keys(site: Site) -> None:
+    """Broadcast the mask of Attention-23 to the number of keys.
+
+    From 24 on a shorter mask, one of length 1 included, is filled up with -inf instead of broadcast.
+    """
     if _mask_covers_all_keys(site):
         return
     op = site.op
@@ -60,29 +67,32 @@ def _mask_covers_all_keys(site: Site) -> bool:
     return mask[-1] is not None and mask[-1] == total
 
 
-def mask_and_padding_are_written_out(site: Site) -> None:
-    """Below 24 the mask covers all keys, and all keys count."""
+def decompose_short_masks_and_padding(site: Site) -> None:
+    """Decompose Attention-24 with nonpad_kv_seqlen or a mask shorter than the keys, which Attention-23 has not."""
     if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
-        products_are_weighed(site)
+        decompose_attention(site)
 
 
-def windows_are_written_out(site: Site) -> None:
-    """Below 25 each query sees all keys that the mask lets it see."""
+def decompose_bounded_windows(site: Site) -> None:
+    """Decompose Attention-25 with bounded windows, which Attention-24 has not; remove unbounded ones."""
     if site.attribute("left_window_size", -1) < 0 and site.attribute("right_window_size", -1) < 0:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")
     else:
-        products_are_weighed(site)
+        decompose_attention(site)
 
 
-def products_are_weighed(site: Site) -> None:
-    """What the text says, step by step; narrow floats in float. Nothing hangs on sizes that are 0 in some run."""
-    if goes_in_float(site):
+def decompose_attention(site: Site) -> None:
+    """Replace Attention with the operators of its definition: products, bias, Softmax, products.
+
+    Narrow floats compute in float. All sizes may be 0 in some run.
+    """
+    if compute_narrow_floats_in_float(site):
         return
     site.rounds()
-    op = site.op_at(18)
+    op = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS)
     dtype = site.dtype(_QUERY)
-    is_packed = site.rank(_QUERY, because="it tells whether the heads are packed into one dimension") == 3
+    is_packed = site.rank(_QUERY, because="the rank shows whether the heads are packed into one dimension") == 3
     query, key, value = (_unpacked(site, op, position, is_packed) for position in (_QUERY, _KEY, _VALUE))
     if site.input(_PAST_KEY):
         key = op.Concat(site.input(_PAST_KEY), key, axis=2)
@@ -223,21 +233,23 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
     return compared()
 
 
-_MASK_AND_PADDING_ARE_WRITTEN_OUT = rounding(
-    mask_and_padding_are_written_out,
+_DECOMPOSE_SHORT_MASKS_AND_PADDING = rounding(
+    decompose_short_masks_and_padding,
     ulps=_ULPS,
     when="lengths are given, or a mask may not cover all keys",
     because=_IN_STEPS,
 )
-_WINDOWS_ARE_WRITTEN_OUT = rounding(windows_are_written_out, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS)
+_DECOMPOSE_BOUNDED_WINDOWS = rounding(
+    decompose_bounded_windows, ulps=_ULPS, when="windows are bounded", because=_IN_STEPS
+)
 _UNBOUNDED = (
-    "windows are unbounded by default; the rest of 25's text says the same in other words, but its "
-    "inference rejects numbers of heads beside inputs of rank 4"
+    "windows are unbounded by default; 25 rewords the rest, but its type inference rejects q_num_heads "
+    "and kv_num_heads with inputs of rank 4"
 )
 
 STEPS = [
-    Step("Attention", 23, 24, up=masks_cover_all_keys, down=_MASK_AND_PADDING_ARE_WRITTEN_OUT),
-    Step("Attention", 24, 25, up=only_packed_heads_are_counted, down=_WINDOWS_ARE_WRITTEN_OUT, because=_UNBOUNDED),
+    Step("Attention", 23, 24, up=expand_mask_to_all_keys, down=_DECOMPOSE_SHORT_MASKS_AND_PADDING),
+    Step("Attention", 24, 25, up=remove_unused_head_counts, down=_DECOMPOSE_BOUNDED_WINDOWS, because=_UNBOUNDED),
 ]
 
-INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(products_are_weighed, ulps=_ULPS, because=_IN_STEPS))]
+INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(decompose_attention, ulps=_ULPS, because=_IN_STEPS))]

@@ -1,10 +1,10 @@
-"""BatchNormalization, of which each version says in another way whether it trains.
+"""BatchNormalization, whose versions enable training mode in different ways.
 
 1   images only; is_test, consumed_inputs, spatial
-6   any rank of 2 and more; consumed_inputs goes
-7   is_test goes: it trains where more than Y is asked for; without spatial there are statistics of each element
-9   spatial goes; an input of rank 1 has one channel
-14  training_mode says whether it trains; saved_mean and saved_var go; mean and var may have another dtype, +bfloat16
+6   any rank of 2 and more; -consumed_inputs
+7   -is_test: it trains if it has more outputs than Y; without spatial there are statistics of each element
+9   -spatial; an input of rank 1 has one channel
+14  +training_mode; -saved_mean -saved_var; mean and var may have another dtype, +bfloat16
 15  scale and B may have a dtype of their own
 """
 
@@ -16,21 +16,19 @@ from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, uncha
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
 
-_ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded at the end"
+_ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
 
 
-def consumed_inputs_go(site: Site) -> None:
-    site.remove_attribute("consumed_inputs")
-
-
-def consumed_inputs_are_required(site: Site) -> None:
-    """Version 1 requires the attribute, of which every runtime may make what it likes: nothing is consumed."""
+def add_consumed_inputs(site: Site) -> None:
+    """Add consumed_inputs, which BatchNormalization-1 requires; reshape inputs of other ranks than 4 to images."""
     if is_image(site):
         site.set_attribute("consumed_inputs", [0, 0, 0, 0, 0])
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     image, back = as_image(site, op, site.input(0))
     _replace_first(site, site.copy(image, *site.inputs[1:], consumed_inputs=[0, 0, 0, 0, 0]), back)
 
@@ -40,8 +38,11 @@ def _replace_first(site: Site, results: str | tuple[str, ...], back: Callable[[s
     site.replace(back(first), *others)
 
 
-def outputs_say_whether_it_trains(site: Site) -> None:
-    """Up from 6. Without is_test all five outputs are asked for, be it in vain, so that the node goes on training."""
+def replace_the_test_flag_with_outputs(site: Site) -> None:
+    """Replace is_test of BatchNormalization-6 with the number of outputs, by which 7 decides whether to train.
+
+    A node without is_test gets all five outputs, so that it still trains.
+    """
     if site.pop_attribute("is_test", 0):
         _keep_result_only(site, "is_test")
         # In version 6 the statistics are those of channels either way, and nothing else hangs on spatial here.
@@ -49,10 +50,11 @@ def outputs_say_whether_it_trains(site: Site) -> None:
         return
     if (
         not site.pop_attribute("spatial", 1)
-        and site.rank(0, because="only of rank 2 spatial is the same at 6 and 7") > 2
+        and site.rank(0, because="spatial=0 means the same at opsets 6 and 7 only for rank 2") > 2
     ):
         site.refuse(
-            Why.INVALID_MODEL, "without spatial there is a mean per feature, but version 6 has the mean of a channel"
+            Why.INVALID_MODEL,
+            "spatial=0 asks for a mean per feature, but BatchNormalization-6 has one mean per channel",
         )
     site.ask_for_outputs(range(5))
 
@@ -61,13 +63,17 @@ def _keep_result_only(site: Site, mode: str) -> None:
     for position in range(1, len(site.node.output)):
         if site.is_read(position):
             site.refuse(
-                Why.INVALID_MODEL, f"output {position} is read, and with {mode} the text gives statistics no meaning"
+                Why.INVALID_MODEL,
+                f"output {position} is read, but with {mode} the specification defines no value for it",
             )
     site.keep_outputs(1)
 
 
-def is_test_says_whether_it_trains(site: Site) -> None:
-    """Down to 6. Statistics of each element are those of channels once the input is flattened."""
+def replace_outputs_with_the_test_flag(site: Site) -> None:
+    """Set is_test of BatchNormalization-6 where BatchNormalization-7 has one output only.
+
+    With spatial=0 the input is flattened, so that the statistics of each element become those of channels.
+    """
     trains = any(site.node.output[1:])
     if site.pop_attribute("spatial", 1):
         if not trains:
@@ -76,19 +82,19 @@ def is_test_says_whether_it_trains(site: Site) -> None:
     _flatten(site, is_test=None if trains else 1, spatial=None)
 
 
-def elements_become_channels(site: Site) -> None:
-    """Up from 7: without spatial the input is flattened, as the text of 9 suggests."""
+def flatten_statistics_per_element(site: Site) -> None:
+    """Flatten the input of BatchNormalization-7 with spatial=0, as the text of version 9 suggests."""
     if site.pop_attribute("spatial", 1) == 0:
         _flatten(site)
 
 
 def _flatten(site: Site, **attributes: int | None) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     line = site.constant_int64([-1], "shape")
     parameters = [op.Reshape(name, line) for name in site.inputs[1:]]
     results = site.copy(op.Flatten(site.input(0), axis=1), *parameters, **attributes)
     results = (results,) if isinstance(results, str) else results
-    wide = site.op_at(14)
+    wide = site.op_at(opsets.ALLOWZERO)
     for_y, for_statistics = op.Shape(site.input(0)), op.Shape(site.input(3)) if len(results) > 1 else ""
     site.replace(
         *(
@@ -98,17 +104,17 @@ def _flatten(site: Site, **attributes: int | None) -> None:
     )
 
 
-def vectors_get_a_channel(site: Site) -> None:
-    """Below 9 an input of rank 1 is none that the text knows."""
-    if site.rank(0, because="since 9 an input of rank 1 has one channel, which it has not before") > 1:
+def add_a_channel_axis_to_vectors(site: Site) -> None:
+    """Give inputs [N] of BatchNormalization-9 the shape [N, 1]: version 7 defines nothing for rank 1."""
+    if site.rank(0, because="an input of rank 1 has one channel only from opset 9 on") > 1:
         return
-    op, axis = site.op_at(13), site.constant_int64([1])
+    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([1])
     results = site.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
     _replace_first(site, results, lambda result: str(op.Squeeze(result, axis)))
 
 
-def training_mode_is_set(site: Site) -> None:
-    """Up from 9, where asking for more than Y makes it train."""
+def set_training_mode(site: Site) -> None:
+    """Set training_mode of BatchNormalization-14 where BatchNormalization-9 trains: if it has more outputs than Y."""
     if not any(site.node.output[1:]):
         site.keep_outputs(1)
         return
@@ -116,28 +122,31 @@ def training_mode_is_set(site: Site) -> None:
         if site.is_read(position):
             site.refuse(
                 Why.NO_EQUIVALENT,
-                f"output {position}, a statistic that a runtime saves for itself, has no counterpart since 14",
+                (
+                    f"output {position} (saved_mean or saved_var) is read, and BatchNormalization has no such "
+                    "output from opset 14 on"
+                ),
             )
     site.keep_outputs(3)
     site.set_attribute("training_mode", 1)
 
 
-def outputs_are_asked_for(site: Site) -> None:
-    """Down to 9."""
+def replace_training_mode_with_outputs(site: Site) -> None:
+    """Write training_mode of BatchNormalization-14 as the outputs of version 9; compute mixed dtypes in one."""
     if site.pop_attribute("training_mode", 0):
         site.ask_for_outputs(range(5))
     else:
         _keep_result_only(site, "training_mode=0")
-    all_have_one_dtype(site, ["float16", "float", "double"])
+    compute_in_one_dtype(site, ["float16", "float", "double"])
 
 
-def parameters_have_the_dtype_of_the_input(site: Site) -> None:
-    """Down to 14, where only the statistics may have another one."""
+def compute_parameters_and_input_in_one_dtype(site: Site) -> None:
+    """Compute BatchNormalization-15 in one dtype: in version 14 only mean and variance may have their own."""
     if site.dtype(1) != site.dtype(0):
-        all_have_one_dtype(site, [])
+        compute_in_one_dtype(site, [])
 
 
-def all_have_one_dtype(site: Site, allowed: list[str]) -> None:
+def compute_in_one_dtype(site: Site, allowed: list[str]) -> None:
     """Compute in the widest dtype, unless the inputs share one of the `allowed`."""
     dtypes = [site.dtype(position) for position in range(5)]
     if len(set(dtypes)) == 1 and dtypes[0] in allowed:
@@ -162,17 +171,17 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
 
 
-def statistics_are_computed(site: Site) -> None:
-    """A batch that trains is normalised with its own mean and variance, which then are inputs as any other.
+def compute_batch_statistics(site: Site) -> None:
+    """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
-    What the running statistics become is not computed: nobody may read them.
+    The running statistics are not updated: nothing may read them.
     """
     if any(map(site.is_read, range(1, len(site.node.output)))):
         site.refuse(Why.TRAINING_MODE, "its running statistics are read")
     if site.dtype(0) not in ("float", "double") or not site.attribute("spatial", 1):
         return
-    op = site.op_at(13)
-    rank = site.rank(0, because="statistics are those of a channel, over all other dimensions")
+    op = site.op_at(opsets.BFLOAT16)
+    rank = site.rank(0, because="the mean and variance are taken over all dimensions but the channels")
     axes = [0, *range(2, rank)]
     value, channels = site.input(0), site.constant_int64([-1], "channels")
     mean = op.ReduceMean(value, axes=axes)
@@ -193,26 +202,26 @@ def _in_one_dtype(rule: Apply, when: str) -> Rule:
 
 
 _SEPARATE_DTYPES = (
-    "15 gives scale and B a type variable of their own; that float holds the statistics of float16, 14 leaves open"
+    "15 gives scale and B a type of their own; 14 leaves open that float16 data may have float statistics"
 )
 
-_OUTPUTS_ARE_ASKED_FOR = _in_one_dtype(outputs_are_asked_for, "dtypes are mixed or bfloat16")
+_REPLACE_TRAINING_MODE_WITH_OUTPUTS = _in_one_dtype(replace_training_mode_with_outputs, "dtypes are mixed or bfloat16")
 _PARAMETERS_GET_ONE_DTYPE = _in_one_dtype(
-    parameters_have_the_dtype_of_the_input, "scale and B have another dtype than the input"
+    compute_parameters_and_input_in_one_dtype, "scale and B have another dtype than the input"
 )
 
 STEPS = [
-    Step("BatchNormalization", 1, 6, up=consumed_inputs_go, down=consumed_inputs_are_required),
-    Step("BatchNormalization", 6, 7, up=outputs_say_whether_it_trains, down=is_test_says_whether_it_trains),
-    Step("BatchNormalization", 7, 9, up=elements_become_channels, down=vectors_get_a_channel),
-    Step("BatchNormalization", 9, 14, up=training_mode_is_set, down=_OUTPUTS_ARE_ASKED_FOR),
+    Step("BatchNormalization", 1, 6, up=remove_consumed_inputs, down=add_consumed_inputs),
+    Step("BatchNormalization", 6, 7, up=replace_the_test_flag_with_outputs, down=replace_outputs_with_the_test_flag),
+    Step("BatchNormalization", 7, 9, up=flatten_statistics_per_element, down=add_a_channel_axis_to_vectors),
+    Step("BatchNormalization", 9, 14, up=set_training_mode, down=_REPLACE_TRAINING_MODE_WITH_OUTPUTS),
     Step("BatchNormalization", 14, 15, up=unchanged, down=_PARAMETERS_GET_ONE_DTYPE, because=_SEPARATE_DTYPES),
 ]
 
-_STATISTICS_ARE_COMPUTED = rounding(
-    statistics_are_computed, ulps=8, because="mean, variance, root and quotient are rounded one by one"
+_COMPUTE_BATCH_STATISTICS = rounding(
+    compute_batch_statistics, ulps=8, because="mean, variance, root and quotient round one by one"
 )
 
 FALLBACKS = [
-    Fallback("BatchNormalization", _STATISTICS_ARE_COMPUTED),
+    Fallback("BatchNormalization", _COMPUTE_BATCH_STATISTICS),
 ]

@@ -19,23 +19,25 @@ _SIGNED = {8: "int8", 16: "int16", 32: "int32", 64: "int64"}
 _NARROW = frozenset(["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1"])
 
 
-def bits_are_read(site: Site) -> None:
-    """Integers are cast, by two's complement; floats are put together from the bits of integers."""
+def decode_bits(site: Site) -> None:
+    """Replace BitCast-26: cast integers, whose bits Cast keeps, and compute floats from the bits of integers."""
     source, to = site.dtype(0), site.dtype_attribute("to")
     if source == to:
         site.replace(site.op.Identity(site.input(0)))
     elif not _is_integer(source) or to.startswith("complex"):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"the bits of {source} are to be read as {to}; below opset 26 no operator tells the payload of a NaN, nor "
-            "takes complex numbers apart or puts them together",
+            (
+                f"BitCast from {source} to {to} has no equivalent below opset 26: no operator reads the "
+                "payload of a NaN or the parts of complex numbers"
+            ),
         )
     elif _is_integer(to):
         site.replace(site.op.Cast(site.input(0), to=to))
     elif to in _NARROW:
         site.replace(_looked_up(site, site.op, to))
     else:
-        site.replace(_put_together(site, site.op_at(25), to))
+        site.replace(_put_together(site, site.op, to))
 
 
 def _is_integer(dtype: str) -> bool:
@@ -43,7 +45,7 @@ def _is_integer(dtype: str) -> bool:
 
 
 def _looked_up(site: Site, op: Operators, to: str) -> str:
-    """Every value of a dtype of at most 8 bits stands in a table."""
+    """Gather the values of a dtype of at most 8 bits from a table of all of them."""
     bits = 4 if to == "float4e2m1" else 8
     table = numpy.arange(2**bits, dtype=numpy.uint8).view(numpy_dtype(to)).astype(numpy.float32)
     unsigned = op.Cast(site.input(0), to=f"uint{bits}")
@@ -52,7 +54,7 @@ def _looked_up(site: Site, op: Operators, to: str) -> str:
 
 
 def _put_together(site: Site, op: Operators, to: str) -> str:
-    """sign * significand * 2 ** exponent, in double, where each of them is exact, and so is their product."""
+    """The product sign * significand * 2 ** exponent, in double, where each factor is exact, and so is the product."""
     stored = _STORED_BITS[to]
     bits = 8 * numpy_dtype(to).itemsize
     exponents = 2 ** (bits - 1 - stored)
@@ -80,5 +82,5 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
 
 
 INTRODUCTIONS = [
-    Introduction("BitCast", 26, down=bits_are_read),
+    Introduction("BitCast", 26, down=decode_bits),
 ]

@@ -14,6 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 
 _SIGNED = ("int8", "int16", "int32", "int64")
 
@@ -26,10 +27,11 @@ def _modulus(dtype: str) -> int:
     return 1 << _width(dtype)
 
 
-def signed_integers_shift_as_unsigned(site: Site) -> None:
-    """The bits are the same. A right shift copies the sign: it shifts the complement of a negative number.
+def shift_signed_integers_as_unsigned(site: Site) -> None:
+    """Compute BitShift-28 of signed integers, which BitShift-11 does not take, in the unsigned dtype.
 
-    A negative amount counts as one beyond the width, and is one as an unsigned number.
+    A right shift copies the sign: it shifts the complement of a negative number. A negative amount, read as unsigned,
+    is beyond the width, and counts as such.
     """
     dtype = site.dtype(0)
     if dtype not in _SIGNED:
@@ -45,10 +47,13 @@ def signed_integers_shift_as_unsigned(site: Site) -> None:
     site.replace(op.BitwiseXor(shifted, ones_if_negative))
 
 
-def shift_is_a_product_or_quotient(site: Site) -> None:
-    """With a power of two, looked up in a table, whose last entry is for all amounts beyond the width."""
+def replace_shift_with_mul_or_div(site: Site) -> None:
+    """Replace BitShift-11 with Mul or Div by a power of two.
+
+    The power is gathered from a table, whose last entry is for all amounts beyond the width.
+    """
     dtype = site.dtype(0)
-    op, carrier, width = site.op_at(14), _carrier(dtype), _width(dtype)
+    op, carrier, width = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype), _width(dtype)
     value = _number(site, op, site.input(0), dtype)
     place = site.folded(lambda: _place(site, op, dtype), "place")
 
@@ -86,18 +91,22 @@ def _place(site: Site, op: Operators, dtype: str) -> str:
     return str(op.Add(inside, op.Mul(beyond, site.scalar(width, carrier, "width"))))
 
 
-def complement_is_a_difference(site: Site) -> None:
-    """All bits less those that are set: of a signed integer, -1 less it."""
+def replace_bitwise_not_with_sub(site: Site) -> None:
+    """Replace BitwiseNot-18 with Sub: all bits set, less x; of a signed integer, -1 - x."""
     dtype = site.dtype(0)
-    op, carrier = site.op_at(14), _carrier(dtype)
+    op, carrier = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype)
     ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
     difference = op.Sub(site.scalar(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
     site.replace(_as(op, difference, carrier, dtype))
 
 
-def bits_are_taken_apart(site: Site) -> None:
-    """The common bits are the products of single ones. A sum holds them twice: for Or once too often, for Xor twice."""
-    op, dtype = site.op_at(14), site.dtype(0)
+def compute_bit_by_bit(site: Site) -> None:
+    """Replace BitwiseAnd, BitwiseOr or BitwiseXor-18 with arithmetic on the single bits.
+
+    The common bits are products of single bits. The sum of both inputs has them twice: Or subtracts them once, Xor
+    twice.
+    """
+    op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
     carrier = _carrier(dtype)
     first, second = (_number(site, op, value, dtype) for value in site.inputs)
     result = common = _common_bits(site, op, first, second, dtype)
@@ -130,7 +139,7 @@ def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
 
 
 def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
-    """The sum of what the common bits stand for; in halves of 64 bits, for there are runtimes that sum in double."""
+    """The number whose bits both have; 64 bits are summed in halves, as there are runtimes that sum in double."""
     carrier, width = _carrier(dtype), _width(dtype)
     numbers: Sequence[str] = (first, second)
     parts = []
@@ -159,18 +168,18 @@ def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
     return sign, op.Sub(value, op.Mul(sign, _least(site)))
 
 
-_TEXT_28 = "28 adds the signed integers, and says what amounts beyond the width do: what runtimes have always done"
+_TEXT_28 = "28 adds signed integers, and states what runtimes have always done for shifts beyond the width"
 
-_SIGNED_INTEGERS = "28 adds the signed integers"
+_SIGNED_INTEGERS = "28 adds signed integers"
 
 STEPS = [
-    Step("BitShift", 11, 28, up=unchanged, down=signed_integers_shift_as_unsigned, because=_SIGNED_INTEGERS),
+    Step("BitShift", 11, 28, up=unchanged, down=shift_signed_integers_as_unsigned, because=_SIGNED_INTEGERS),
 ]
 
 INTRODUCTIONS = [
-    Introduction("BitShift", 11, down=shift_is_a_product_or_quotient),
-    Introduction("BitwiseAnd", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseOr", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseXor", 18, down=bits_are_taken_apart),
-    Introduction("BitwiseNot", 18, down=complement_is_a_difference),
+    Introduction("BitShift", 11, down=replace_shift_with_mul_or_div),
+    Introduction("BitwiseAnd", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseOr", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseXor", 18, down=compute_bit_by_bit),
+    Introduction("BitwiseNot", 18, down=replace_bitwise_not_with_sub),
 ]

@@ -12,53 +12,57 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import element_type
 
 
-def text_becomes_number(site: Site) -> None:
-    """Cast-1 spells the dtype ("FLOAT"), as onnx 1.1 still did at opset 6; who wrote a number is understood."""
+def convert_dtype_name_to_number(site: Site) -> None:
+    """Write `to` of Cast as a number.
+
+    Cast-1 names the dtype ("FLOAT"); so did onnx 1.1 at opset 6.
+    """
     if isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", element_type(site.dtype_attribute("to")))
 
 
-def number_becomes_text(site: Site) -> None:
+def convert_dtype_number_to_name(site: Site) -> None:
+    """Write `to` of Cast-6 as a name, as Cast-1 has it."""
     if not isinstance(site.attribute("to", is_of_any_kind=True), str):
         site.set_attribute("to", site.dtype_attribute("to").upper())
 
 
-def saturate_goes(site: Site) -> None:
-    """It only applies to float8, which the far side does not have."""
+def remove_saturate(site: Site) -> None:
+    """Remove saturate of Cast-19 or CastLike-19: it applies only to float8, which the older version does not take."""
     site.remove_attribute("saturate")
 
 
-def round_mode_goes(site: Site) -> None:
-    """It only applies to float8e8m0, which the far side does not have."""
+def remove_round_mode(site: Site) -> None:
+    """Remove round_mode of Cast-24 or CastLike-24: it applies only to float8e8m0, which version 23 does not take."""
     site.remove_attribute("round_mode")
 
 
-def target_type_becomes_attribute(site: Site) -> None:
-    """CastLike is Cast to the dtype of its second input."""
+def replace_with_cast(site: Site) -> None:
+    """Replace CastLike-15 with Cast to the dtype of its second input."""
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
 
 _RANGES = (
-    "13 spells out what 9 leaves open of values out of range: integers lose their higher bits, floats become infinite; "
-    "in range both say the same"
+    "13 defines the results for values out of range, which 9 leaves open: integers lose their higher "
+    "bits, floats become infinite; for values in range both say the same"
 )
-_FLOAT8 = "19 adds float8 and its tables; the rules for the other types are those of 13, word for word"
+_FLOAT8 = "19 adds float8 and its tables; the rules for the other types are the same"
 _INFINITIES = (
-    "19 to 23 say that infinities become NaN where they saturate to the FNUZ types; ONNX's tests of these versions and "
+    "19 to 23 say that infinities saturate to NaN in the FNUZ types; ONNX's tests of these versions and "
     "onnxruntime give the largest value, as 24 says"
 )
-_STRINGS = "9 adds strings; what it says of numbers holds for 6, which is silent"
+_STRINGS = "9 adds strings; its rules for numbers hold for 6, which has none"
 
 STEPS = [
-    Step("Cast", 1, 6, up=text_becomes_number, down=number_becomes_text),
-    Step("Cast", 6, 9, up=text_becomes_number, down=unchanged, because=_STRINGS),
+    Step("Cast", 1, 6, up=convert_dtype_name_to_number, down=convert_dtype_number_to_name),
+    Step("Cast", 6, 9, up=convert_dtype_name_to_number, down=unchanged, because=_STRINGS),
     Step("Cast", 9, 13, up=unchanged, down=unchanged, because=_RANGES),
-    Step("Cast", 13, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
-    Step("Cast", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
-    Step("CastLike", 15, 19, up=unchanged, down=saturate_goes, because=_FLOAT8),
-    Step("CastLike", 23, 24, up=unchanged, down=round_mode_goes, because=_INFINITIES),
+    Step("Cast", 13, 19, up=unchanged, down=remove_saturate, because=_FLOAT8),
+    Step("Cast", 23, 24, up=unchanged, down=remove_round_mode, because=_INFINITIES),
+    Step("CastLike", 15, 19, up=unchanged, down=remove_saturate, because=_FLOAT8),
+    Step("CastLike", 23, 24, up=unchanged, down=remove_round_mode, because=_INFINITIES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("CastLike", 15, down=target_type_becomes_attribute),
+    Introduction("CastLike", 15, down=replace_with_cast),
 ]

@@ -1,9 +1,9 @@
 """Clip.
 
-Clip  6: consumed_inputs goes, the bounds' defaults become float's own limits · 11: min and max attributes -> inputs ·
+Clip  6: -consumed_inputs, the bounds' defaults become float's own limits · 11: min and max attributes -> inputs ·
       12: +the eight integer dtypes · 13: says what min > max does, +bfloat16
 
-A bound that is not given stands for the dtype's lowest or largest finite number, which infinities are clipped to.
+An absent bound means the lowest or largest finite number of the dtype, to which infinities are clipped.
 Version 6 writes float's limits down as defaults for every dtype: by these a float16 is never clipped and a double is.
 """
 
@@ -14,26 +14,27 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 
 _LARGEST = {"float16": 65504.0, "float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 _SIDES = (("min", -1), ("max", 1))
 
 
 def _default(dtype: str, sign: int, opset: int) -> float:
-    """The bound that an absent attribute stands for, as a number of `dtype`; infinite where it never binds."""
+    """The default bound, as a number of `dtype`; infinite where it never applies."""
     if 6 <= opset < 11:
         return sign * (numpy.inf if dtype == "float16" else _LARGEST["float"])
     return sign * _LARGEST[dtype]
 
 
-def defaults_become_those_of_float(site: Site) -> None:
-    """From 1 to 6: what was left to the dtype's limits is written down, which a double's are too large for."""
+def write_default_bounds_of_version_1(site: Site) -> None:
+    """Write the bounds that Clip-1 uses by default, the limits of the dtype, where Clip-6 would use those of float."""
     site.remove_attribute("consumed_inputs")
     _write_defaults(site, near=1, far=6)
 
 
-def defaults_become_those_of_the_dtype(site: Site) -> None:
-    """From 6 to 1."""
+def write_default_bounds_of_version_6(site: Site) -> None:
+    """Write the bounds that Clip-6 uses by default, the limits of float, where Clip-1 would use those of the dtype."""
     _write_defaults(site, near=6, far=1)
 
 
@@ -55,8 +56,8 @@ def _fits_float(bound: float) -> bool:
     return bool(numpy.isnan(bound) or numpy.float64(numpy.float32(bound)) == bound)
 
 
-def bounds_become_inputs(site: Site) -> None:
-    """Absent bounds stay absent where both versions mean the same limit by that."""
+def move_bounds_to_inputs(site: Site) -> None:
+    """Move min and max of Clip-6 to inputs of Clip-11; absent bounds stay absent where both mean the same limit."""
     bounds = [site.pop_attribute(name) for name, _ in _SIDES]
     if bounds == [None, None] and site.dtype(0) == "float":
         return
@@ -72,10 +73,11 @@ def _narrowed(bound: float, dtype: str) -> Array:
         return numpy.array(bound).astype(numpy_dtype(dtype))
 
 
-def bounds_become_attributes(site: Site) -> None:
-    """Bounds that are computed at run time, or that an attribute of float cannot hold, go to Max and Min.
+def move_bounds_to_attributes(site: Site) -> None:
+    """Move min and max of Clip-11 to attributes of Clip-6; use Max and Min where these cannot hold them.
 
-    So do those of which min is greater: onnxruntime (1.4 to 1.31) does not load them as attributes.
+    That is so for bounds that are computed at run time or that no float holds, and for min > max, which onnxruntime
+    (1.4 to 1.31) does not load as attributes.
     """
     dtype = site.dtype(0)
     bounds: dict[str, float] = {}
@@ -99,15 +101,15 @@ def bounds_become_attributes(site: Site) -> None:
 
 
 def _clip_by_extremes(site: Site, low: str, high: str) -> None:
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     site.replace(op.Min(op.Max(site.input(0), low), high))
 
 
-def integers_are_clipped_by_extremes(site: Site) -> None:
-    """An integer's own limits clip nothing."""
+def clip_integers_with_min_and_max(site: Site) -> None:
+    """Replace Clip-12 of integers, which Clip-11 does not take, with Min and Max."""
     if site.dtype(0) not in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
         return
-    op = site.op_at(12)
+    op = site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX)
     value = site.input(0)
     if site.input(1):
         value = op.Max(value, site.input(1))
@@ -116,12 +118,14 @@ def integers_are_clipped_by_extremes(site: Site) -> None:
     site.replace(value)
 
 
-_MIN_ABOVE_MAX = "13 says that max wins where min is greater, which is what Min(max, Max(input, min)) has always given"
+_MIN_ABOVE_MAX = (
+    "13 says that max wins where min is greater: Min(max, Max(input, min)), as runtimes have always computed"
+)
 
 STEPS = [
-    Step("Clip", 1, 6, up=defaults_become_those_of_float, down=defaults_become_those_of_the_dtype),
-    Step("Clip", 6, 11, up=bounds_become_inputs, down=bounds_become_attributes),
-    Step("Clip", 11, 12, up=unchanged, down=integers_are_clipped_by_extremes),
+    Step("Clip", 1, 6, up=write_default_bounds_of_version_1, down=write_default_bounds_of_version_6),
+    Step("Clip", 6, 11, up=move_bounds_to_inputs, down=move_bounds_to_attributes),
+    Step("Clip", 11, 12, up=unchanged, down=clip_integers_with_min_and_max),
     Step("Clip", 12, 13, up=unchanged, down=unchanged, because=_MIN_ABOVE_MAX),
 ]
 

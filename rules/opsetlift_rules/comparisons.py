@@ -10,9 +10,10 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 # Each gives different values for different values; uint64 wraps around.
 _INTEGER_CARRIERS = {
@@ -25,16 +26,17 @@ _INTEGER_CARRIERS = {
 }
 
 
-def integers_are_ordered_as_floats(site: Site) -> None:
-    """Up to 32 bits a float type holds all values; of 64 bits the lesser is found by a reduction.
+def compare_integers_as_floats(site: Site) -> None:
+    """Compare integers, which Less-7 and Greater-7 do not take, as floats.
 
-    Less is: the lesser of both is not the second one. Their difference is 0 just where they are equal.
+    A float type holds every integer of up to 32 bits. Of 64 bits the lesser is found by a reduction: Less holds where
+    the lesser differs from the second one.
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
         site.carry(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         values = onto_one_shape(site, op, site.inputs, dtype)
         stacked = op.Concat(*(op.Unsqueeze(value, site.constant_int64([0])) for value in values), axis=0)
         reduction = op.ReduceMin if site.node.op_type == "Less" else op.ReduceMax
@@ -42,10 +44,11 @@ def integers_are_ordered_as_floats(site: Site) -> None:
         site.replace(op.Cast(op.Sub(extreme, values[1]), to="bool"))
 
 
-def equality_of_floats_is_neither_less_nor_greater(site: Site) -> None:
-    """Integers travel in a type that Equal takes; floats are equal where neither is less and none is NaN.
+def compute_equality_from_order(site: Site) -> None:
+    """Compute Equal-11 for Equal-7: cast integers to a type that it takes; floats are equal if neither is less.
 
-    The sum is NaN where one of them is (or where they are opposite infinities, which are not equal).
+    NaN is excluded by the sum, which is NaN where one of both is (or where they are opposite infinities, which are not
+    equal).
     """
     dtype = site.dtype(0)
     if dtype in _INTEGER_CARRIERS:
@@ -57,12 +60,12 @@ def equality_of_floats_is_neither_less_nor_greater(site: Site) -> None:
         site.replace(op.Not(op.Or(differs, op.IsNaN(op.Add(first, second)))))
 
 
-def strings_are_numbered(site: Site) -> None:
-    """Unique numbers the distinct strings of both inputs; equal numbers are equal strings."""
+def compare_strings_with_unique(site: Site) -> None:
+    """Compare strings, which Equal-13 does not take, by the numbers that Unique gives to equal strings."""
     if site.dtype(0) != "string":
         return
-    if site.target < 11:
-        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which brings Unique, no operator tells strings apart")
+    if site.target < opsets.UNIQUE:
+        site.refuse(Why.NO_EQUIVALENT, "below opset 11, which introduces Unique, no operator distinguishes strings")
     op = site.op
     flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
     _, _, numbers, _ = op.Unique(op.Concat(*flat, axis=0), outputs=4, sorted=0)
@@ -73,8 +76,11 @@ def strings_are_numbered(site: Site) -> None:
     site.replace(op.Equal(*(op.Reshape(part, op.Shape(value), allowzero=1) for part, value in pairs)))
 
 
-def order_and_equality_are_joined(site: Site) -> None:
-    """Less or equal; with NaN, neither. Of integers just: not greater."""
+def combine_order_and_equality(site: Site) -> None:
+    """Replace LessOrEqual-12 or GreaterOrEqual-12 with Less or Greater, and Equal.
+
+    With NaN neither holds. Integers need one comparison only: not greater, or not less.
+    """
     op = site.op
     strict, opposite = (op.Less, op.Greater) if site.node.op_type == "LessOrEqual" else (op.Greater, op.Less)
     if site.dtype(0) in FLOATING:
@@ -86,16 +92,17 @@ def order_and_equality_are_joined(site: Site) -> None:
 # Where a runtime lacks a dtype
 
 
-def order_is_that_of_a_difference(site: Site) -> None:
-    """In a carrier, if there is one. Doubles differ just where their difference is not 0, which is never lost to
-    underflow; equal infinities have NaN for it, which has no sign either.
+def compare_by_sign_of_the_difference(site: Site) -> None:
+    """Compare by the sign of the difference where the runtime lacks the dtype, and no wider type serves.
 
-    64 bits are halved, so that no difference overflows: the upper halves count first. Div truncates, which keeps order.
+    Doubles differ exactly where their difference is not 0, which is never lost to underflow; the difference of equal
+    infinities is NaN, which has no sign either. Integers of 64 bits are halved, so that no difference overflows: the
+    upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
     if site.carry_to_kernel():
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
         difference = op.Sub(*site.inputs)
     elif dtype == "int64":
@@ -120,32 +127,33 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
     return upper_half, op.Sub(value, op.Mul(upper_half, unit))
 
 
-def equality_is_computed_otherwise(site: Site) -> None:
+def compute_equality_in_a_supported_type(site: Site) -> None:
+    """Compute Equal in a type that the runtime supports, else from Less and Greater."""
     if not site.carry_to_kernel():
-        equality_of_floats_is_neither_less_nor_greater(site)
+        compute_equality_from_order(site)
 
 
 STEPS = [
-    Step("Less", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Greater")),
-    Step("Less", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    Step("Greater", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Less")),
-    Step("Greater", 7, 9, up=unchanged, down=integers_are_ordered_as_floats),
-    Step("Equal", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes(mirrored="Equal")),
-    Step("Equal", 7, 11, up=unchanged, down=equality_of_floats_is_neither_less_nor_greater),
-    Step("Equal", 13, 19, up=unchanged, down=strings_are_numbered),
+    Step("Less", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Greater")),
+    Step("Less", 7, 9, up=unchanged, down=compare_integers_as_floats),
+    Step("Greater", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Less")),
+    Step("Greater", 7, 9, up=unchanged, down=compare_integers_as_floats),
+    Step("Equal", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Equal")),
+    Step("Equal", 7, 11, up=unchanged, down=compute_equality_from_order),
+    Step("Equal", 13, 19, up=unchanged, down=compare_strings_with_unique),
     Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),
     Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("LessOrEqual", 12, down=order_and_equality_are_joined),
-    Introduction("GreaterOrEqual", 12, down=order_and_equality_are_joined),
+    Introduction("LessOrEqual", 12, down=combine_order_and_equality),
+    Introduction("GreaterOrEqual", 12, down=combine_order_and_equality),
 ]
 
 FALLBACKS = [
-    Fallback("Less", order_is_that_of_a_difference),
-    Fallback("Greater", order_is_that_of_a_difference),
-    Fallback("Equal", equality_is_computed_otherwise),
-    Fallback("LessOrEqual", order_and_equality_are_joined),
-    Fallback("GreaterOrEqual", order_and_equality_are_joined),
+    Fallback("Less", compare_by_sign_of_the_difference),
+    Fallback("Greater", compare_by_sign_of_the_difference),
+    Fallback("Equal", compute_equality_in_a_supported_type),
+    Fallback("LessOrEqual", combine_order_and_equality),
+    Fallback("GreaterOrEqual", combine_order_and_equality),
 ]

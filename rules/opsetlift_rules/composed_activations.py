@@ -20,19 +20,23 @@ from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
-    bfloat16_computes_in_float,
-    bfloat16_travels_in_float,
+    cast_bfloat16,
+    cast_bfloat16_and_round,
     in_float,
 )
 
-_STEPS_ROUND = "each operator of the formula rounds, where a kernel of its own rounds but once"
+_STEPS_ROUND = "each operator of the formula rounds; a kernel may round only once"
 
 
-def values_beyond_the_threshold_stay(site: Site) -> None:
-    """A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype."""
-    op, dtype, alpha = site.op_at(9), site.dtype(0), site.attribute("alpha", 1.0)
+def select_values_above_the_threshold(site: Site) -> None:
+    """Replace ThresholdedRelu-10 with Greater and Where.
+
+    A threshold that a narrow dtype does not hold is compared in float, the attribute's own dtype.
+    """
+    op, dtype, alpha = site.op_at(opsets.WHERE), site.dtype(0), site.attribute("alpha", 1.0)
     value, compared = site.input(0), dtype
     if float(numpy_dtype(dtype).type(alpha)) != alpha:
         value, compared = op.Cast(value, to="float"), "float"
@@ -40,10 +44,14 @@ def values_beyond_the_threshold_stay(site: Site) -> None:
     site.replace(op.Where(is_beyond, site.input(0), site.scalar(0, dtype, "zero")))
 
 
-def values_shrink_towards_zero(site: Site) -> None:
-    """In a dtype that holds the input, both attributes and what they give: float or double, except for 64 bits."""
+def decompose_shrink(site: Site) -> None:
+    """Replace Shrink-9 with comparisons and sums.
+
+    They compute in a dtype that holds the input, both attributes and the result: float or double, except for 64-bit
+    integers.
+    """
     dtype, limit, bias = site.dtype(0), site.attribute("lambd", 0.5), site.attribute("bias", 0.0)
-    op, value = site.op_at(14), site.input(0)
+    op, value = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.input(0)
     if dtype in ("int64", "uint64"):
         site.replace(_shrunk_numbers(site, op, value, dtype, *_integral_bounds(site, dtype, limit, bias)))
     elif dtype in ("float", "double"):
@@ -60,7 +68,13 @@ def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple
     extremes = numpy.iinfo(numpy_dtype(dtype))
     low, high = math.ceil(-limit), math.floor(limit)
     if not bias.is_integer() or low > extremes.max or high < extremes.min:
-        site.refuse(Why.NO_EQUIVALENT, f"with lambd {limit} and bias {bias} {dtype} would be computed as real numbers")
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            (
+                f"Shrink of {dtype} with lambd {limit} and bias {bias} needs real numbers, and no floating-point "
+                f"type holds every {dtype}"
+            ),
+        )
     return max(low, int(extremes.min)), min(high, int(extremes.max)), int(bias) % 2**64
 
 
@@ -84,23 +98,25 @@ def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: floa
     return str(op.Add(raised, op.Mul(op.Sub(value, offset), op.Cast(is_above, to=dtype))))
 
 
-def other_floats_are_computed_in_parts(site: Site) -> None:
-    """Version 12 takes float; narrower ones travel in it, and double takes the way of all below 12."""
+def cast_narrow_floats_or_decompose_celu(site: Site) -> None:
+    """Compute Celu-28 of float16 and bfloat16 in float, the only dtype of Celu-12; decompose Celu of double."""
     dtype = site.dtype(0)
     if dtype in ("float16", "bfloat16"):
         site.rounds(1)
         site.carry("float")
     elif dtype == "double":
         site.rounds()
-        positive_part_and_scaled_elu(site)
+        decompose_celu(site)
 
 
-def positive_part_and_scaled_elu(site: Site) -> None:
-    """Elu knows how to subtract 1 from an exponential near 1."""
+def decompose_celu(site: Site) -> None:
+    """Replace Celu-12 with Relu and Elu, which computes exp(x) - 1 accurately near 0."""
     dtype, alpha = site.dtype(0), site.attribute("alpha", 1.0)
     if not alpha > 0:
-        site.refuse(Why.NO_EQUIVALENT, f"with alpha {alpha} the formula is not that of Elu, whose alpha is positive")
-    op, value = site.op_at(8), site.input(0)
+        site.refuse(
+            Why.NO_EQUIVALENT, f"Celu with alpha {alpha} cannot be written with Elu, which needs a positive alpha"
+        )
+    op, value = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX), site.input(0)
     positive = op.Relu(value)
     negative = op.Min(value, site.scalar(0, dtype, "zero"))
     if alpha == 1:
@@ -110,9 +126,9 @@ def positive_part_and_scaled_elu(site: Site) -> None:
     site.replace(op.Add(positive, op.Mul(op.Elu(op.Div(negative, scale)), scale)))
 
 
-def product_with_hard_sigmoid(site: Site) -> None:
-    """HardSigmoid's alpha is a float, which 1/6 is not to the last digit of a double."""
-    op, value = site.op_at(13), site.input(0)
+def decompose_hard_swish(site: Site) -> None:
+    """Replace HardSwish-14 with x * HardSigmoid(x); for double, whose 1/6 the float alpha does not hold, with Clip."""
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     if site.dtype(0) != "double":
         site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
         return
@@ -120,14 +136,16 @@ def product_with_hard_sigmoid(site: Site) -> None:
     site.replace(op.Mul(value, op.Clip(op.Add(op.Mul(value, sixth), half), zero, one)))
 
 
-def product_with_tanh_of_softplus(site: Site) -> None:
-    op = site.op_at(13)
+def decompose_mish(site: Site) -> None:
+    """Replace Mish-18 with x * Tanh(Softplus(x)); narrow floats compute in float."""
+    op = site.op_at(opsets.BFLOAT16)
     _, (value,), result = in_float(site, op)
     site.replace(result(op.Mul(value, op.Tanh(op.Softplus(value)))))
 
 
-def product_with_sigmoid(site: Site) -> None:
-    op = site.op_at(13)
+def decompose_swish(site: Site) -> None:
+    """Replace Swish-24 with x * Sigmoid(alpha * x); narrow floats compute in float."""
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     site.replace(result(_swish(site, op, value, dtype)))
 
@@ -138,15 +156,16 @@ def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
     return str(op.Mul(value, op.Sigmoid(scaled)))
 
 
-def gate_and_value_are_multiplied(site: Site) -> None:
-    op = site.op_at(13)
+def decompose_swiglu(site: Site) -> None:
+    """Replace SwiGLU-28 with Swish(gate) * value; narrow floats compute in float."""
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (gate, value), result = in_float(site, op)
     site.replace(result(op.Mul(_swish(site, op, gate, dtype), value)))
 
 
-def normal_distribution_is_written_out(site: Site) -> None:
-    """By the error function or, where the node asks for it, by the hyperbolic tangent that comes close to it."""
-    op = site.op_at(13)
+def decompose_gelu(site: Site) -> None:
+    """Replace Gelu-20 with Erf or, with approximate="tanh", with Tanh; narrow floats compute in float."""
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
 
     def times(factor: float, name: str) -> str:
@@ -160,24 +179,24 @@ def normal_distribution_is_written_out(site: Site) -> None:
     site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.scalar(1, dtype, "one")))))
 
 
-_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS = rounding(
-    other_floats_are_computed_in_parts, ulps=4, when="the dtype is not float", because=_STEPS_ROUND
+_CAST_NARROW_FLOATS_OR_DECOMPOSE_CELU = rounding(
+    cast_narrow_floats_or_decompose_celu, ulps=4, when="the dtype is not float", because=_STEPS_ROUND
 )
 
 STEPS = [
-    Step("ThresholdedRelu", 10, 22, up=unchanged, down=bfloat16_travels_in_float),
-    Step("Celu", 12, 28, up=unchanged, down=_OTHER_FLOATS_ARE_COMPUTED_IN_PARTS),
-    Step("HardSwish", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Mish", 18, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("ThresholdedRelu", 10, 22, up=unchanged, down=cast_bfloat16),
+    Step("Celu", 12, 28, up=unchanged, down=_CAST_NARROW_FLOATS_OR_DECOMPOSE_CELU),
+    Step("HardSwish", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Mish", 18, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Shrink", 9, down=values_shrink_towards_zero),
-    Introduction("ThresholdedRelu", 10, down=values_beyond_the_threshold_stay),
-    Introduction("Celu", 12, down=rounding(positive_part_and_scaled_elu, ulps=4, because=_STEPS_ROUND)),
-    Introduction("HardSwish", 14, down=rounding(product_with_hard_sigmoid, ulps=2, because=_STEPS_ROUND)),
-    Introduction("Mish", 18, down=rounding(product_with_tanh_of_softplus, ulps=4, because=_STEPS_ROUND)),
-    Introduction("Gelu", 20, down=rounding(normal_distribution_is_written_out, ulps=4, because=_STEPS_ROUND)),
-    Introduction("Swish", 24, down=rounding(product_with_sigmoid, ulps=4, because=_STEPS_ROUND)),
-    Introduction("SwiGLU", 28, down=rounding(gate_and_value_are_multiplied, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Shrink", 9, down=decompose_shrink),
+    Introduction("ThresholdedRelu", 10, down=select_values_above_the_threshold),
+    Introduction("Celu", 12, down=rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)),
+    Introduction("HardSwish", 14, down=rounding(decompose_hard_swish, ulps=2, because=_STEPS_ROUND)),
+    Introduction("Mish", 18, down=rounding(decompose_mish, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Gelu", 20, down=rounding(decompose_gelu, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Swish", 24, down=rounding(decompose_swish, ulps=4, because=_STEPS_ROUND)),
+    Introduction("SwiGLU", 28, down=rounding(decompose_swiglu, ulps=4, because=_STEPS_ROUND)),
 ]

@@ -12,43 +12,47 @@ from itertools import accumulate, pairwise
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def default_axis_is_written(site: Site) -> None:
-    """Concat-1 takes axis 1 where none is given; from 4 on it has to be."""
+def write_default_axis(site: Site) -> None:
+    """Write axis=1, the default of Concat-1: Concat-4 requires the attribute."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 1)
 
 
-def axis_counts_from_front(site: Site) -> None:
-    """Below 11 the axis is not negative."""
+def make_axis_non_negative(site: Site) -> None:
+    """Make the axis of Concat or Split non-negative, as versions below 11 require."""
     axis = site.attribute("axis", 0)
     if axis >= 0:
         return
     values = [*filter(None, site.inputs), *filter(None, site.node.output)]
     known = next((value for value in values if site.shape(value) is not None), values[0])
-    rank = site.rank(known, because="a negative axis has to be counted from the front below opset 11")
+    rank = site.rank(known, because="below opset 11 a negative axis must be made non-negative")
     site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def lengths_input_becomes_attribute(site: Site) -> None:
-    """Split-1 takes the lengths either way; its own text gives them as floats."""
+def move_optional_lengths_to_an_attribute(site: Site) -> None:
+    """Move the lengths of Split-1 from the optional input to the attribute, the only place in Split-2.
+
+    The text of version 1 has the input as floats.
+    """
     if site.input(1):
         lengths = site.pop_optional_constant_input(1)
         assert lengths is not None
         site.set_attribute("split", [int(length) for length in lengths.reshape(-1)])
 
 
-def axis_is_written(site: Site) -> None:
-    """Split-1 names no default; 0 is that of Split-2."""
+def write_the_axis(site: Site) -> None:
+    """Write axis=0, the default of Split-2: Split-1 has none."""
     if not site.has_attribute("axis"):
         site.set_attribute("axis", 0)
 
 
-def other_dtypes_are_sliced(site: Site) -> None:
-    """Below 2 Split takes floats only, and Slice takes all."""
+def split_other_types_with_slice(site: Site) -> None:
+    """Replace Split-2 of types that Split-1 does not take with Slice-1, which takes all."""
     lengths = site.attribute("split") or _equal_lengths(site)
     if site.dtype(0) in FIRST_FLOATS or lengths is None:
         return
@@ -63,8 +67,8 @@ def other_dtypes_are_sliced(site: Site) -> None:
     )
 
 
-def parts_are_sliced(site: Site) -> None:
-    """In a carrier, if there is one; else each part is a slice of its own."""
+def split_with_slice(site: Site) -> None:
+    """Split in a type that the runtime supports, or else with one Slice for each part."""
     if site.carry_to_kernel():
         return
     if site.input(1) and site.constant_value(1) is None:
@@ -80,7 +84,7 @@ def parts_are_sliced(site: Site) -> None:
     if not lengths:
         return
     ends = list(accumulate(lengths))
-    op, axis = site.op_at(13), site.constant_int64([site.attribute("axis", 0)])
+    op, axis = site.op_at(opsets.BFLOAT16), site.constant_int64([site.attribute("axis", 0)])
     bounds = [site.constant_int64([bound], "bound") for bound in [0, *ends]]
     site.replace(*(op.Slice(site.input(0), start, end, axis) for start, end in pairwise(bounds)))
 
@@ -98,13 +102,14 @@ def _equal_lengths(site: Site) -> list[int] | None:
     return None if dimension is None else [dimension // count] * count
 
 
-def lengths_become_input(site: Site) -> None:
+def move_lengths_to_an_input(site: Site) -> None:
+    """Move the lengths of Split-11 from the attribute to an input of Split-13."""
     if site.has_attribute("split"):
         site.append_input(site.constant_int64(site.pop_attribute("split"), "split"))
 
 
-def lengths_become_attribute(site: Site) -> None:
-    """The inverse. Where the lengths are computed at run time, each part is a slice of its own."""
+def move_lengths_to_an_attribute(site: Site) -> None:
+    """Move the lengths of Split-13 to the attribute of Split-11; with lengths computed at run time, Slice each part."""
     if not site.input(1):
         site.remove_input(1)
         return
@@ -117,7 +122,7 @@ def lengths_become_attribute(site: Site) -> None:
 
 
 def _slices_of_computed_lengths(site: Site) -> None:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     data, split = site.inputs
     bounds = [site.constant_int64([bound], "bound") for bound in range(len(site.node.output) + 1)]
     sums = [op.ReduceSum(op.Slice(split, bounds[0], bound), keepdims=1) for bound in bounds]
@@ -125,8 +130,11 @@ def _slices_of_computed_lengths(site: Site) -> None:
     site.replace(*(op.Slice(data, start, end, axis) for start, end in pairwise(sums)))
 
 
-def count_is_written(site: Site) -> None:
-    """Without lengths, 18 wants the number of parts; of nothing onnxruntime takes no more parts than there are."""
+def write_the_number_of_outputs(site: Site) -> None:
+    """Add num_outputs, which Split-18 requires of a node without lengths.
+
+    A dimension of size 0 gets lengths instead: onnxruntime takes no more parts than elements.
+    """
     if site.input(1):
         return
     site.remove_input(1)
@@ -136,20 +144,24 @@ def count_is_written(site: Site) -> None:
         site.set_attribute("num_outputs", len(site.node.output))
 
 
-def count_becomes_lengths(site: Site) -> None:
-    """Below 18 equal parts only; where the last one is or may be smaller, the lengths are written."""
+def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
+    """Replace num_outputs of Split-18 with lengths where the parts may differ: Split-13 makes equal parts only."""
     count = site.pop_attribute("num_outputs")
     if count is None:
         return
     if count != len(site.node.output):
-        site.refuse(Why.INVALID_MODEL, f"num_outputs is {count}, the node has {len(site.node.output)} outputs")
+        site.refuse(Why.INVALID_MODEL, f"num_outputs is {count}, but the node has {len(site.node.output)} outputs")
     dimension = _dimension(site)
     if dimension is not None:
         length = -(-dimension // count)
         last = dimension - length * (count - 1)
         if last < 0:
             site.refuse(
-                Why.INVALID_MODEL, f"a dimension of {dimension} has no {count} parts of which only the last is smaller"
+                Why.INVALID_MODEL,
+                (
+                    f"a dimension of size {dimension} cannot be split into {count} parts of which only the "
+                    "last is smaller"
+                ),
             )
         if last != length:
             site.append_input(site.constant_int64([length] * (count - 1) + [last], "split"))
@@ -166,20 +178,20 @@ def count_becomes_lengths(site: Site) -> None:
     site.append_input(op.Concat(others, last_, axis=0))
 
 
-_NEGATIVE = "11 adds negative axes and their range; an axis that was legal means the same"
+_NEGATIVE = "11 adds negative axes; non-negative axes mean the same"
 
-_OTHER_DTYPES_ARE_SLICED = in_turn(axis_is_written, other_dtypes_are_sliced, values_travel())
+_SPLIT_OTHER_TYPES_WITH_SLICE = in_turn(write_the_axis, split_other_types_with_slice, values_travel())
 
 STEPS = [
-    Step("Concat", 1, 4, up=default_axis_is_written, down=values_travel()),
-    Step("Concat", 4, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
-    Step("Split", 1, 2, up=lengths_input_becomes_attribute, down=_OTHER_DTYPES_ARE_SLICED),
-    Step("Split", 2, 11, up=unchanged, down=axis_counts_from_front, because=_NEGATIVE),
-    Step("Split", 11, 13, up=lengths_become_input, down=lengths_become_attribute),
-    Step("Split", 13, 18, up=count_is_written, down=count_becomes_lengths),
+    Step("Concat", 1, 4, up=write_default_axis, down=values_travel()),
+    Step("Concat", 4, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),
+    Step("Split", 1, 2, up=move_optional_lengths_to_an_attribute, down=_SPLIT_OTHER_TYPES_WITH_SLICE),
+    Step("Split", 2, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),
+    Step("Split", 11, 13, up=move_lengths_to_an_input, down=move_lengths_to_an_attribute),
+    Step("Split", 13, 18, up=write_the_number_of_outputs, down=replace_the_number_of_outputs_with_lengths),
 ]
 
 FALLBACKS = [
-    Fallback("Concat", axis_counts_from_front),
-    Fallback("Split", parts_are_sliced),
+    Fallback("Concat", make_axis_non_negative),
+    Fallback("Split", split_with_slice),
 ]

@@ -21,15 +21,16 @@ from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def value_becomes_tensor(site: Site) -> None:
-    """Below 12 a Constant has its value as a tensor only.
+def write_value_as_a_tensor(site: Site) -> None:
+    """Write the value of Constant-12 and newer as a tensor, the only form below 12 but sparse ones.
 
-    So it is written below 19, too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
+    Below 19 too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
     """
     for name in ("value_int", "value_ints"):
         if site.has_attribute(name):
@@ -48,8 +49,8 @@ def _texts(value: str | list[bytes]) -> TensorProto:
     return TensorProto(data_type=TensorProto.STRING, dims=dims, string_data=texts)
 
 
-def sparse_value_becomes_dense(site: Site) -> None:
-    """Below 11 a Constant has no sparse form."""
+def convert_sparse_value_to_dense(site: Site) -> None:
+    """Write sparse_value of Constant-11 as a dense tensor: Constant-9 has no sparse form."""
     if site.has_attribute("sparse_value"):
         site.set_attribute("value", _dense(site.pop_attribute("sparse_value")))
 
@@ -65,8 +66,11 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
     return result
 
 
-def other_dtypes_become_initializers(site: Site) -> None:
-    """Below 9 a Constant is a float; an initializer always was of any dtype. Functions, which have none, cast."""
+def move_other_types_to_initializers(site: Site) -> None:
+    """Move a Constant-9 that is not a float to an initializer: Constant-1 takes floats only.
+
+    Functions have no initializers: there Cast makes integers and booleans of doubles.
+    """
     tensor = site.attribute("value")
     dtype = dtype_name(tensor.data_type)
     if dtype in FIRST_FLOATS:
@@ -78,7 +82,10 @@ def other_dtypes_become_initializers(site: Site) -> None:
     else:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"a Constant in a function is {dtype}; below opset 9 it is a float, from which Cast makes numbers only",
+            (
+                f"a Constant in a function is {dtype}; below opset 9 Constant gives floats, and Cast converts "
+                "these only to numbers"
+            ),
         )
 
 
@@ -95,15 +102,15 @@ def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
     return str(op.Add(op.Mul(made(values // unit), made(numpy.full_like(values, unit))), made(values % unit)))
 
 
-def constant_is_expanded(site: Site) -> None:
-    """A scalar, expanded to the shape."""
+def replace_with_expand(site: Site) -> None:
+    """Replace ConstantOfShape-9 with Expand of a scalar."""
     value = site.attribute("value")
     scalar = numpy.zeros((), numpy.float32) if value is None else numpy_helper.to_array(value).reshape(())
     site.replace(site.op.Expand(site.constant(scalar, "value"), site.input(0)))
 
 
-def constant_is_cast_into_shape(site: Site) -> None:
-    """The value travels in a wider dtype, where one is there."""
+def fill_in_a_wider_type_and_cast(site: Site) -> None:
+    """Compute ConstantOfShape-20 of a type that ConstantOfShape-9 does not take in a wider one, and cast."""
     value = site.attribute("value")
     if value is None:
         return
@@ -122,8 +129,8 @@ def constant_is_cast_into_shape(site: Site) -> None:
 _CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"])
 
 
-def bfloat16_is_cast(site: Site) -> None:
-    """Only the shape of the input counts; the ones and zeros are cast."""
+def compute_bfloat16_in_float(site: Site) -> None:
+    """Compute EyeLike-22 of bfloat16 in float for EyeLike-9: of the input only the shape counts."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     if "bfloat16" not in (dtype, site.dtype(0)):
         return
@@ -134,8 +141,8 @@ def bfloat16_is_cast(site: Site) -> None:
     site.replace(op.Cast(result, to=dtype) if plain != dtype else result)
 
 
-def diagonal_is_compared(site: Site) -> None:
-    """A constant where the shape is known; else ones where the column's number is the row's plus k."""
+def compute_the_diagonal_by_comparison(site: Site) -> None:
+    """Replace EyeLike-9 with a constant or, where the shape is unknown, with column number == row number + k."""
     dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
     k = site.attribute("k", 0)
     shape = site.known_shape(0)
@@ -144,7 +151,7 @@ def diagonal_is_compared(site: Site) -> None:
         diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
         site.replace(site.constant(diagonal, "diagonal"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Shape(site.input(0))
     rows_, columns_ = (op.Gather(sizes, site.constant_int64([axis], "axis")) for axis in (0, 1))
     row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant_int64([1])), site.constant_int64([k]))
@@ -153,8 +160,8 @@ def diagonal_is_compared(site: Site) -> None:
     )
 
 
-def sequence_gains_and_loses_an_element(site: Site) -> None:
-    """Identity has no sequences below 14. To append a tensor and to erase it again leaves a sequence as it was."""
+def copy_sequence_by_insert_and_erase(site: Site) -> None:
+    """Replace Identity-14 of a sequence, which Identity-13 does not take, with SequenceInsert and SequenceErase."""
     found = site.type_string(0) or ""
     if not found.startswith("seq(tensor("):
         return
@@ -164,8 +171,8 @@ def sequence_gains_and_loses_an_element(site: Site) -> None:
     site.replace(op.SequenceErase(op.SequenceInsert(site.input(0), site.constant(filler, "filler"))))
 
 
-def shape_is_sliced(site: Site) -> None:
-    """Slice clamps start and end as Shape does."""
+def slice_the_shape(site: Site) -> None:
+    """Replace start and end of Shape-15 with a Slice of Shape-13; both clamp the bounds in the same way."""
     start, end = site.pop_attribute("start", 0), site.pop_attribute("end")
     if start == 0 and end is None:
         return
@@ -174,26 +181,27 @@ def shape_is_sliced(site: Site) -> None:
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 
+_DTYPE_OF_THE_INPUT = "without `dtype`, both give the dtype of the input"
 _SEQUENCES = "14 adds sequences of tensors"
-_WHOLE_SHAPE = "without start and end, 15 gives the whole shape"
+_WHOLE_SHAPE = "without start and end, both give the whole shape"
 
 STEPS = [
-    Step("Constant", 1, 9, up=unchanged, down=other_dtypes_become_initializers, because="9 adds dtypes"),
-    Step("Constant", 9, 11, up=unchanged, down=sparse_value_becomes_dense, because="11 adds the sparse form"),
-    Step("Constant", 11, 12, up=unchanged, down=value_becomes_tensor, because="12 adds forms of writing the value"),
-    Step("Constant", 12, 13, up=unchanged, down=value_becomes_tensor, because="13 adds bfloat16"),
-    Step("Constant", 13, 19, up=unchanged, down=value_becomes_tensor, because="19 adds float8"),
-    Step("ConstantOfShape", 9, 20, up=unchanged, down=constant_is_cast_into_shape, because="20 adds dtypes"),
-    Step("EyeLike", 9, 22, up=unchanged, down=bfloat16_is_cast, because="without `dtype`, 22 takes the input's, as 9"),
-    Step("Identity", 13, 14, up=unchanged, down=sequence_gains_and_loses_an_element, because=_SEQUENCES),
-    Step("Shape", 13, 15, up=unchanged, down=shape_is_sliced, because=_WHOLE_SHAPE),
+    Step("Constant", 1, 9, up=unchanged, down=move_other_types_to_initializers, because="9 adds dtypes"),
+    Step("Constant", 9, 11, up=unchanged, down=convert_sparse_value_to_dense, because="11 adds the sparse form"),
+    Step("Constant", 11, 12, up=unchanged, down=write_value_as_a_tensor, because="12 adds attributes for the value"),
+    Step("Constant", 12, 13, up=unchanged, down=write_value_as_a_tensor, because="13 adds bfloat16"),
+    Step("Constant", 13, 19, up=unchanged, down=write_value_as_a_tensor, because="19 adds float8"),
+    Step("ConstantOfShape", 9, 20, up=unchanged, down=fill_in_a_wider_type_and_cast, because="20 adds dtypes"),
+    Step("EyeLike", 9, 22, up=unchanged, down=compute_bfloat16_in_float, because=_DTYPE_OF_THE_INPUT),
+    Step("Identity", 13, 14, up=unchanged, down=copy_sequence_by_insert_and_erase, because=_SEQUENCES),
+    Step("Shape", 13, 15, up=unchanged, down=slice_the_shape, because=_WHOLE_SHAPE),
 ]
 
 INTRODUCTIONS = [
-    Introduction("ConstantOfShape", 9, down=constant_is_expanded),
-    Introduction("EyeLike", 9, down=diagonal_is_compared),
+    Introduction("ConstantOfShape", 9, down=replace_with_expand),
+    Introduction("EyeLike", 9, down=compute_the_diagonal_by_comparison),
 ]
 
 FALLBACKS = [
-    Fallback("Constant", value_becomes_tensor),
+    Fallback("Constant", write_value_as_a_tensor),
 ]

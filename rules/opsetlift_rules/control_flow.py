@@ -7,19 +7,21 @@ Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
 from __future__ import annotations
 
 import numpy
-from onnx import GraphProto
 
-from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
 
-Carriers = list[str | None]
 
+def replace_branches_of_different_shapes(site: Site) -> None:
+    """Replace If-11 whose branches may give different shapes, which If-1 does not allow.
 
-def branches_have_one_shape(site: Site) -> None:
-    """Below 11 both branches give values of the same shape; where that is not certain, the node does not stay."""
+    With a constant condition the branch is inlined, else each branch becomes a Loop of at most one iteration, whose
+    states may change their shape.
+    """
     branches = ("then_branch", "else_branch")
     positions = range(len(site.node.output))
     if all(have_one_shape([site.subgraph_output_shape(one, position) for one in branches]) for position in positions):
@@ -53,39 +55,8 @@ def _branches_become_loops(site: Site) -> None:
     site.replace(*values)
 
 
-@for_lost_types
-def values_travel_through_the_body(site: Site) -> None:
-    """What enters and leaves a body in a dtype that the far side of the node lacks, travels in one that holds it.
-
-    Inside of the body, where Cast brings it back, it is what it was.
-    """
-    taken, given = (
-        [site.carrier_if_lost(name, "V") if name else None for name in names]
-        for names in (site.node.input, site.node.output)
-    )
-    if not any((*taken, *given)):
-        return
-    bodies = [attribute.name for attribute in site.node.attribute if attribute.HasField("g")]
-    is_loop = site.node.op_type == "Loop"
-    # The body of a Loop gives the condition, too, which the node does not.
-    graphs = {name: _with_casts(site, name, taken, [None, *given] if is_loop else given) for name in bodies}
-    op = site.op
-    inputs = [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(site.inputs, taken, strict=True)]
-    results = site.copy(*inputs, **graphs)
-    results = (results,) if isinstance(results, str) else results
-    for result, name, dtype in zip(results, site.node.output, given, strict=True):
-        if dtype:
-            site.declare(result, dtype, site.shape(name))
-    site.replace(
-        *(
-            op.Cast(result, to=site.dtype(name)) if dtype else result
-            for result, name, dtype in zip(results, site.node.output, given, strict=True)
-        )
-    )
-
-
-def something_is_carried(site: Site) -> None:
-    """Below 13 a loop has at least one state: where it has none, a constant is carried through."""
+def add_a_dummy_loop_state(site: Site) -> None:
+    """Add a state to Loop-13 without any: Loop-11 requires at least one."""
     if len(site.inputs) > 2:
         return
 
@@ -103,32 +74,16 @@ def something_is_carried(site: Site) -> None:
     site.replace(*results)
 
 
-def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> GraphProto:
-    types = site.subgraph_input_types(body)
-    narrow = [site.dtype(name) if dtype else "" for name, dtype in zip(site.inputs, taken, strict=True)]
-    wide = [
-        tensor_type_proto(dtype, shape_of_type(kind)) if dtype else kind
-        for kind, dtype in zip(types, taken or [None] * len(types), strict=False)
-    ]
+def gather_constant_branch_outputs(site: Site) -> None:
+    """Gather constant outputs of If branches by an index that is always 0 and depends on the condition.
 
-    def build(op: Operators, *inputs: str) -> list[str]:
-        values = [op.Cast(value, to=dtype) if dtype else value for value, dtype in zip(inputs, narrow, strict=False)]
-        results = op.inline(body, *values, keep_names=True)
-        return [op.Cast(name, to=dtype) if dtype else name for name, dtype in zip(results, given, strict=True)]
-
-    return site.subgraph(build, takes=wide)
-
-
-def constants_of_branches_are_gathered(site: Site) -> None:
-    """By an index that is 0 whatever the condition: what hangs on it is no constant to the runtime.
-
-    Where the condition is known, the nodes of its branch take the node's place.
+    The runtime that needs this takes such outputs for constants. A constant condition inlines the branch instead.
     """
     known = site.constant_value(0)
     if known is not None and known.size == 1:
         site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     condition, first = site.input(0), site.constant_int64([0], "first")
     if site.shape(0) != []:
         condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
@@ -140,7 +95,7 @@ def constants_of_branches_are_gathered(site: Site) -> None:
             values = inner.inline(branch, keep_names=True)
             return [inner.Gather(inner.Unsqueeze(value, first), index) for value in values]
 
-        branches[branch] = site.subgraph(build, opset=13)
+        branches[branch] = site.subgraph(build, opset=opsets.AXES_AS_INPUTS)
     results = site.op.If(condition, outputs=len(site.node.output), **branches)
     results = [results] if isinstance(results, str) else list(results)
     for result, name in zip(results, site.node.output, strict=True):
@@ -149,17 +104,18 @@ def constants_of_branches_are_gathered(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
-_WITHOUT_STATES = "13 takes sequences, and loops without states"
-_MODES = "16 only sets the list of modes anew; it adds bfloat16 and optionals"
+_SHAPES = "11 lets the branches give different shapes"
+_WITHOUT_STATES = "13 adds sequences, and loops without states"
+_MODES = "16 adds bfloat16 and optionals; the list of modes is only reformatted"
 
 STEPS = [
-    Step("If", 1, 11, up=unchanged, down=branches_have_one_shape, because="equal shapes are a case of different ones"),
-    Step("If", 13, 16, up=unchanged, down=values_travel_through_the_body),
-    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only words the example anew"),
-    Step("Loop", 11, 13, up=unchanged, down=something_is_carried, because=_WITHOUT_STATES),
-    Step("Loop", 13, 16, up=unchanged, down=values_travel_through_the_body, because=_MODES),
+    Step("If", 1, 11, up=unchanged, down=replace_branches_of_different_shapes, because=_SHAPES),
+    Step("If", 13, 16, up=unchanged, down=cast_values_around_the_body),
+    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only rewords the example"),
+    Step("Loop", 11, 13, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
+    Step("Loop", 13, 16, up=unchanged, down=cast_values_around_the_body, because=_MODES),
 ]
 
 FALLBACKS = [
-    Fallback("If", constants_of_branches_are_gathered),
+    Fallback("If", gather_constant_branch_outputs),
 ]

@@ -1,6 +1,6 @@
 """Convolutions.
 
-Conv           11: the texts of auto_pad and the defaults are spelt out · 22: +bfloat16
+Conv           11: states auto_pad and the defaults · 22: +bfloat16
 ConvTranspose  11: the odd pad that output_shape leaves moves to the other side · 22: +bfloat16
 """
 
@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def odd_pads_stay_on_their_side(site: Site) -> None:
-    """The texts of 1 and 11 cut an odd total of pads on opposite sides where output_shape is given.
+def keep_odd_padding_on_its_side(site: Site) -> None:
+    """Write the pads of ConvTranspose where versions 1 and 11 divide an odd total by output_shape differently.
 
-    Where one is odd, the pads are written down; where that is not known, auto_pad names the side.
+    Where the total is unknown, auto_pad names the side.
     """
     wanted = site.attribute("output_shape")
     if not wanted:
@@ -60,11 +61,11 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
     return totals
 
 
-def row_becomes_an_image(site: Site) -> None:
-    """A convolution along one axis is one of images of one row."""
-    if site.rank(0, because="what has one axis to go along becomes an image") != 3:
+def convolve_rows_as_images(site: Site) -> None:
+    """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], for runtimes without the former."""
+    if site.rank(0, because="only a convolution with one spatial axis is rewritten") != 3:
         return
-    op, row = site.op_at(13), site.constant_int64([2])
+    op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([2])
     for name, first in _OF_A_ROW.items():
         if along := site.attribute(name):
             site.set_attribute(name, [first, *along])
@@ -76,15 +77,15 @@ def row_becomes_an_image(site: Site) -> None:
 
 _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
 
-_SPELT_OUT = "11 states the defaults of strides and dilations, and writes out which size auto_pad asks for"
+_SPELT_OUT = "11 states the defaults of strides and dilations, and spells out the output size that auto_pad gives"
 
 STEPS = [
     Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),
-    Step("Conv", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("ConvTranspose", 1, 11, up=odd_pads_stay_on_their_side, down=odd_pads_stay_on_their_side),
-    Step("ConvTranspose", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Conv", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("ConvTranspose", 1, 11, up=keep_odd_padding_on_its_side, down=keep_odd_padding_on_its_side),
+    Step("ConvTranspose", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 FALLBACKS = [
-    Fallback("ConvTranspose", row_becomes_an_image),
+    Fallback("ConvTranspose", convolve_rows_as_images),
 ]

@@ -8,28 +8,34 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def determinant_is_written_out(site: Site) -> None:
-    """For matrices of one and two rows, in double: what the difference cancels, float has not."""
+def decompose_determinant(site: Site) -> None:
+    """Replace Det-11 of 1x1 and 2x2 matrices with products and a difference, in double."""
     dtype, shape = site.dtype(0), site.shape(0)
     size = shape[-1] if shape else None
     if not isinstance(size, int):
-        site.refuse(Why.SHAPE_UNKNOWN, "below opset 11 a determinant is written out, and its size has to be known")
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            "below opset 11 a determinant is computed from its elements, so the size of the matrices must be known",
+        )
     if size not in (1, 2):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset 11 a determinant is written out as sums of products, and with {size} rows they are no longer "
-            "what an elimination gives where an element is infinite",
+            (
+                f"below opset 11 a determinant is a sum of products; with {size} rows this differs from "
+                "elimination where an element is infinite"
+            ),
         )
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "a determinant that is written out cancels digits, and double has no carrier that would have them",
+            "a determinant computed as a difference of products loses digits, and there is no wider type than double",
         )
     assert shape is not None
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     batch = len(shape) - 2
     last = site.constant_int64([batch, batch + 1])
     if size == 1:
@@ -46,15 +52,15 @@ def determinant_is_written_out(site: Site) -> None:
 
 
 STEPS = [
-    Step("Det", 11, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Det", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
-_DETERMINANT_IS_WRITTEN_OUT = rounding(
-    determinant_is_written_out,
+_DECOMPOSE_DETERMINANT = rounding(
+    decompose_determinant,
     ulps=1,
-    because="a difference of products in double, where an elimination divides",
+    because="computed as a difference of products in double; a kernel may use elimination",
 )
 
 INTRODUCTIONS = [
-    Introduction("Det", 11, down=_DETERMINANT_IS_WRITTEN_OUT),
+    Introduction("Det", 11, down=_DECOMPOSE_DETERMINANT),
 ]

@@ -1,10 +1,10 @@
-"""Dropout, of which each version says in another way whether it trains.
+"""Dropout, whose versions enable training mode in different ways.
 
 1   is_test, consumed_inputs
-6   consumed_inputs goes
-7   is_test goes: it cannot be told to train
+6   -consumed_inputs
+7   -is_test: no training mode
 10  the mask is boolean
-12  ratio becomes an input; training_mode says whether it trains; +seed
+12  ratio attribute -> input; +training_mode; +seed
 13  +bfloat16
 22  +float8
 """
@@ -14,28 +14,35 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 
-_TRAINS = "the node trains, and from opset 7 to 11 Dropout cannot be told to"
+_TEST_FLAG = 6
+"""The last opset at which is_test says whether a Dropout trains."""
+
+_TRAINING_MODE = 12
+"""The first opset at which training_mode does."""
+
+_TRAINS = "the node is in training mode, which Dropout does not support at opsets 7 to 11"
 
 
-def is_test_goes(site: Site) -> None:
-    """Up from 6. What trains goes on to 12, the next version that can be told to."""
+def remove_the_test_flag(site: Site) -> None:
+    """Remove is_test of Dropout-6; a node in training mode becomes Dropout-12, which has training_mode."""
     if site.pop_attribute("is_test", 0):
         return
     ratio = site.attribute("ratio", 0.5)
     if ratio == 0:
         return
-    if site.target < 12:
+    if site.target < _TRAINING_MODE:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
-    op, dtype = site.op_at(12), site.dtype(0)
+    op, dtype = site.op_at(_TRAINING_MODE), site.dtype(0)
     trains, share = site.scalar(True, "bool", "training_mode"), site.scalar(ratio, "float", "ratio")
     output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
     site.replace(output, op.Cast(mask, to=dtype) if site.is_read(1) else mask)
 
 
-def is_test_is_set(site: Site) -> None:
-    """Down to 6, where the mask of a test is not filled: it is computed, as nothing was dropped."""
+def set_the_test_flag(site: Site) -> None:
+    """Set is_test for Dropout-6, which gives no mask then: a mask that is read is a constant of ones."""
     if site.is_read(1):
         op = site.op
         output = op.Dropout(site.input(0), ratio=site.attribute("ratio"), is_test=1)
@@ -46,17 +53,17 @@ def is_test_is_set(site: Site) -> None:
 
 
 def _ones(site: Site, dtype: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     return str(op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0))))
 
 
-def mask_is_cast_to_numbers(site: Site) -> None:
-    """Up to 10, where the mask is boolean."""
+def cast_mask_to_the_data_type(site: Site) -> None:
+    """Cast the mask of Dropout-10, which is boolean, to the dtype of the data, as Dropout-7 gives it."""
     _cast_mask(site, site.dtype(0))
 
 
-def mask_is_cast_to_booleans(site: Site) -> None:
-    """Down to 7, where the mask has the dtype of the data."""
+def cast_mask_to_bool(site: Site) -> None:
+    """Cast the mask of Dropout-7, which has the dtype of the data, to bool, as Dropout-10 gives it."""
     _cast_mask(site, "bool")
 
 
@@ -68,15 +75,18 @@ def _cast_mask(site: Site, dtype: str) -> None:
         site.keep_outputs(1)
 
 
-def ratio_becomes_an_input(site: Site) -> None:
-    """Without training_mode nothing is dropped, as in the versions before; the ratio is kept for whoever trains."""
+def move_ratio_to_an_input(site: Site) -> None:
+    """Move the ratio of Dropout-10 to an input of Dropout-12.
+
+    Without training_mode nothing is dropped, as before; the ratio is kept for later training.
+    """
     ratio = site.pop_attribute("ratio")
     if ratio is not None:
         site.append_input(site.scalar(ratio, "float", "ratio"))
 
 
-def ratio_becomes_an_attribute(site: Site) -> None:
-    """Down to 10. What trains goes on to 6, the next version that can be told to."""
+def move_ratio_to_an_attribute(site: Site) -> None:
+    """Move the ratio of Dropout-12 to the attribute of Dropout-10; a node in training mode becomes Dropout-6."""
     ratio = site.constant_value(1) if site.input(1) else None
     share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if _trains(site) and (share != 0 or (site.input(1) and ratio is None)):
@@ -99,38 +109,36 @@ def _trains(site: Site) -> bool:
         return False
     trains = site.constant_value(2)
     if trains is None:
-        site.refuse(
-            Why.INPUT_NOT_CONSTANT, "whether the node trains is computed at run time, and below opset 12 it is fixed"
-        )
+        site.refuse(Why.INPUT_NOT_CONSTANT, "training_mode is computed at run time; below opset 12 it must be constant")
     return bool(trains.reshape(-1)[0])
 
 
 def _train_below_7(site: Site, ratio: float | None) -> None:
-    if site.target >= 7:
+    if site.target > _TEST_FLAG:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
     if ratio is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time, and below opset 12 it is an attribute")
+        site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time; below opset 12 it is an attribute")
     if site.has_attribute("seed"):
-        site.refuse(Why.NO_EQUIVALENT, "below opset 12 Dropout cannot be told the seed of its random numbers")
-    op: Operators = site.op_at(6)
+        site.refuse(Why.NO_EQUIVALENT, "Dropout has no seed below opset 12")
+    op: Operators = site.op_at(_TEST_FLAG)
     output, mask = op.Dropout(site.input(0), ratio=ratio, outputs=2)
     site.replace(output, op.Cast(mask, to="bool") if site.is_read(1) else mask)
 
 
-def ratio_is_cast(site: Site) -> None:
-    """Below 22 neither data nor ratio are float8, and the ratio is not bfloat16."""
+def cast_data_and_ratio(site: Site) -> None:
+    """Cast data and ratio of Dropout-22 to types of Dropout-13, which takes neither float8 nor a bfloat16 ratio."""
     if site.input(1) and site.dtype(1) not in ("float16", "float", "double"):
         site.set_input(1, site.op.Cast(site.input(1), to="float"))
     site.carry_if_lost()
 
 
-_UNSET_RATIO = "13 has both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
+_UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
 
 STEPS = [
-    Step("Dropout", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Dropout", 6, 7, up=is_test_goes, down=is_test_is_set),
-    Step("Dropout", 7, 10, up=mask_is_cast_to_numbers, down=mask_is_cast_to_booleans),
-    Step("Dropout", 10, 12, up=ratio_becomes_an_input, down=ratio_becomes_an_attribute),
+    Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Dropout", 6, 7, up=remove_the_test_flag, down=set_the_test_flag),
+    Step("Dropout", 7, 10, up=cast_mask_to_the_data_type, down=cast_mask_to_bool),
+    Step("Dropout", 10, 12, up=move_ratio_to_an_input, down=move_ratio_to_an_attribute),
     Step("Dropout", 12, 13, up=unchanged, down=values_travel()),
-    Step("Dropout", 13, 22, up=unchanged, down=ratio_is_cast, because=_UNSET_RATIO),
+    Step("Dropout", 13, 22, up=unchanged, down=cast_data_and_ratio, because=_UNSET_RATIO),
 ]

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
-_BECAUSE = "the products are summed in another order than a kernel of its own may choose"
+_BECAUSE = "a kernel may sum the products in another order"
 
 Label = str
 """A letter, or "." and a number for a dimension of the ellipsis."""
@@ -31,11 +32,14 @@ class Operand:
     labels: tuple[Label, ...]
 
 
-def equation_is_carried_out(site: Site) -> None:
-    """From left to right two operands become one, and what no later one needs is summed away."""
+def decompose_the_equation(site: Site) -> None:
+    """Replace Einsum-12 with products and sums, combining operands from left to right.
+
+    Dimensions that no later operand needs are summed at once.
+    """
     dtype = site.dtype(0)
     terms, result = _parsed(site)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     carrier = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
         site.rounds()
@@ -62,12 +66,15 @@ def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
     if len(texts) != len(site.inputs):
-        site.refuse(Why.INVALID_MODEL, f"{equation!r} has {len(texts)} terms for {len(site.inputs)} inputs")
+        site.refuse(
+            Why.INVALID_MODEL,
+            f"the equation {equation!r} has {len(texts)} terms, but the node has {len(site.inputs)} inputs",
+        )
     ellipsis: tuple[Label, ...] = ()
     terms = []
     for position, text in enumerate(texts):
         if "..." in text:
-            rank = site.rank(position, because="the dimensions that '...' stands for are counted")
+            rank = site.rank(position, because="'...' stands for the dimensions that have no letter")
             ellipsis = tuple(f".{number}" for number in range(rank - len(text.replace("...", ""))))
         terms.append(_labels(text, ellipsis))
     if arrow:
@@ -77,7 +84,9 @@ def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
         result = (*ellipsis, *sorted(letter for letter, count in counts.items() if count == 1))
     unknown = set(result) - {label for term in terms for label in term}
     if unknown or len(set(result)) < len(result):
-        site.refuse(Why.INVALID_MODEL, f"the result of {equation!r} names what no term does, or names it twice")
+        site.refuse(
+            Why.INVALID_MODEL, f"the result of the equation {equation!r} has a repeated letter, or one that no term has"
+        )
     return terms, result
 
 
@@ -129,7 +138,7 @@ def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed
             product = op.Squeeze(product, site.constant_int64(absent))
         return Operand(product, (*batch, *filter(None, (*rows, *columns))))
     labels = tuple(dict.fromkeys((*first.labels, *second.labels)))
-    # The second operand's dimensions start where its first label stands: what is before it, Mul repeats by itself.
+    # The second operand starts at the position of its first label: Mul broadcasts the dimensions before.
     start = min((labels.index(label) for label in second.labels), default=len(labels))
     product = op.Mul(_shaped(site, op, first, labels), _shaped(site, op, second, labels[start:]))
     return _summed(site, op, Operand(product, labels), needed)
@@ -151,11 +160,11 @@ def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Oper
 
 
 STEPS = [
-    Step("Einsum", 12, 28, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Einsum", 12, 28, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
-_EQUATION_IS_CARRIED_OUT = rounding(equation_is_carried_out, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
+_DECOMPOSE_THE_EQUATION = rounding(decompose_the_equation, ulps=_ULPS, when="floats are multiplied", because=_BECAUSE)
 
 INTRODUCTIONS = [
-    Introduction("Einsum", 12, down=_EQUATION_IS_CARRIED_OUT),
+    Introduction("Einsum", 12, down=_DECOMPOSE_THE_EQUATION),
 ]

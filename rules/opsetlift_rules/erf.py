@@ -1,6 +1,6 @@
 """The error function.
 
-Erf  9: introduced · 13: +bfloat16, integers go
+Erf  9: introduced · 13: +bfloat16, -integers
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 _ROUNDS_TO_1 = 4.0
@@ -22,23 +23,28 @@ _TERMS = 60
 """Of the series up to x = 4; what is left out is less than 1e-12 of the sum."""
 
 
-def integers_are_computed_in_double(site: Site) -> None:
-    """Version 9 takes integers without a word on the fraction; double, truncated, is what it has meant."""
+def compute_integers_in_double(site: Site) -> None:
+    """Compute Erf-9 of integers, which Erf-13 does not take, in double; truncate the results, as runtimes did."""
     if site.dtype(0) not in FLOATING:
         site.rounds()
         site.carry("double")
 
 
-def error_function_is_summed_up(site: Site) -> None:
-    """erf x = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, all terms of one sign, in double to far beyond float's digits."""
+def sum_the_error_function_series(site: Site) -> None:
+    """Replace Erf-9 with the series erf(x) = 2/√π exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (2n+1)!!, in double.
+
+    All terms have one sign, and the rest is far below the digits of a float.
+    """
     dtype = site.dtype(0)
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "below opset 9 no operator computes the error function, and double has no carrier in which a series could "
-            "be summed up to its last digit",
+            (
+                "below opset 9 no operator computes the error function, and a series would need a wider type "
+                "than double to be exact to its last digit"
+            ),
         )
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     if dtype not in FLOATING:
         site.replace(_of_integers(site, dtype))
         return
@@ -61,7 +67,7 @@ def _coefficient(term: int) -> float:
 
 def _of_integers(site: Site, dtype: str) -> str:
     """1 or -1 where the error function rounds to it in double, else 0."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, bound = site.input(0), _LAST_INTEGER_BELOW_1
     above = op.Cast(op.Greater(value, site.scalar(bound, dtype, "bound")), to=dtype)
     if dtype.startswith("uint"):
@@ -69,22 +75,22 @@ def _of_integers(site: Site, dtype: str) -> str:
     return str(op.Sub(above, op.Cast(op.Less(value, site.scalar(-bound, dtype, "bound")), to=dtype)))
 
 
-_TRUNCATED = "the text leaves open how the fraction of an integer result goes; it is truncated"
+_TRUNCATED = "the specification leaves the rounding of integer results open; they are truncated"
 
-_INTEGERS_ARE_COMPUTED_IN_DOUBLE = rounding(
-    integers_are_computed_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
+_COMPUTE_INTEGERS_IN_DOUBLE = rounding(
+    compute_integers_in_double, ulps=1, when="the values are integers", because=_TRUNCATED
 )
 
 STEPS = [
-    Step("Erf", 9, 13, up=_INTEGERS_ARE_COMPUTED_IN_DOUBLE, down=unchanged),
+    Step("Erf", 9, 13, up=_COMPUTE_INTEGERS_IN_DOUBLE, down=unchanged),
 ]
 
-_ERROR_FUNCTION_IS_SUMMED_UP = rounding(
-    error_function_is_summed_up,
+_SUM_THE_ERROR_FUNCTION_SERIES = rounding(
+    sum_the_error_function_series,
     ulps=1,
-    because=f"a series in double, summed up beyond the digits of the result's dtype; {_TRUNCATED}",
+    because=f"computed as a series in double; {_TRUNCATED}",
 )
 
 INTRODUCTIONS = [
-    Introduction("Erf", 9, down=_ERROR_FUNCTION_IS_SUMMED_UP),
+    Introduction("Erf", 9, down=_SUM_THE_ERROR_FUNCTION_SERIES),
 ]

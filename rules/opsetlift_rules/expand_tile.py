@@ -14,15 +14,16 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, values_are_car
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import holds
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import tile_onto
 
-_RANKS_DECIDE = "to repeat a tensor below opset 8 takes a number for each of its dimensions"
+_RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimension"
 
 
-def dimensions_are_repeated(site: Site) -> None:
-    """Expand is Tile along the dimensions of 1, as often as the shapes tell, or what is computed of them."""
-    op = site.op_at(13)
+def replace_with_tile(site: Site) -> None:
+    """Replace Expand-8 with Tile: each dimension of size 1 is repeated as often as the target shape asks for."""
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     target = site.shape(site.output(0)) if site.constant_value(1) is not None else None
     tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
     site.replace(tiled or _repeated_at_run_time(site, op))
@@ -42,9 +43,9 @@ def _repeated_at_run_time(site: Site, op: Operators) -> str:
     return str(op.Tile(value, op.Add(op.Mul(is_one, op.Sub(wanted, ones)), ones)))
 
 
-def copies_become_repeats(site: Site) -> None:
-    """One axis repeats `tiles` times, all others once."""
-    rank = site.rank(0, because="from opset 6 on Tile wants a number for every dimension")
+def write_repeats_for_every_axis(site: Site) -> None:
+    """Write tiles and axis of Tile-1, one number each, as the repeats of Tile-6, one for each dimension."""
+    rank = site.rank(0, because="from opset 6 on Tile takes a repeat count for every dimension")
     tiles, axis = site.constant_value(1), site.constant_value(2)
     if tiles is not None and axis is not None and tiles.size == 1 and axis.size == 1:
         repeats = [1] * rank
@@ -52,7 +53,7 @@ def copies_become_repeats(site: Site) -> None:
         site.remove_input(2)
         site.set_input(1, site.constant_int64(repeats, "repeats"))
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     count, position = (op.Cast(name, to="int64") for name in site.inputs[1:])
     dimensions = site.constant(numpy.arange(rank, dtype=numpy.int64), "dimensions")
     one = site.scalar(1, "int64", "one")
@@ -60,8 +61,8 @@ def copies_become_repeats(site: Site) -> None:
     site.replace(op.Tile(site.input(0), op.Add(op.Mul(is_axis, op.Sub(count, one)), one)))
 
 
-def repeats_become_copies(site: Site) -> None:
-    """One axis after the other. Where a dimension is known, it is gathered again and again, in any dtype."""
+def tile_one_axis_at_a_time(site: Site) -> None:
+    """Replace Tile-6 with one Tile-1 for each axis, or with Gather where the dimension is known."""
     repeats = site.constant_value(1)
     if repeats is None:
         _copy_at_run_time(site)
@@ -84,8 +85,8 @@ def repeats_become_copies(site: Site) -> None:
 
 
 def _copy_at_run_time(site: Site) -> None:
-    rank = site.rank(0, because="below opset 6 each dimension needs a Tile of its own")
-    op = site.op_at(13)
+    rank = site.rank(0, because="below opset 6 Tile repeats one dimension, so each dimension needs a node of its own")
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     carrier = _carrier(site)
     counts = []
     for axis in range(rank):
@@ -100,7 +101,7 @@ def _carrier(site: Site) -> str:
     if not holds("double", site.dtype(0)):
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"{site.input(0)!r} is {site.dtype(0)}; below opset 6 Tile takes floats, and none holds all its values",
+            f"Tile accepts only floats below opset 6, and none represents every {site.dtype(0)} ({site.input(0)!r})",
         )
     return "double"
 
@@ -115,11 +116,11 @@ def _copied(site: Site, op: Operators, value: str, carrier: str, counts: Sequenc
 
 
 STEPS = [
-    Step("Tile", 1, 6, up=copies_become_repeats, down=repeats_become_copies),
+    Step("Tile", 1, 6, up=write_repeats_for_every_axis, down=tile_one_axis_at_a_time),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Expand", 8, down=dimensions_are_repeated),
+    Introduction("Expand", 8, down=replace_with_tile),
 ]
 
 FALLBACKS = [

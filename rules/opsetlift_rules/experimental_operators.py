@@ -18,26 +18,30 @@ from opsetlift.rulebook.rule import ExperimentalOperator, refused, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 
-_STEPS_ROUND = "a kernel of its own may round but once, where each operator of the formula does"
+_STEPS_ROUND = "each operator of the formula rounds; a kernel may round only once"
 
 
-def multiplied_and_added(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+def replace_with_mul_and_add(site: Site) -> None:
+    """Replace Affine with alpha * x + beta; float16 computes in float, the dtype of the attributes."""
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
     beta = site.attribute("beta", 0.0)
     # -0 + 0 is 0, so that not even a beta of 0 can be left out.
     _give(site, op, op.Add(scaled, site.scalar(beta, dtype, "beta")), dtype)
 
 
-def multiplied(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+def replace_with_mul(site: Site) -> None:
+    """Replace Scale with scale * x; float16 computes in float, the dtype of the attribute."""
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
 
 
-def channels_are_scaled_and_shifted(site: Site) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+def scale_and_shift_channels(site: Site) -> None:
+    """Replace ImageScaler of [N, C, H, W] with scale * x + bias, which has one number for each channel."""
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
     if bias := site.attribute("bias", []):
         column = numpy.array(bias, numpy_dtype(dtype))[None, :, None, None]
@@ -45,20 +49,22 @@ def channels_are_scaled_and_shifted(site: Site) -> None:
     _give(site, op, scaled, dtype)
 
 
-def hyperbolic_tangent_is_scaled(site: Site) -> None:
+def decompose_scaled_tanh(site: Site) -> None:
+    """Replace ScaledTanh with alpha * Tanh(beta * x)."""
     _around(site, "Tanh")
 
 
-def softplus_is_scaled(site: Site) -> None:
+def decompose_parametric_softplus(site: Site) -> None:
+    """Replace ParametricSoftplus with alpha * Softplus(beta * x)."""
     _around(site, "Softplus")
 
 
 def _around(site: Site, operator: str) -> None:
-    op, dtype = site.op_at(13), _computed_in(site)
+    op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     factors = []
     for name in ("alpha", "beta"):
         if not site.has_attribute(name):
-            site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and no text says what it is then")
+            site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and the specification gives no default")
         factors.append(site.attribute(name))
     inner = _times(site, op, _wide(site, op, dtype), factors[1], dtype)
     _give(site, op, _times(site, op, getattr(op, operator)(inner), factors[0], dtype), dtype)
@@ -87,26 +93,32 @@ def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
         site.replace(value)
 
 
-def borders_are_sliced_off(site: Site) -> None:
+def replace_with_slice_without_borders(site: Site) -> None:
+    """Replace Crop of [N, C, H, W] with Slice: `border` is cut off, or `scale` is the size that is kept."""
     left, top, right, bottom = site.attribute("border", [0, 0, 0, 0])
     size = site.attribute("scale", [])
     ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
     bounds = [[top, left], ends, [2, 3]]
-    site.replace(site.op_at(13).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds)))
+    site.replace(
+        site.op_at(opsets.BFLOAT16).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds))
+    )
 
 
-def becomes_slice(site: Site) -> None:
-    site.become("Slice", opset=10)
+def replace_with_slice(site: Site) -> None:
+    """Rename DynamicSlice to Slice-10, which has the same inputs."""
+    site.become("Slice")
 
 
-def becomes_thresholded_relu(site: Site) -> None:
-    site.become("ThresholdedRelu", opset=10)
+def replace_with_standard_thresholded_relu(site: Site) -> None:
+    """Replace the experimental ThresholdedRelu with ThresholdedRelu-10, which has the same attribute."""
+    site.become("ThresholdedRelu")
 
 
-def shape_is_filled(site: Site) -> None:
+def replace_with_constant_of_shape(site: Site) -> None:
+    """Replace ConstantFill with ConstantOfShape, whose shape is an attribute, an input, or that of the input."""
     dtype = site.dtype_attribute("dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
-    op, extra = site.op_at(13), site.attribute("extra_shape", [])
+    op, extra = site.op_at(opsets.BFLOAT16), site.attribute("extra_shape", [])
     if not site.input(0):
         shape = site.constant_int64(site.attribute("shape", []), "shape")
     else:
@@ -116,7 +128,8 @@ def shape_is_filled(site: Site) -> None:
     site.replace(op.ConstantOfShape(shape, value=value))
 
 
-def values_are_a_constant(site: Site) -> None:
+def replace_with_a_constant(site: Site) -> None:
+    """Replace GivenTensorFill with a constant of its values."""
     values = numpy.array(site.attribute("values", []), numpy.float32)
     shape = _known_shape(site)
     if values.size != math.prod(shape):
@@ -129,39 +142,48 @@ def _known_shape(site: Site) -> list[int]:
         return [int(size) for size in site.attribute("shape", [])]
     extra = site.attribute("extra_shape", [])
     if not site.attribute("input_as_shape", 0):
-        return [*site.static_shape(0, because="the values take it"), *extra]
+        return [*site.static_shape(0, because="the constant takes this shape"), *extra]
     shape = site.constant_value(0)
     if shape is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, f"{site.input(0)!r} is the shape of a constant, and computed at run time")
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT, f"GivenTensorFill needs a constant shape; {site.input(0)!r} is computed at run time"
+        )
     return [*map(int, shape.tolist()), *extra]
 
 
 _AXES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "before opset 9 MeanVarianceNormalization was experimental, and no text says over which axes the mean is "
-    "taken, nor what keeps a variance of 0 from being divided by",
+    (
+        "MeanVarianceNormalization was experimental before opset 9, and no specification defines its axes or "
+        "its protection against division by zero"
+    ),
 )
 _NAMES_OF_PYTORCH = refused(
     Why.NO_EQUIVALENT,
-    "ATen calls a function of PyTorch's library by its name, which onnx never gave a meaning: export the model "
-    "anew, without the fallback to ATen",
+    (
+        "ATen calls a function of PyTorch by name, which ONNX does not define: export the model again "
+        "without the ATen fallback"
+    ),
 )
 _GATES_ARE_OPEN = refused(
     Why.NO_EQUIVALENT,
-    "GRUUnit was experimental in Caffe2, and no text says in which order its gates lie nor how they are combined",
+    "GRUUnit was an experimental operator of Caffe2, and no specification defines the order of its gates",
 )
 
+_SCALED_SOFTPLUS = rounding(decompose_parametric_softplus, ulps=4, because=_STEPS_ROUND)
+_SCALED_TANH = rounding(decompose_scaled_tanh, ulps=4, because=_STEPS_ROUND)
+
 EXPERIMENTAL_OPERATORS = [
-    ExperimentalOperator("Affine", lowered=multiplied_and_added),
-    ExperimentalOperator("ConstantFill", lowered=shape_is_filled),
-    ExperimentalOperator("Crop", lowered=borders_are_sliced_off),
-    ExperimentalOperator("DynamicSlice", lowered=becomes_slice),
-    ExperimentalOperator("GivenTensorFill", lowered=values_are_a_constant),
-    ExperimentalOperator("ImageScaler", lowered=channels_are_scaled_and_shifted),
-    ExperimentalOperator("ParametricSoftplus", lowered=rounding(softplus_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    ExperimentalOperator("Scale", lowered=multiplied),
-    ExperimentalOperator("ScaledTanh", lowered=rounding(hyperbolic_tangent_is_scaled, ulps=4, because=_STEPS_ROUND)),
-    ExperimentalOperator("ThresholdedRelu", lowered=becomes_thresholded_relu),
+    ExperimentalOperator("Affine", lowered=replace_with_mul_and_add),
+    ExperimentalOperator("ConstantFill", lowered=replace_with_constant_of_shape),
+    ExperimentalOperator("Crop", lowered=replace_with_slice_without_borders),
+    ExperimentalOperator("DynamicSlice", lowered=replace_with_slice),
+    ExperimentalOperator("GivenTensorFill", lowered=replace_with_a_constant),
+    ExperimentalOperator("ImageScaler", lowered=scale_and_shift_channels),
+    ExperimentalOperator("ParametricSoftplus", lowered=_SCALED_SOFTPLUS),
+    ExperimentalOperator("Scale", lowered=replace_with_mul),
+    ExperimentalOperator("ScaledTanh", lowered=_SCALED_TANH),
+    ExperimentalOperator("ThresholdedRelu", lowered=replace_with_standard_thresholded_relu),
     ExperimentalOperator("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
     ExperimentalOperator("ATen", lowered=_NAMES_OF_PYTORCH),
     ExperimentalOperator("GRUUnit", lowered=_GATES_ARE_OPEN),

@@ -10,12 +10,13 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front, gather_within
+from opsetlift_rules.helpers.axes import gather_within, make_axis_non_negative
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.positions import Positions
 
 
-def chosen_slices_are_gathered(site: Site) -> None:
+def gather_the_selected_slices(site: Site) -> None:
+    """Replace Compress-9 with Gather at the positions where the condition holds."""
     data, condition = site.inputs
     positions = Positions(site)
     kept = _kept(site, positions, condition)
@@ -26,18 +27,18 @@ def chosen_slices_are_gathered(site: Site) -> None:
         site.replace(site.op.Gather(data, kept, axis=site.attribute("axis")))
 
 
-def zero_is_false(site: Site) -> None:
-    """NaN is no zero, and Cast makes True of it."""
+def cast_to_bool(site: Site) -> None:
+    """Cast the input of NonZero to bool, for runtimes without the dtype: NaN is not zero, and becomes True."""
     if site.dtype(0) not in ("bool", "string"):
         site.set_input(0, site.op.Cast(site.input(0), to="bool"))
 
 
-def places_are_taken_apart(site: Site) -> None:
-    """The places of what is not zero in the row of all elements; for each dimension the index there."""
+def compute_indices_of_nonzero_elements(site: Site) -> None:
+    """Replace NonZero-9: compute the index in each dimension from the flat positions of nonzero elements."""
     data = site.input(0)
     positions = Positions(site)
     op = positions.op
-    sizes = positions.sizes(data, because="an index is given for each of its dimensions")
+    sizes = positions.sizes(data, because="the result has a row of indices for each dimension")
     is_kept = data if site.dtype(data) == "bool" else op.Cast(data, to="bool")
     row = op.Reshape(is_kept, site.constant_int64([-1], "row"))
     rest = positions.of(_kept(site, positions, row))
@@ -62,7 +63,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
     if known is not None:
         return site.constant(numpy.flatnonzero(known), "kept")
     op = positions.op
-    (size,) = positions.sizes(condition, because="its elements are numbered")
+    (size,) = positions.sizes(condition, because="its elements are enumerated")
     places = positions.indices(positions.counted(size))
     mask = op.Cast(condition, to="float")
     count = op.Cast(op.ReduceSum(op.Cast(mask, to="double"), keepdims=0), to="int64")
@@ -79,16 +80,16 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 
 STEPS = [
-    Step("Compress", 9, 11, up=unchanged, down=axis_counts_from_front, because="11 says that the axis may be negative"),
+    Step("Compress", 9, 11, up=unchanged, down=make_axis_non_negative, because="11 adds negative axes"),
     Step("Compress", 11, 28, up=unchanged, down=values_travel()),
     Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Compress", 9, down=chosen_slices_are_gathered),
-    Introduction("NonZero", 9, down=places_are_taken_apart),
+    Introduction("Compress", 9, down=gather_the_selected_slices),
+    Introduction("NonZero", 9, down=compute_indices_of_nonzero_elements),
 ]
 
 FALLBACKS = [
-    Fallback("NonZero", zero_is_false),
+    Fallback("NonZero", cast_to_bool),
 ]

@@ -12,14 +12,15 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.positions import Positions
+from opsetlift_rules.helpers.dimensions import reshape_exactly
+from opsetlift_rules.helpers.positions import Positions, tuple_length
 from opsetlift_rules.helpers.signs import added_where, is_negative
-from opsetlift_rules.shapes import reshape_exactly
 
 
-def indices_count_from_front(site: Site) -> None:
-    """Below 11 indices are not negative: constant ones are counted, others counted at run time."""
+def make_indices_non_negative(site: Site) -> None:
+    """Make the indices of Gather non-negative, as versions below 11 require: at run time if not constant."""
     indices = site.constant_value(1)
     if indices is not None and (indices >= 0).all():
         return
@@ -30,7 +31,7 @@ def indices_count_from_front(site: Site) -> None:
         site.set_input(1, site.constant(counted, "indices"))
         return
     dtype = site.dtype(1)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     name = site.input(1)
     if isinstance(size, int):
         whole = site.scalar(size, dtype, "size")
@@ -40,9 +41,9 @@ def indices_count_from_front(site: Site) -> None:
     site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
 
 
-def elements_are_gathered_from_a_row(site: Site) -> None:
-    """All elements in a row, and the position of each one that is picked."""
-    because = "the positions of the elements depend on the sizes of its dimensions"
+def gather_elements_from_flat_data(site: Site) -> None:
+    """Replace GatherElements-11 with Gather of the flattened data at computed positions."""
+    because = "the flat positions of the elements depend on its dimensions"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]
     data, indices = site.inputs
@@ -51,16 +52,19 @@ def elements_are_gathered_from_a_row(site: Site) -> None:
     site.replace(positions.gather(positions.row(data), places))
 
 
-def slices_are_gathered_from_a_row(site: Site) -> None:
-    """The dimensions that the tuples index become one, that of the slices."""
+def gather_slices_from_flat_data(site: Site) -> None:
+    """Replace GatherND-11 with Gather: the dimensions that the index tuples index are flattened to one."""
     batch_dims = site.attribute("batch_dims", 0)
     data, indices = site.inputs
     length = tuple_length(site, indices)
     positions = Positions(site)
-    sizes = positions.sizes(data, because="the positions of the slices depend on the sizes of its dimensions")
+    sizes = positions.sizes(data, because="the flat positions of the slices depend on its dimensions")
     indexed = batch_dims + length
     if not batch_dims < indexed <= len(sizes):
-        site.refuse(Why.INVALID_MODEL, f"tuples of {length} after {batch_dims} batch dimensions go beyond the rank")
+        site.refuse(
+            Why.INVALID_MODEL,
+            f"index tuples of length {length} after {batch_dims} batch dimensions exceed the rank {len(sizes)}",
+        )
     places = positions.of_tuples(indices, sizes[batch_dims:indexed])
     if batch_dims:
         batch = sizes[:batch_dims]
@@ -76,32 +80,20 @@ def slices_are_gathered_from_a_row(site: Site) -> None:
     site.replace(positions.gather(slices, places))
 
 
-def tuple_length(site: Site, indices: str) -> int:
-    """How many dimensions the tuples in the last dimension of `indices` index."""
-    site.rank(indices, because="its last dimension says how many dimensions are indexed")
-    length = (site.shape(indices) or [None])[-1]
-    if not isinstance(length, int):
-        site.refuse(
-            Why.SHAPE_UNKNOWN,
-            f"the last dimension of {indices!r} is not known, and it says how many dimensions are indexed",
-        )
-    return length
-
-
-def batch_is_numbered(site: Site) -> None:
-    """Below 12 there are no batch dimensions: the index of the batch becomes a part of each tuple."""
+def add_batch_indices(site: Site) -> None:
+    """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims."""
     batch_dims = site.pop_attribute("batch_dims", 0)
     if not batch_dims:
         return
-    if site.target < 11:
+    if site.target < opsets.GATHER_ND:
         site.set_attribute("batch_dims", batch_dims)
-        slices_are_gathered_from_a_row(site)
+        gather_slices_from_flat_data(site)
         return
     data, indices = site.inputs
-    rank = site.rank(indices, because="the index of its batch becomes a part of each tuple")
+    rank = site.rank(indices, because="below opset 12 the batch index is part of each index tuple")
     positions = Positions(site)
     op = positions.op
-    sizes = positions.sizes(indices, because="the index of its batch becomes a part of each tuple")
+    sizes = positions.sizes(indices, because="below opset 12 the batch index is part of each index tuple")
     shape = positions.shape([*sizes[:-1], numpy.array(1)])
     parts = []
     for position in range(batch_dims):
@@ -110,23 +102,23 @@ def batch_is_numbered(site: Site) -> None:
     site.replace(site.op.GatherND(data, op.Concat(*parts, indices, axis=rank - 1)))
 
 
-_EXAMPLES = "13 rewrote the examples and adds bfloat16"
+_EXAMPLES = "13 rewrites the examples and adds bfloat16"
 
-_NEGATIVE_INDICES = "11 says that indices may be negative; those that were legal before stay what they were"
+_NEGATIVE_INDICES = "11 adds negative indices; non-negative ones mean the same"
 
 STEPS = [
-    Step("Gather", 1, 11, up=unchanged, down=indices_count_from_front, because=_NEGATIVE_INDICES),
+    Step("Gather", 1, 11, up=unchanged, down=make_indices_non_negative, because=_NEGATIVE_INDICES),
     Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
     Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
-    Step("GatherND", 11, 12, up=unchanged, down=batch_is_numbered, because="without batch_dims, 12 means what 11 does"),
+    Step("GatherND", 11, 12, up=unchanged, down=add_batch_indices, because="without batch_dims, both mean the same"),
     Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("GatherElements", 11, down=elements_are_gathered_from_a_row),
-    Introduction("GatherND", 11, down=slices_are_gathered_from_a_row),
+    Introduction("GatherElements", 11, down=gather_elements_from_flat_data),
+    Introduction("GatherND", 11, down=gather_slices_from_flat_data),
 ]
 
 FALLBACKS = [
-    Fallback("Gather", indices_count_from_front),
+    Fallback("Gather", make_indices_non_negative),
 ]

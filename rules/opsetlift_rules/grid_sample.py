@@ -1,21 +1,18 @@
-"""Sampling by a grid, and the grids for it.
+"""Sampling by a grid.
 
 GridSample  16: introduced · 20: any number of spatial axes; bilinear, bicubic are called linear, cubic · 22: +bfloat16
-AffineGrid  20: introduced
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-
-import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, reshaped
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.dimensions import Size, named
 from opsetlift_rules.helpers.sampling import (
     Rows,
     Weigh,
@@ -37,21 +34,21 @@ _NARROW = ("float16", "bfloat16")
 _CUBIC_COEFFICIENT = -0.75
 
 _ULPS = 16
-_BECAUSE = "the neighbours' terms may be added in another order"
+_BECAUSE = "a kernel may add the neighbours' terms in another order"
 
 
-def modes_are_renamed(site: Site) -> None:
-    """From 16 to 20; the default goes along."""
+def rename_the_mode(site: Site) -> None:
+    """Rename the modes bilinear (the default) and bicubic of GridSample-16 to linear and cubic of version 20."""
     mode = site.attribute("mode", "bilinear")
     site.remove_attribute("mode")
     if mode != "bilinear":
         site.set_attribute("mode", _NEWER_NAMES.get(mode, mode))
 
 
-def images_keep_their_operator(site: Site) -> None:
-    """From 20 to 16, which knows two spatial axes."""
-    if site.rank(0, because="below opset 20 only images are sampled") != 4:
-        points_are_gathered(site)
+def rename_the_mode_or_decompose(site: Site) -> None:
+    """Rename the mode of GridSample-20 for GridSample-16, or decompose a node with another rank than 4."""
+    if site.rank(0, because="below opset 20 GridSample accepts only inputs of rank 4") != 4:
+        decompose_grid_sample(site)
         return
     mode = site.attribute("mode", "linear")
     site.remove_attribute("mode")
@@ -59,8 +56,8 @@ def images_keep_their_operator(site: Site) -> None:
         site.set_attribute("mode", _OLDER_NAMES.get(mode, mode))
 
 
-def bfloat16_is_sampled_in_float(site: Site) -> None:
-    """From 22 to 20. Points are computed in float in any case."""
+def sample_bfloat16_in_float(site: Site) -> None:
+    """Compute GridSample-22 of bfloat16, which GridSample-20 does not take, in float."""
     dtypes = [site.dtype(position) for position in (0, 1)]
     if "bfloat16" not in dtypes:
         return
@@ -73,9 +70,9 @@ def bfloat16_is_sampled_in_float(site: Site) -> None:
     site.replace(op.Cast(sampled, to="bfloat16") if dtypes[0] == "bfloat16" else sampled)
 
 
-def points_are_gathered(site: Site) -> None:
-    """Each point's neighbours are gathered, weighted and summed."""
-    op = site.op_at(16)
+def decompose_grid_sample(site: Site) -> None:
+    """Replace GridSample-16: gather, weight and sum the neighbours of each point."""
+    op = site.op_at(opsets.ALLOWZERO)
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
     mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))
     precision = "double" if "double" in (dtype, grid_dtype) else "float"
@@ -114,14 +111,17 @@ def _carrier(site: Site, dtype: str, mode: str) -> str:
     if dtype not in _NARROW:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"{mode} interpolation averages {dtype}, and what is cut off of an average depends on how a runtime adds",
+            (
+                f"{mode} interpolation of {dtype} truncates averages, and the result depends on the order of "
+                "additions in the runtime"
+            ),
         )
     return "float"
 
 
 def _weigh(site: Site, op: Operators, mode: str, dtype: str) -> Weigh:
     if mode not in ("linear", "cubic"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
     if mode == "linear":
         return Weigh(1, lambda distance: linear_weights(site, op, distance, dtype))
     return Weigh(2, lambda distance: cubic_weights(site, op, distance, dtype, _CUBIC_COEFFICIENT))
@@ -132,12 +132,12 @@ def _confine(site: Site) -> Callable[..., tuple[str, str | None]]:
     if mode == "reflection":
         return confined_by_centers if site.attribute("align_corners", 0) else confined_by_edges
     if mode not in ("zeros", "border"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a padding_mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no padding_mode {mode!r}")
     return confined_by_zeros if mode == "zeros" else confined_by_border
 
 
 def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str) -> str:
-    """From -1 .. 1 to 0 .. length - 1, which are the centers of the outermost elements or lie half of one inside."""
+    """Map -1 .. 1 to the centers of the outermost elements, or to their outer edges."""
     one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
     whole = site.folded(lambda: op.Cast(named(site, length), to=dtype))
     shifted = op.Add(normalized, one)
@@ -147,82 +147,20 @@ def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str
     return str(op.Div(op.Sub(op.Mul(shifted, whole), one), two))
 
 
-def positions_are_mapped(site: Site) -> None:
-    """A grid of evenly spaced positions times each matrix of `theta`."""
-    op = site.op_at(16)
-    dtype = site.dtype(0)
-    precision = "double" if dtype == "double" else "float"
-    theta = op.Cast(site.input(0), to=precision) if dtype != precision else site.input(0)
-    rank = _spatial_rank(site)
-    sizes = [_element(site, op, position) for position in (0, *range(2, 2 + rank))]
-    flat = site.folded(lambda: _positions(site, op, sizes[1:], precision), "positions")
-    grid = op.MatMul(flat, op.Transpose(theta, perm=[0, 2, 1]))
-    result = reshaped(site, op, grid, [*sizes, rank])
-    site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
-
-
-def _positions(site: Site, op: Operators, sizes: Sequence[Size], dtype: str) -> str:
-    """(x, y[, z], 1) for each element of the grid: the innermost axis first."""
-    rank = len(sizes)
-    first, last = site.constant_int64([0]), site.constant_int64([-1])
-    shape = op.Concat(*(op.Unsqueeze(named(site, one), first) for one in sizes), axis=0)
-    columns = []
-    for axis, length in enumerate(sizes):
-        others = site.constant_int64([other for other in range(rank) if other != axis])
-        column = op.Unsqueeze(_spread(site, op, length, dtype), others)
-        columns.append(op.Unsqueeze(op.Expand(column, shape), last))
-    unit = site.constant(numpy.ones([1] * rank, numpy_dtype(dtype)), "unit")
-    columns = [*reversed(columns), op.Unsqueeze(op.Expand(unit, shape), last)]
-    return str(op.Reshape(op.Concat(*columns, axis=-1), site.constant_int64([-1, rank + 1], "shape")))
-
-
-def _spatial_rank(site: Site) -> int:
-    length, theta = site.known_shape(1), site.shape(0)
-    if length is not None and length[0] in (4, 5):
-        return length[0] - 2
-    rows = theta[1] if theta is not None and len(theta) == 3 else None
-    if rows not in (2, 3):
-        site.refuse(Why.SHAPE_UNKNOWN, "whether the grid is for images or volumes is only known at run time")
-    return int(rows)
-
-
-def _element(site: Site, op: Operators, position: int) -> Size:
-    known = site.constant_value(1)
-    if known is not None:
-        return int(known[position])
-    return str(op.Gather(site.input(1), site.scalar(position, "int64", "position")))
-
-
-def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
-    """Positions of which the first and last are -1 and 1, or have them as their outer edges."""
-    index = op.Cast(numbers_up_to(site, op, length), to=dtype)
-    one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
-    whole = op.Cast(named(site, length), to=dtype)
-    if site.attribute("align_corners", 0):
-        return str(op.Sub(op.Div(op.Mul(two, index), op.Max(op.Sub(whole, one), one)), one))
-    return str(op.Sub(op.Div(op.Add(op.Mul(two, index), one), op.Max(whole, one)), one))
-
-
-_IMAGES_KEEP_THEIR_OPERATOR = rounding(
-    images_keep_their_operator,
+_RENAME_THE_MODE_OR_DECOMPOSE = rounding(
+    rename_the_mode_or_decompose,
     ulps=_ULPS,
-    when="other tensors than images are sampled, and the mode is not nearest",
+    when="inputs of another rank than 4 are sampled, and the mode is not nearest",
     because=_BECAUSE,
 )
 
 STEPS = [
-    Step("GridSample", 16, 20, up=modes_are_renamed, down=_IMAGES_KEEP_THEIR_OPERATOR),
-    Step("GridSample", 20, 22, up=unchanged, down=bfloat16_is_sampled_in_float),
+    Step("GridSample", 16, 20, up=rename_the_mode, down=_RENAME_THE_MODE_OR_DECOMPOSE),
+    Step("GridSample", 20, 22, up=unchanged, down=sample_bfloat16_in_float),
 ]
 
-_POINTS_ARE_GATHERED = rounding(points_are_gathered, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE)
-_POSITIONS_ARE_MAPPED = rounding(
-    positions_are_mapped,
-    ulps=4,
-    because="the products of positions and matrix may be added in another order",
-)
+_DECOMPOSE_GRID_SAMPLE = rounding(decompose_grid_sample, ulps=_ULPS, when="the mode is not nearest", because=_BECAUSE)
 
 INTRODUCTIONS = [
-    Introduction("GridSample", 16, down=_POINTS_ARE_GATHERED),
-    Introduction("AffineGrid", 20, down=_POSITIONS_ARE_MAPPED),
+    Introduction("GridSample", 16, down=_DECOMPOSE_GRID_SAMPLE),
 ]

@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
-_BECAUSE = "exponentials and logarithms round at each step of the formula, of which a kernel of its own rounds the last"
+_BECAUSE = "exponentials and logarithms round at each step of the formula; a kernel may round only once"
 
 # Beyond it 1 is nothing beside the square, and the square of it does not overflow.
 _LARGE_EXPONENT = 500
@@ -25,7 +26,7 @@ class Formula:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._op = site.op_at(8)
+        self._op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
         self._narrow = site.dtype(0)
 
     @property
@@ -58,9 +59,9 @@ class Formula:
         return str(op.Sub(op.Cast(op.Greater(value, zero), to="double"), op.Cast(op.Less(value, zero), to="double")))
 
     def log_of_1_plus(self, value: str) -> str:
-        """Kahan's: the quotient of a logarithm near 1 and its argument less 1 does not feel that 1 + value rounds.
+        """Kahan's log1p: the rounding of 1 + value cancels in the quotient of its logarithm and itself less 1.
 
-        Where it rounds to 1 both are 0, and 1 stands for the quotient.
+        Where it rounds to 1 both are 0, and the quotient is set to 1.
         """
         op, one = self._op, self.number(1)
         sum_ = op.Add(one, value)
@@ -71,8 +72,8 @@ class Formula:
         return str(op.Mul(value, quotient))
 
 
-def exponentials_are_halved_and_added(site: Site) -> None:
-    """Of half the argument, so that none overflows before the result does."""
+def decompose_cosh(site: Site) -> None:
+    """Replace Cosh-9 with (exp(x) + exp(-x)) / 2, from exp(x/2), so that nothing overflows before the result does."""
     formula = Formula(site)
     formula.result(_cosh(formula, formula.argument()))
 
@@ -84,15 +85,15 @@ def _cosh(formula: Formula, value: str) -> str:
     return str(op.Add(op.Mul(half_root, root), op.Div(half_inverse, root)))
 
 
-def tanh_times_cosh(site: Site) -> None:
-    """Tanh does not cancel near 0."""
+def decompose_sinh(site: Site) -> None:
+    """Replace Sinh-9 with tanh(x) * cosh(x), which loses no digits near 0."""
     formula = Formula(site)
     value = formula.argument()
     formula.result(formula.op.Mul(formula.op.Tanh(value), _cosh(formula, value)))
 
 
-def logarithm_of_the_legs(site: Site) -> None:
-    """asinh |x| = log1p(|x| + x² / (1 + √(1 + x²))), with the sign of x."""
+def decompose_asinh(site: Site) -> None:
+    """Replace Asinh-9 with log1p(|x| + x² / (1 + √(1 + x²))) and the sign of x."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
     bounded, excess = _split(formula, magnitude=True)
@@ -102,8 +103,8 @@ def logarithm_of_the_legs(site: Site) -> None:
     formula.result(op.Mul(op.Add(formula.log_of_1_plus(legs), excess), formula.sign(value)))
 
 
-def logarithm_above_1(site: Site) -> None:
-    """acosh(1 + t) = log1p(t + √t √(t + 2))."""
+def decompose_acosh(site: Site) -> None:
+    """Replace Acosh-9 with acosh(1 + t) = log1p(t + √t √(t + 2))."""
     formula = Formula(site)
     op = formula.op
     bounded, excess = _split(formula)
@@ -128,8 +129,8 @@ def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
     return bounded, op.Log(factor)
 
 
-def half_the_difference_of_logarithms(site: Site) -> None:
-    """atanh x = (log1p(x) - log1p(-x)) / 2."""
+def decompose_atanh(site: Site) -> None:
+    """Replace Atanh-9 with (log1p(x) - log1p(-x)) / 2."""
     formula = Formula(site)
     op, value = formula.op, formula.argument()
     logarithms = [formula.log_of_1_plus(term) for term in (value, op.Neg(value))]
@@ -141,17 +142,17 @@ def _rounding(rule: Callable[[Site], None]) -> Rule:
 
 
 STEPS = [
-    Step("Sinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Cosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Asinh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Acosh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Atanh", 9, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Sinh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Cosh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Asinh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Acosh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Atanh", 9, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Sinh", 9, down=_rounding(tanh_times_cosh)),
-    Introduction("Cosh", 9, down=_rounding(exponentials_are_halved_and_added)),
-    Introduction("Asinh", 9, down=_rounding(logarithm_of_the_legs)),
-    Introduction("Acosh", 9, down=_rounding(logarithm_above_1)),
-    Introduction("Atanh", 9, down=_rounding(half_the_difference_of_logarithms)),
+    Introduction("Sinh", 9, down=_rounding(decompose_sinh)),
+    Introduction("Cosh", 9, down=_rounding(decompose_cosh)),
+    Introduction("Asinh", 9, down=_rounding(decompose_asinh)),
+    Introduction("Acosh", 9, down=_rounding(decompose_acosh)),
+    Introduction("Atanh", 9, down=_rounding(decompose_atanh)),
 ]

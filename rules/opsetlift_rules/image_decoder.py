@@ -10,8 +10,10 @@ from opsetlift.support.refusal import Why
 
 _NOTHING_DECODES = refused(
     Why.NO_EQUIVALENT,
-    "the file's format is told by its bytes at run time, and below opset 20 no operator unpacks the compressed "
-    "streams of JPEG, PNG, TIFF or WebP: decode the image before the model",
+    (
+        "the bytes determine the image format at run time, and below opset 20 no operator decompresses JPEG, "
+        "PNG, TIFF or WebP: decode the image before the model"
+    ),
 )
 
 INTRODUCTIONS = [

@@ -15,6 +15,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import name_of_numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 
 _DOMAIN = "ai.onnx.ml"
 _NAMES = {"string": "strings", "int64": "int64s", "float": "floats"}
@@ -50,7 +51,7 @@ def _table(site: Site) -> Table:
     keys = _column(site, "keys")
     values = _column(site, "values")
     if len(keys) != len(values):
-        site.refuse(Why.INVALID_MODEL, f"there are {len(keys)} keys and {len(values)} values")
+        site.refuse(Why.INVALID_MODEL, f"the node has {len(keys)} keys but {len(values)} values")
     given = site.attribute("default_tensor")
     if given is not None:
         default = _array(given).reshape(1)
@@ -68,7 +69,7 @@ def _column(site: Site, prefix: str) -> Array:
         return _array(tensor).reshape(-1)
     lists = {dtype: found for dtype, name in _NAMES.items() if (found := site.attribute(f"{prefix}_{name}"))}
     if len(lists) != 1:
-        site.refuse(Why.INVALID_MODEL, f"one and only one of the attributes {prefix}_* has to be set")
+        site.refuse(Why.INVALID_MODEL, f"exactly one of the attributes {prefix}_* must be set")
     ((dtype, found),) = lists.items()
     texts = [item.decode("utf-8") if isinstance(item, bytes) else item for item in found]
     return numpy.array(texts, _DTYPES[dtype])
@@ -97,10 +98,13 @@ def _emit(site: Site, table: Table, value: str) -> str:
 # 1 and 2
 
 
-def classes_become_keys(site: Site) -> None:
+def replace_classes_with_keys(site: Site) -> None:
+    """Write classes_strings of LabelEncoder-1 as the keys and values of LabelEncoder-2."""
     classes = [one.decode("utf-8") for one in site.attribute("classes_strings", [])]
     if not classes:
-        site.refuse(Why.INVALID_MODEL, "a LabelEncoder without classes maps everything to its default")
+        site.refuse(
+            Why.INVALID_MODEL, "the attribute classes_strings is empty: the node maps everything to its default"
+        )
     texts, numbers = numpy.array(classes, object), numpy.arange(len(classes), dtype=numpy.int64)
     if site.dtype(0) == "string":
         table = Table(texts, numbers, numpy.array([site.attribute("default_int64", -1)], numpy.int64))
@@ -109,8 +113,12 @@ def classes_become_keys(site: Site) -> None:
     site.replace(_emit(site, table.without_repetitions(), site.input(0)))
 
 
-def keys_become_classes(site: Site) -> None:
-    """Where the numbers are 0, 1, 2...; CategoryMapper takes any. Other types are looked up by their number."""
+def replace_keys_with_classes(site: Site) -> None:
+    """Write the keys and values of LabelEncoder-2 for LabelEncoder-1 or CategoryMapper.
+
+    LabelEncoder-1 takes strings and the numbers 0, 1, 2...; CategoryMapper any int64. Other types are gathered by the
+    number of their key.
+    """
     table = _table(site).without_repetitions()
     kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
     if set(kinds) == {"string", "int64"}:
@@ -138,7 +146,9 @@ def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> Non
 def _reply(site: Site, table: Table, numbers: str) -> str:
     """The values by their numbers; the number after the last is the default."""
     # Written for an opset at which no index is negative.
-    return str(site.op_in("", 10).Gather(site.constant(table.replies, "replies"), numbers, axis=0))
+    return str(
+        site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(table.replies, "replies"), numbers, axis=0)
+    )
 
 
 def _compared(site: Site, table: Table) -> str:
@@ -146,10 +156,16 @@ def _compared(site: Site, table: Table) -> str:
     keys = table.keys
     if keys.dtype.kind == "f":
         if numpy.isnan(keys).any():
-            site.refuse(Why.NO_EQUIVALENT, f"at opset {site.opset} numbers can only be compared, which tells no NaN")
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                (
+                    f"a key is NaN, and at opset {site.opset} numbers are found by comparison only, which never "
+                    "finds NaN"
+                ),
+            )
         keys, first = numpy.unique(keys, return_index=True)
         table = Table(keys, table.values[first], table.default)
-    op, last = site.op_in("", 13), site.constant_int64([-1], "last")
+    op, last = site.op_in("", opsets.AXES_AS_INPUTS), site.constant_int64([-1], "last")
     is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, "keys")), to="int64")
     count = len(keys)
     offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, "offsets"))
@@ -160,8 +176,8 @@ def _compared(site: Site, table: Table) -> str:
 # 2 and 4
 
 
-def replies_are_gathered(site: Site) -> None:
-    """The number of the key in a dtype in which the runtime gives it, and what is its reply from a table."""
+def gather_values_by_key_number(site: Site) -> None:
+    """Encode keys as numbers in a type that the runtime supports, and gather the values by them."""
     table = _table(site)
     key = name_of_numpy_dtype(table.keys.dtype)
     count = len(table.keys)
@@ -171,14 +187,17 @@ def replies_are_gathered(site: Site) -> None:
         numbers = Table(table.keys, numpy.arange(count).astype(_DTYPES[number]), numpy.array([count], _DTYPES[number]))
         encoded = _emit(site, numbers, site.input(0))
         site.replace(
-            _reply(site, table, encoded if number == "int64" else site.op_in("", 13).Cast(encoded, to="int64"))
+            _reply(
+                site, table, encoded if number == "int64" else site.op_in("", opsets.BFLOAT16).Cast(encoded, to="int64")
+            )
         )
 
 
-def tensors_become_lists(site: Site) -> None:
-    """Integers travel in int64; doubles are compared, and given by their numbers.
+def convert_tensors_to_lists(site: Site) -> None:
+    """Write the tensors of LabelEncoder-4 as the lists of LabelEncoder-2.
 
-    A NaN among the keys gets nodes of its own: 2 says that it can be mapped, and onnxruntime does not find it.
+    Integers are cast to int64; double keys are compared, double values gathered by number. A NaN key gets nodes of its
+    own: version 2 allows it, but onnxruntime does not find it.
     """
     before = _table(site)
     table = before.without_repetitions()
@@ -187,7 +206,7 @@ def tensors_become_lists(site: Site) -> None:
         return
     value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
     if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
-        value = site.op_in("", 13).Cast(value, to="int64")
+        value = site.op_in("", opsets.BFLOAT16).Cast(value, to="int64")
     table = _in_lists(table)
     if narrow == "double":
         numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
@@ -197,7 +216,7 @@ def tensors_become_lists(site: Site) -> None:
     if not has_tensors and len(table.keys) == len(before.keys) and _reply_to_nan(table) is None:
         return
     encoded = _encoded(site, table, value)
-    site.replace(site.op_in("", 13).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+    site.replace(site.op_in("", opsets.BFLOAT16).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
 
 
 def _reply_to_nan(table: Table) -> Array | None:
@@ -211,7 +230,7 @@ def _encoded(site: Site, table: Table, value: str) -> str:
     encoded, reply = _emit(site, table, value), _reply_to_nan(table)
     if reply is None:
         return encoded
-    op = site.op_in("", 13)
+    op = site.op_in("", opsets.BFLOAT16)
     return str(op.Where(op.IsNaN(value), site.constant(reply, "reply"), encoded))
 
 
@@ -223,15 +242,15 @@ def _in_lists(table: Table) -> Table:
 
 
 _BY_VALUE = (
-    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference find 0 by -0 all the same, at "
-    "every version"
+    "2 compares bit by bit, so that NaN can be mapped; onnxruntime and ONNX's reference treat 0 and -0 "
+    "as equal at every version"
 )
 
 STEPS = [
-    Step("LabelEncoder", 1, 2, up=classes_become_keys, down=keys_become_classes, domain=_DOMAIN),
-    Step("LabelEncoder", 2, 4, up=unchanged, down=tensors_become_lists, domain=_DOMAIN, because=_BY_VALUE),
+    Step("LabelEncoder", 1, 2, up=replace_classes_with_keys, down=replace_keys_with_classes, domain=_DOMAIN),
+    Step("LabelEncoder", 2, 4, up=unchanged, down=convert_tensors_to_lists, domain=_DOMAIN, because=_BY_VALUE),
 ]
 
 FALLBACKS = [
-    Fallback("LabelEncoder", replies_are_gathered, domain=_DOMAIN),
+    Fallback("LabelEncoder", gather_values_by_key_number, domain=_DOMAIN),
 ]

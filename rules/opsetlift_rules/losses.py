@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
-    bfloat16_computes_in_float,
-    body_in_float,
-    goes_in_float,
+    cast_bfloat16_and_round,
+    compute_narrow_floats_in_float,
+    expand_body_in_float,
 )
 
 _ULPS = 64
-_IN_STEPS = "the body rounds after each of its steps, sums and logarithms among them; a kernel may keep more digits"
-_LAYOUT = "13 sets the formulas and examples of the text as code; what they say is the same"
+_IN_STEPS = "the function body rounds at each step; a kernel may keep more digits"
+_LAYOUT = "13 only formats the formulas and examples as code"
 
 
-def probabilities_and_their_loss(site: Site) -> None:
-    """The body's two parts; its Reshape to three dimensions, which leaves one to be inferred, is not needed."""
-    if goes_in_float(site):
+def decompose_into_log_softmax_and_loss(site: Site) -> None:
+    """Replace SoftmaxCrossEntropyLoss-12 with LogSoftmax and NegativeLogLikelihoodLoss.
+
+    These are the parts of its function body, without the Reshape to three dimensions.
+    """
+    if compute_narrow_floats_in_float(site):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     logarithms = op.LogSoftmax(site.input(0), axis=1)
     attributes = {name: site.attribute(name) for name in ("reduction", "ignore_index")}
     site.replace(op.NegativeLogLikelihoodLoss(logarithms, *site.inputs[1:], **attributes), logarithms)
@@ -32,13 +36,13 @@ def probabilities_and_their_loss(site: Site) -> None:
 
 STEPS = [
     Step("NegativeLogLikelihoodLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT),
-    Step("NegativeLogLikelihoodLoss", 13, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("NegativeLogLikelihoodLoss", 13, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
     Step("SoftmaxCrossEntropyLoss", 12, 13, up=unchanged, down=unchanged, because=_LAYOUT + "; bfloat16 is added"),
 ]
 
-_PROBABILITIES_AND_THEIR_LOSS = rounding(probabilities_and_their_loss, ulps=_ULPS, because=_IN_STEPS)
+_DECOMPOSE_INTO_LOG_SOFTMAX_AND_LOSS = rounding(decompose_into_log_softmax_and_loss, ulps=_ULPS, because=_IN_STEPS)
 
 INTRODUCTIONS = [
-    Introduction("NegativeLogLikelihoodLoss", 12, down=body_in_float(ulps=_ULPS, because=_IN_STEPS)),
-    Introduction("SoftmaxCrossEntropyLoss", 12, down=_PROBABILITIES_AND_THEIR_LOSS),
+    Introduction("NegativeLogLikelihoodLoss", 12, down=expand_body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Introduction("SoftmaxCrossEntropyLoss", 12, down=_DECOMPOSE_INTO_LOG_SOFTMAX_AND_LOSS),
 ]

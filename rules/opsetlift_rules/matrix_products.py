@@ -11,17 +11,16 @@ from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 
-def integer_products_are_summed(site: Site) -> None:
-    """ReduceSum and Mul take integers before MatMul does."""
+def multiply_and_sum_integers(site: Site) -> None:
+    """Replace MatMul-9 of integers, which MatMul-1 does not take, with Mul and ReduceSum."""
     if site.dtype(0) not in FLOATING:
-        op = site.op_at(13)
-        ranks = [
-            site.rank(position, because="the dimensions to sum over are counted from the back") for position in (0, 1)
-        ]
+        op = site.op_at(opsets.AXES_AS_INPUTS)
+        ranks = [site.rank(position, because="the summed dimensions are counted from the back") for position in (0, 1)]
         site.replace(_product(site, op, site.input(0), site.input(1), ranks))
 
 
@@ -35,27 +34,27 @@ def _product(site: Site, op: Operators, first: str, second: str, ranks: list[int
     return str(op.ReduceSum(op.Mul(first, second), summed, keepdims=0))
 
 
-def broadcast_goes(site: Site) -> None:
-    """From 7 on C is always broadcast to the product's shape."""
+def remove_the_broadcast_attribute(site: Site) -> None:
+    """Remove `broadcast` of Gemm-6: from 7 on C is always broadcast to the shape of the product."""
     site.remove_attribute("broadcast")
 
 
-def broadcast_is_written_down(site: Site) -> None:
-    """The inverse; it also holds where C has the product's shape."""
+def set_the_broadcast_attribute(site: Site) -> None:
+    """Set broadcast=1 for Gemm-6 unless C is known to have the shape of the product."""
     shapes = [site.shape(2), site.shape(site.output(0))]
     if not have_one_shape(shapes):
         site.set_attribute("broadcast", 1)
 
 
-def absent_term_is_zero(site: Site) -> None:
-    """-0 added to any number leaves its sign as it is, which 0 does not."""
+def add_a_zero_term(site: Site) -> None:
+    """Add -0, which leaves every sum as it is, for C of Gemm-11 where it is absent: Gemm-9 requires it."""
     if not site.input(2):
         site.remove_attribute("beta")
         site.set_input(2, site.constant(-numpy_dtype(site.dtype(0)).type(0).reshape(()), "no_term"))
 
 
-def integers_are_multiplied_and_added(site: Site) -> None:
-    """Transpose, MatMul, Mul and Add; MatMul goes its own way from here."""
+def decompose_integer_gemm(site: Site) -> None:
+    """Replace Gemm-9 of integers, which Gemm-7 does not take, with Transpose, Mul, ReduceSum and Add."""
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
@@ -63,9 +62,12 @@ def integers_are_multiplied_and_added(site: Site) -> None:
     if any(not factor.is_integer() or factor < 0 for factor in factors):
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"alpha {factors[0]} and beta {factors[1]} are to multiply {dtype}; which number that gives is left open",
+            (
+                f"Gemm multiplies {dtype} by alpha {factors[0]} and beta {factors[1]}, and the specification "
+                "leaves the result open"
+            ),
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     first, second = (
         op.Transpose(site.input(position), perm=[1, 0]) if site.attribute(name, 0) else site.input(position)
         for position, name in enumerate(("transA", "transB"))
@@ -78,14 +80,14 @@ def integers_are_multiplied_and_added(site: Site) -> None:
     site.replace(op.Add(*scaled))
 
 
-_TEXT_6 = "6 drops 'can be inplace', and a version 1 that wrote its result over C would not be a function"
-_TEXT_13 = "13 writes A' and B' as a list"
+_TEXT_6 = "6 drops 'can be inplace', which cannot change what an operator computes"
+_TEXT_13 = "13 only lists A' and B' on lines of their own"
 
 STEPS = [
-    Step("MatMul", 1, 9, up=unchanged, down=integer_products_are_summed),
+    Step("MatMul", 1, 9, up=unchanged, down=multiply_and_sum_integers),
     Step("Gemm", 1, 6, up=unchanged, down=unchanged, because=_TEXT_6),
-    Step("Gemm", 6, 7, up=broadcast_goes, down=broadcast_is_written_down),
-    Step("Gemm", 7, 9, up=unchanged, down=integers_are_multiplied_and_added),
-    Step("Gemm", 9, 11, up=unchanged, down=absent_term_is_zero),
+    Step("Gemm", 6, 7, up=remove_the_broadcast_attribute, down=set_the_broadcast_attribute),
+    Step("Gemm", 7, 9, up=unchanged, down=decompose_integer_gemm),
+    Step("Gemm", 9, 11, up=unchanged, down=add_a_zero_term),
     Step("Gemm", 11, 13, up=unchanged, down=unchanged, because=_TEXT_13),
 ]

@@ -1,6 +1,6 @@
 """Element-wise extremes.
 
-Min, Max  6: consumed_inputs goes · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
+Min, Max  6: -consumed_inputs · 8: +broadcasting · 12: +the eight integer dtypes · 13: +bfloat16
 """
 
 from __future__ import annotations
@@ -10,25 +10,19 @@ from functools import reduce
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.broadcasting import have_one_shape, onto_one_shape
-from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, onto_one_shape
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
-
-EQUAL_SHAPES = "equal shapes are a case of broadcasting"
 
 _COMPARISONS = {"Min": "Less", "Max": "Greater"}
 
 
-def inputs_come_to_one_shape(site: Site) -> None:
-    """Below 8 all inputs have one shape."""
-    if have_one_shape([site.shape(name) for name in site.inputs]):
-        return
-    op = site.op_at(13)
-    site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))
+def select_integers_by_comparison(site: Site) -> None:
+    """Compute Min-12 or Max-12 of integers, which version 8 does not take, in floats or by comparison.
 
-
-def integers_are_compared(site: Site) -> None:
-    """Up to 32 bits a float type holds all values; 64 bits are compared as they are, without a detour."""
+    A float type holds every integer of up to 32 bits; those of 64 bits are compared as they are.
+    """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
         site.carry(COMPARED_IN[dtype])
@@ -41,39 +35,42 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     operator, inputs = site.node.op_type, site.inputs
     if len(inputs) == 1:
         site.replace(op.Identity(inputs[0]))
-    elif site.target >= 9:
+    elif site.target >= opsets.WHERE:
         compare = getattr(op, _COMPARISONS[operator])
         site.replace(reduce(lambda left, right: op.Where(compare(left, right), left, right), inputs))
-    elif site.target < 4:
+    elif site.target < opsets.CONCAT_OF_ALL_TYPES:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"no operator of opset {site.target} brings two {dtype} tensors together element by element: Concat takes "
-            "them from 4 on, arithmetic from 6, comparisons and Where from 9; and no float holds 64 bits",
+            (
+                f"no operator of opset {site.target} combines two {dtype} tensors elementwise: Concat accepts "
+                f"{dtype} only from opset 4, arithmetic from 6, comparisons from 9; and no float holds 64 bits"
+            ),
         )
     else:
         # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in onto_one_shape(site, op, inputs, dtype)]
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 
 
-def integers_are_carried_or_compared(site: Site) -> None:
+def cast_or_compare_integers(site: Site) -> None:
+    """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
     if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 
 
 STEPS = [
-    Step("Min", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Min", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
-    Step("Min", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Min", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Min", 6, 8, up=unchanged, down=broadcast_inputs, because=EQUAL_SHAPES),
+    Step("Min", 8, 12, up=unchanged, down=select_integers_by_comparison),
     Step("Min", 12, 13, up=unchanged, down=unchanged),
-    Step("Max", 1, 6, up=consumed_inputs_go, down=unchanged),
-    Step("Max", 6, 8, up=unchanged, down=inputs_come_to_one_shape, because=EQUAL_SHAPES),
-    Step("Max", 8, 12, up=unchanged, down=integers_are_compared),
+    Step("Max", 1, 6, up=remove_consumed_inputs, down=unchanged),
+    Step("Max", 6, 8, up=unchanged, down=broadcast_inputs, because=EQUAL_SHAPES),
+    Step("Max", 8, 12, up=unchanged, down=select_integers_by_comparison),
     Step("Max", 12, 13, up=unchanged, down=unchanged),
 ]
 
 FALLBACKS = [
-    Fallback("Min", integers_are_carried_or_compared),
-    Fallback("Max", integers_are_carried_or_compared),
+    Fallback("Min", cast_or_compare_integers),
+    Fallback("Max", cast_or_compare_integers),
 ]

@@ -1,17 +1,24 @@
-"""MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +bfloat16"""
+"""The inverse of MaxPool.
+
+MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +bfloat16
+"""
 
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift_rules.helpers.narrow_floats import bfloat16_travels_in_float
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
 
 
-def values_are_scattered(site: Site) -> None:
-    """The indices are flat in the shape that the attributes give; a larger output has zeros behind it, as in ONNX's
-    node test."""
-    op = site.op_at(13)
-    rank = site.rank(0, because="zeros of the pooled tensor's rank take the values")
+def replace_with_scatter_elements(site: Site) -> None:
+    """Replace MaxUnpool-9 with ScatterElements of the values into zeros.
+
+    The indices are flat in the shape that the attributes give; a larger output_shape is padded with zeros at the end,
+    as in ONNX's node test.
+    """
+    op = site.op_at(opsets.BFLOAT16)
+    rank = site.rank(0, because="the values are scattered into zeros of the same rank")
     minus_one = site.constant_int64([-1], "shape")
     shape = site.folded(lambda: _unpooled_shape(site, op, rank), "shape")
     dtype = site.dtype(0)
@@ -41,7 +48,7 @@ def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
 
 STEPS = [
     Step("MaxUnpool", 9, 11, up=unchanged, down=unchanged, because="11 states the default of strides"),
-    Step("MaxUnpool", 11, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("MaxUnpool", 11, 22, up=unchanged, down=cast_bfloat16),
 ]
 
-INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=values_are_scattered)]
+INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=replace_with_scatter_elements)]

@@ -10,6 +10,7 @@ import math
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}
@@ -22,8 +23,8 @@ _BEYOND = 200
 """The exponent of a power of two that is greater than every finite float."""
 
 
-def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
-    """Below 28 floats have only the remainder of a truncated quotient: the divisor is added where the signs differ."""
+def correct_the_sign_of_the_remainder(site: Site) -> None:
+    """Compute Mod-28 of floats with fmod=0 from fmod=1, the only one of Mod-13: add the divisor if signs differ."""
     dtype = site.dtype(0)
     if dtype not in FLOATING or site.attribute("fmod", 0):
         return
@@ -37,14 +38,16 @@ def remainder_takes_the_sign_of_the_divisor(site: Site) -> None:
     site.replace(op.Where(is_zero, signed_zero, signed))
 
 
-def remainder_is_what_the_quotient_leaves(site: Site) -> None:
-    """Of integers a - a / b * b, of floats the same in steps that are exact."""
+def compute_the_remainder_by_division(site: Site) -> None:
+    """Replace Mod-10 with a - a / b * b for integers, and with the same in exact steps for floats."""
     dtype = site.dtype(0)
     if dtype == "double":
         site.refuse(
             Why.NO_EQUIVALENT,
-            "the remainder of doubles is exact whatever the size of their quotient, and no dtype of opset "
-            f"{site.opset} is wide enough to divide them in exact steps",
+            (
+                f"the remainder of doubles is exact for every quotient, and opset {site.opset} has no wider "
+                "type to divide them in exact steps"
+            ),
         )
     if dtype in FLOATING:
         _divide_in_steps(site, dtype)
@@ -58,7 +61,7 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
     The digits times the divisor fit double's significand, and so does what they leave. A quotient that is rounded up
     leaves less than nothing, and the divisor once more sets it right.
     """
-    op = site.op_at(8)
+    op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
     zero = site.scalar(0.0, "double", "zero")
     rest = op.Abs(dividend)
@@ -81,7 +84,7 @@ def _divide_integers(site: Site, dtype: str) -> None:
 
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     carrier = COMPUTED_IN.get(dtype, dtype)
     dividend, divisor = (
         op.Cast(name, to=carrier) if carrier != dtype else name for name in (site.input(0), site.input(1))
@@ -101,14 +104,12 @@ def _with_sign_of(site: Site, op: Operators, remainder: str, divisor: str, dtype
     return str(op.Add(remainder, op.Mul(op.Cast(differs, to=dtype), divisor)))
 
 
-_TEXT_13 = (
-    "13 says what fmod means for floats, infinities and NaN included; what 10 says by naming numpy.fmod() is the same"
-)
-_TEXT_28 = "28 gives fmod=0 a meaning for floats, which 13 forbids, and says the rest in other words"
+_TEXT_13 = "13 defines fmod for floats, infinities and NaN included; 10 says the same by naming numpy.fmod()"
+_TEXT_28 = "28 defines fmod=0 for floats, which 13 forbids; the rest is only reworded"
 
 STEPS = [
     Step("Mod", 10, 13, up=unchanged, down=unchanged, because=_TEXT_13),
-    Step("Mod", 13, 28, up=unchanged, down=remainder_takes_the_sign_of_the_divisor, because=_TEXT_28),
+    Step("Mod", 13, 28, up=unchanged, down=correct_the_sign_of_the_remainder, because=_TEXT_28),
 ]
 
-INTRODUCTIONS = [Introduction("Mod", 10, down=remainder_is_what_the_quotient_leaves)]
+INTRODUCTIONS = [Introduction("Mod", 10, down=compute_the_remainder_by_division)]

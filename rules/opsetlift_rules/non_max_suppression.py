@@ -12,10 +12,11 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift_rules.helpers.positions import Positions
 
 
-def boxes_are_chosen_by_a_loop(site: Site) -> None:
-    """Each iteration chooses the best box left, of every batch and class at once, and suppresses what overlaps it.
+def select_boxes_with_a_loop(site: Site) -> None:
+    """Replace NonMaxSuppression-10 with a Loop that selects one box per batch and class in each iteration.
 
-    The text gives no formula for the overlap: it is computed in float, the shared area by what both have without it.
+    Each iteration suppresses the boxes that overlap the selected one. The text gives no formula for the overlap: it is
+    computed in float, as the intersection divided by the union.
     """
     if not site.input(2):
         # By default at most 0 boxes.
@@ -24,7 +25,7 @@ def boxes_are_chosen_by_a_loop(site: Site) -> None:
     positions = Positions(site)
     op = positions.op
     boxes, scores, alive = _candidates(site, op)
-    batches, _, count = positions.sizes(scores, because="its batches and boxes are numbered")
+    batches, _, count = positions.sizes(scores, because="its batches and boxes are enumerated")
     corners = _Corners(site, op, boxes)
     starts = positions.indices(positions.column(positions.multiply(positions.counted(batches), count), 2))
     places = positions.indices(positions.counted(count))
@@ -123,12 +124,12 @@ def _listed(site: Site, op: Operators, best: str, is_chosen: str) -> str:
     return str(op.Transpose(rows, perm=[1, 0]))
 
 
-_THRESHOLD = "11 says of the threshold, too, what the text says in both: boxes that reach it exactly are kept"
+_THRESHOLD = "11 only adds that boxes that reach the threshold exactly are kept, which follows from both texts"
 
 STEPS = [
     Step("NonMaxSuppression", 10, 11, up=unchanged, down=unchanged, because=_THRESHOLD),
 ]
 
 INTRODUCTIONS = [
-    Introduction("NonMaxSuppression", 10, down=boxes_are_chosen_by_a_loop),
+    Introduction("NonMaxSuppression", 10, down=select_boxes_with_a_loop),
 ]

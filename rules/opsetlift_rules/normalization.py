@@ -1,6 +1,6 @@
 """Normalisation with statistics of the input itself (BatchNormalization has a module of its own).
 
-InstanceNormalization      6: consumed_inputs goes, any rank · 22: +bfloat16
+InstanceNormalization      6: -consumed_inputs, any rank · 22: +bfloat16
 MeanVarianceNormalization  9: introduced · 13: +bfloat16
 LRN                        13: +bfloat16
 LayerNormalization         17: introduced
@@ -15,25 +15,23 @@ from collections.abc import Callable
 from opsetlift.rulebook.rule import Apply, Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import DIGITS
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float, in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round, in_float
 
-_ONE_BY_ONE = "mean, variance, root and quotient are rounded one by one"
-_STAGE_ROUNDS = "the steps of the stage are rounded to stash_type one by one, or all at once"
+_ONE_BY_ONE = "mean, variance, root and quotient round one by one"
+_STAGE_ROUNDS = "a kernel may round to stash_type after each operation of the first stage, or once at its end"
 
 
 # InstanceNormalization
 
 
-def consumed_inputs_go(site: Site) -> None:
-    site.remove_attribute("consumed_inputs")
-
-
-def other_ranks_become_images(site: Site) -> None:
-    """Version 1 takes tensors of rank 4."""
+def reshape_other_ranks_to_images(site: Site) -> None:
+    """Reshape the input of InstanceNormalization-6 to rank 4, the only rank of version 1."""
     if not is_image(site):
-        op = site.op_at(13)
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         image, back = as_image(site, op, site.input(0))
         site.replace(back(site.copy(image, *site.inputs[1:])))
 
@@ -41,15 +39,21 @@ def other_ranks_become_images(site: Site) -> None:
 # MeanVarianceNormalization
 
 
-def axes_are_written_down(site: Site) -> None:
-    """The default stays what it is, but onnx's inference fails on 13's function body where the attribute is absent."""
+def write_default_axes(site: Site) -> None:
+    """Write the default axes of MeanVarianceNormalization-9, which 13 has too.
+
+    onnx's inference fails on the function body of 13 where the attribute is absent.
+    """
     if not site.has_attribute("axes"):
         site.set_attribute("axes", [0, 2, 3])
 
 
-def mean_and_deviation_are_computed(site: Site) -> None:
-    """Two passes, as in the text's formula, with the 1e-9 of the function body: E(X^2) - E(X)^2 would cancel."""
-    op = site.op_at(13)
+def decompose_mean_variance_normalization(site: Site) -> None:
+    """Replace MeanVarianceNormalization-9 with (x - mean) / (deviation + 1e-9), as in its function body.
+
+    Two passes, as in the formula: E(X²) - E(X)² would lose digits.
+    """
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     axes = site.attribute("axes", [0, 2, 3])
     centred, variance = _centred(op, value, axes)
@@ -65,8 +69,9 @@ def _centred(op: Operators, value: str, axes: list[int]) -> tuple[str, str]:
 # LayerNormalization, RMSNormalization: the first stage in the precision of stash_type, the second in that of the scale
 
 
-def layer_is_standardised_and_scaled(site: Site) -> None:
-    op = site.op_at(13)
+def decompose_layer_normalization(site: Site) -> None:
+    """Replace LayerNormalization-17 with mean, variance, root and quotient in stash_type, then scale and bias."""
+    op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
     mean = op.ReduceMean(value, axes=axes)
@@ -79,8 +84,9 @@ def layer_is_standardised_and_scaled(site: Site) -> None:
     site.replace(result, mean, op.Reciprocal(deviation) if site.is_read(2) else None)
 
 
-def root_mean_square_is_divided_by(site: Site) -> None:
-    op = site.op_at(13)
+def decompose_rms_normalization(site: Site) -> None:
+    """Replace RMSNormalization-23 with x / root mean square in stash_type, then the scale."""
+    op = site.op_at(opsets.BFLOAT16)
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
     squares = op.ReduceMean(op.Mul(value, value), axes=axes)
@@ -96,7 +102,7 @@ def _trailing_axes(site: Site) -> list[int]:
     axis = site.attribute("axis", -1)
     if axis < 0:
         return list(range(axis, 0))
-    return list(range(axis, site.rank(0, because="the axes from `axis` to the last one are listed")))
+    return list(range(axis, site.rank(0, because="all axes from `axis` to the last are normalized")))
 
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
@@ -112,8 +118,11 @@ def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[
 # GroupNormalization
 
 
-def scale_of_groups_becomes_that_of_channels(site: Site) -> None:
-    """Version 18 says nothing of precision: double stays double, and narrower floats are rounded once more in 21."""
+def repeat_scale_for_each_channel(site: Site) -> None:
+    """Repeat scale and bias of GroupNormalization-18, [groups], for each channel: [C] in version 21.
+
+    Version 18 does not define a precision: double stays double, and narrower floats round once more in 21.
+    """
     dtype = site.dtype(0)
     if dtype == "double":
         site.set_attribute("stash_type", 11)
@@ -140,10 +149,13 @@ def _repeated(site: Site, op: Operators, values: str) -> str:
     return str(op.Reshape(op.Tile(column, repeats), site.constant_int64([-1], "shape")))
 
 
-def groups_become_instances(site: Site) -> None:
-    """Below 21 (18 is deprecated) a group is an instance of one channel; scale and bias follow."""
-    op = site.op_at(14)
-    rank = site.rank(0, because="scale and bias are aligned with the channels")
+def normalize_groups_as_instances(site: Site) -> None:
+    """Replace GroupNormalization-21 with InstanceNormalization of [N, groups, rest], then scale and bias.
+
+    Version 18 is deprecated, so that no GroupNormalization is left below 21.
+    """
+    op = site.op_at(opsets.ALLOWZERO)
+    rank = site.rank(0, because="scale and bias need a dimension of size 1 for each spatial axis")
     stage, value, back = _staged(site, op, site.input(0))
     carrier = "float" if stage == "bfloat16" else stage
     value = op.Cast(value, to=carrier) if carrier != stage else value
@@ -158,9 +170,9 @@ def groups_become_instances(site: Site) -> None:
     site.replace(op.Add(op.Mul(normalised, scale), bias))
 
 
-def groups_with_their_scale_become_instances(site: Site) -> None:
-    """Version 18 says nothing of precision, as little as InstanceNormalization does."""
-    op = site.op_at(14)
+def replace_with_instance_normalization(site: Site) -> None:
+    """Replace GroupNormalization-18 with InstanceNormalization of [N, groups, rest] and its scale and bias."""
+    op = site.op_at(opsets.ALLOWZERO)
     site.replace(_instances_normalised(site, op, *site.inputs))
 
 
@@ -185,29 +197,31 @@ def _staged_rounding(rule: Apply, when: str = "") -> Rule:
     return rounding(rule, ulps=8, when=when, because=_STAGE_ROUNDS, fewer_digits=digits)
 
 
-_TEXT = "13 formats the text anew and adds bfloat16"
+_TEXT = "13 reformats the text and adds bfloat16"
 
 _SCALE_BECOMES_THAT_OF_CHANNELS = rounding(
-    scale_of_groups_becomes_that_of_channels,
+    repeat_scale_for_each_channel,
     ulps=2,
     when="the dtype is narrower than float",
-    because="21 rounds the normalised values to the narrow dtype before they are scaled",
+    because="21 rounds the normalized values to the narrow dtype before it scales them",
 )
-_GROUPS_BECOME_INSTANCES = _staged_rounding(groups_become_instances, when="stash_type is narrower than float")
+_NORMALIZE_GROUPS_AS_INSTANCES = _staged_rounding(
+    normalize_groups_as_instances, when="stash_type is narrower than float"
+)
 
 STEPS = [
-    Step("InstanceNormalization", 1, 6, up=consumed_inputs_go, down=other_ranks_become_images),
-    Step("InstanceNormalization", 6, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("MeanVarianceNormalization", 9, 13, up=axes_are_written_down, down=bfloat16_computes_in_float, because=_TEXT),
-    Step("LRN", 1, 13, up=unchanged, down=bfloat16_computes_in_float, because=_TEXT),
-    Step("GroupNormalization", 18, 21, up=_SCALE_BECOMES_THAT_OF_CHANNELS, down=_GROUPS_BECOME_INSTANCES),
+    Step("InstanceNormalization", 1, 6, up=remove_consumed_inputs, down=reshape_other_ranks_to_images),
+    Step("InstanceNormalization", 6, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("MeanVarianceNormalization", 9, 13, up=write_default_axes, down=cast_bfloat16_and_round, because=_TEXT),
+    Step("LRN", 1, 13, up=unchanged, down=cast_bfloat16_and_round, because=_TEXT),
+    Step("GroupNormalization", 18, 21, up=_SCALE_BECOMES_THAT_OF_CHANNELS, down=_NORMALIZE_GROUPS_AS_INSTANCES),
 ]
 
-_MEAN_AND_DEVIATION = rounding(mean_and_deviation_are_computed, ulps=4, because=_ONE_BY_ONE)
+_MEAN_AND_DEVIATION = rounding(decompose_mean_variance_normalization, ulps=4, because=_ONE_BY_ONE)
 
 INTRODUCTIONS = [
     Introduction("MeanVarianceNormalization", 9, down=_MEAN_AND_DEVIATION),
-    Introduction("LayerNormalization", 17, down=_staged_rounding(layer_is_standardised_and_scaled)),
-    Introduction("RMSNormalization", 23, down=_staged_rounding(root_mean_square_is_divided_by)),
-    Introduction("GroupNormalization", 18, down=groups_with_their_scale_become_instances),
+    Introduction("LayerNormalization", 17, down=_staged_rounding(decompose_layer_normalization)),
+    Introduction("RMSNormalization", 23, down=_staged_rounding(decompose_rms_normalization)),
+    Introduction("GroupNormalization", 18, down=replace_with_instance_normalization),
 ]

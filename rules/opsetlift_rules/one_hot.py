@@ -9,33 +9,35 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
-def negative_indices_are_beyond(site: Site) -> None:
-    """9 gives a negative index nothing but off values; from 11 on, it counts from the back, unless it is too large."""
+def move_negative_indices_out_of_range(site: Site) -> None:
+    """Replace negative indices of OneHot-9, which select nothing, with the depth: in 11 they count from the end."""
     indices = site.constant_value(0)
     if site.dtype(0).startswith("uint") or (indices is not None and (indices > -1).all()):
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     classes, depth = (_as_int64(site, op, position) for position in (0, 1))
     site.set_input(0, op.Where(op.Less(classes, site.scalar(0, "int64", "zero")), depth, classes))
 
 
-def indices_and_axis_count_from_front(site: Site) -> None:
+def make_indices_and_axis_non_negative(site: Site) -> None:
+    """Make indices and axis of OneHot-11 non-negative, as version 9 requires."""
     _count_axis_from_front(site)
     indices = site.constant_value(0)
     if not site.dtype(0).startswith("uint") and (indices is None or (indices <= -1).any()):
-        site.set_input(0, _indices_from_front(site, site.op_at(13)))
+        site.set_input(0, _indices_from_front(site, site.op_at(opsets.BFLOAT16)))
 
 
 def _count_axis_from_front(site: Site) -> None:
     """9 has -1 for the last dimension."""
     axis = site.attribute("axis", -1)
     if axis < -1:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank + 1, name="axis")[0])
 
 
@@ -61,12 +63,12 @@ def _as_int64(site: Site, op: Operators, position: int) -> str:
     return value if site.dtype(position) == "int64" else str(op.Cast(value, to="int64"))
 
 
-def hot_elements_are_compared_and_gathered(site: Site) -> None:
-    """Off or on, by whether the index is that of the class."""
-    because = "the classes stand in a dimension of their own"
+def decompose_one_hot(site: Site) -> None:
+    """Replace OneHot-9 with Equal and a Gather from the values [off, on]."""
+    because = "the classes need a dimension of size 1 for each later axis"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", -1)], rank + 1, name="axis")[0]
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     depth = site.constant_value(1)
     trailing = rank - axis
     if depth is not None:
@@ -81,15 +83,15 @@ def hot_elements_are_compared_and_gathered(site: Site) -> None:
     site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
 
 
-def indices_and_depth_become_int64(site: Site) -> None:
-    """As the text has it done with other dtypes; the depth in a vector of one element, as the first runtimes want it.
+def cast_indices_and_depth_to_int64(site: Site) -> None:
+    """Cast indices and depth to int64, as the text has it; give the depth as [1], as the first runtimes want it.
 
-    Values of a dtype that the runtime does not give are gathered.
+    Values of a dtype that the runtime does not support are gathered.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
-        hot_elements_are_compared_and_gathered(site)
+        decompose_one_hot(site)
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     for position in (0, 1):
         if site.dtype(position) != "int64":
             site.set_input(position, op.Cast(site.input(position), to="int64"))
@@ -99,14 +101,14 @@ def indices_and_depth_become_int64(site: Site) -> None:
 
 
 STEPS = [
-    Step("OneHot", 9, 11, up=negative_indices_are_beyond, down=indices_and_axis_count_from_front),
+    Step("OneHot", 9, 11, up=move_negative_indices_out_of_range, down=make_indices_and_axis_non_negative),
     Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
 ]
 
 INTRODUCTIONS = [
-    Introduction("OneHot", 9, down=hot_elements_are_compared_and_gathered),
+    Introduction("OneHot", 9, down=decompose_one_hot),
 ]
 
 FALLBACKS = [
-    Fallback("OneHot", indices_and_depth_become_int64),
+    Fallback("OneHot", cast_indices_and_depth_to_int64),
 ]

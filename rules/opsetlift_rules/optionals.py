@@ -11,19 +11,24 @@ from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 
 
-def element_stands_for_it(site: Site) -> None:
+def replace_optional_with_its_element(site: Site) -> None:
+    """Replace Optional-15 with its element, if it has one."""
     site.dissolve(0, site.inputs)
 
 
-def what_is_no_optional_has_itself(site: Site) -> None:
-    """A tensor or a sequence has an element, what is not given has none."""
+def fold_presence_of_non_optionals(site: Site) -> None:
+    """Replace OptionalHasElement-18 of what is not an optional with a constant: version 15 takes optionals only.
+
+    A tensor or sequence has an element; an absent input has none.
+    """
     if not site.input(0):
         site.replace(site.scalar(False, "bool", "absent"))
     elif not _type(site).startswith("optional("):
         site.replace(site.scalar(True, "bool", "present"))
 
 
-def what_is_no_optional_is_the_element(site: Site) -> None:
+def pass_non_optionals_through(site: Site) -> None:
+    """Replace OptionalGetElement-18 of a tensor or sequence with its input: version 15 takes optionals only."""
     if not _type(site).startswith("optional("):
         site.replace(site.input(0))
 
@@ -31,18 +36,23 @@ def what_is_no_optional_is_the_element(site: Site) -> None:
 def _type(site: Site) -> str:
     found = site.type_string(0)
     if found is None:
-        site.refuse(Why.DTYPE_UNKNOWN, f"whether {site.input(0)!r} is an optional decides here, and it is not known")
+        site.refuse(
+            Why.DTYPE_UNKNOWN,
+            f"the conversion depends on whether {site.input(0)!r} is an optional, and its type cannot be inferred",
+        )
     return found
 
 
-def presence_is_known(site: Site) -> None:
+def fold_presence(site: Site) -> None:
+    """Replace OptionalHasElement-15 with a constant."""
     site.replace(site.scalar(bool(_parts(site)), "bool", "presence"))
 
 
-def element_is_taken(site: Site) -> None:
+def select_element(site: Site) -> None:
+    """Replace OptionalGetElement-15 with the element of the optional."""
     parts = _parts(site)
     if not parts:
-        site.refuse(Why.INVALID_MODEL, "an empty optional has no element to get")
+        site.refuse(Why.INVALID_MODEL, "the optional is empty, so it has no element")
     inner = site.parts(parts[0])
     if inner is None:
         site.replace(parts[0])
@@ -55,19 +65,21 @@ def _parts(site: Site) -> tuple[str, ...]:
     if parts is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset 15 there are no optionals, and whether {site.input(0)!r} has an element is not known: it is "
-            "not made in this graph",
+            (
+                f"optionals do not exist below opset 15, and {site.input(0)!r} is not created in this graph, "
+                "so whether it has an element is unknown"
+            ),
         )
     return parts
 
 
 STEPS = [
-    Step("OptionalHasElement", 15, 18, up=unchanged, down=what_is_no_optional_has_itself),
-    Step("OptionalGetElement", 15, 18, up=unchanged, down=what_is_no_optional_is_the_element),
+    Step("OptionalHasElement", 15, 18, up=unchanged, down=fold_presence_of_non_optionals),
+    Step("OptionalGetElement", 15, 18, up=unchanged, down=pass_non_optionals_through),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Optional", 15, down=element_stands_for_it),
-    Introduction("OptionalHasElement", 15, down=presence_is_known),
-    Introduction("OptionalGetElement", 15, down=element_is_taken),
+    Introduction("Optional", 15, down=replace_optional_with_its_element),
+    Introduction("OptionalHasElement", 15, down=fold_presence),
+    Introduction("OptionalGetElement", 15, down=select_element),
 ]

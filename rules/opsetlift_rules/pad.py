@@ -16,30 +16,32 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, val
 from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 
-def paddings_become_pads(site: Site) -> None:
+def rename_paddings_to_pads(site: Site) -> None:
+    """Rename `paddings` of Pad-1 to `pads` of Pad-2."""
     site.rename_attribute("paddings", "pads")
 
 
-def pads_become_paddings(site: Site) -> None:
-    """Pad-1 adds elements only; what negative pads remove is sliced off before."""
+def rename_pads_to_paddings(site: Site) -> None:
+    """Rename `pads` of Pad-2 to `paddings` of Pad-1, which are not negative: Slice removes elements first."""
     slice_off_negative_pads(site)
     site.rename_attribute("pads", "paddings")
 
 
 def slice_off_negative_pads(site: Site) -> None:
-    """Of those that are an attribute, or from 11 on a constant input."""
+    """Replace negative pads, as an attribute or as a constant input, with a Slice before the Pad."""
     pads = _known_pads(site)
     if min(pads, default=0) < 0:
         rank = len(pads) // 2
         axes = [axis for axis in range(rank) if min(pads[axis], pads[axis + rank]) < 0]
         starts = [max(-pads[axis], 0) for axis in axes]
         ends = [pads[axis + rank] if pads[axis + rank] < 0 else END for axis in axes]
-        site.set_input(0, site.op_at(9).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
+        site.set_input(0, site.op_at(opsets.SLICE_ATTRIBUTES).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
         added = [max(pad, 0) for pad in pads]
         if site.input(1):
             site.set_input(1, site.constant_int64(added, "pads"))
@@ -52,16 +54,19 @@ def _known_pads(site: Site) -> list[int]:
     return site.attribute("pads", []) if known is None else [int(pad) for pad in known.reshape(-1)]
 
 
-def attributes_become_inputs(site: Site) -> None:
-    """The value counts in constant mode only, and 0 is the default."""
+def move_attributes_to_inputs(site: Site) -> None:
+    """Move pads and value of Pad-2 to inputs of Pad-11.
+
+    The value, 0 by default, counts in constant mode only.
+    """
     site.append_input(site.constant_int64(site.pop_attribute("pads"), "pads"))
     value = numpy.float32(site.pop_attribute("value", 0.0))
     if site.attribute("mode", "constant") == "constant" and (value != 0 or numpy.signbit(value)):
         site.append_input(site.scalar(value, site.dtype(0), "value"))
 
 
-def inputs_become_attributes(site: Site) -> None:
-    """The inverse, for floats and for what fits into them; other values are gathered."""
+def move_inputs_to_attributes(site: Site) -> None:
+    """Move pads and value of Pad-11 to attributes of Pad-2, which takes floats only; gather what that cannot hold."""
     pads = site.constant_value(1)
     value = _value_as_attribute(site)
     dtype = site.dtype(0)
@@ -69,7 +74,7 @@ def inputs_become_attributes(site: Site) -> None:
         dtype if dtype in FIRST_FLOATS else exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
     )
     if pads is None or value is None or carrier is None:
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
         return
     attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
     if value != 0 or numpy.signbit(value):
@@ -97,20 +102,20 @@ def _value_as_attribute(site: Site) -> float | None:
     return narrow if narrow == number or numpy.isnan(narrow) else None
 
 
-def other_dtypes_travel_or_are_gathered(site: Site) -> None:
-    """Below 13 Pad takes neither booleans, which travel as integers, nor strings and complex numbers."""
+def pad_other_types_by_cast_or_gather(site: Site) -> None:
+    """Pad types of Pad-13 that Pad-11 does not take: booleans as integers, strings and complex numbers by Gather."""
     if site.dtype(0) in ("string", "complex64", "complex128"):
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
     else:
         site.carry_if_lost()
 
 
-def axes_go(site: Site) -> None:
-    """Below 18 the pads are those of all axes."""
+def expand_axes(site: Site) -> None:
+    """Write the pads of Pad-18 for all axes: Pad-13 has no axes input."""
     if not site.input(3):
         site.remove_input(3)
         return
-    rank = site.rank(0, because="below opset 18 Pad wants the pads of every axis")
+    rank = site.rank(0, because="below opset 18 Pad needs the pads of every axis")
     axes, pads = site.constant_value(3), site.constant_value(1)
     if axes is not None and pads is not None:
         counts = pads.reshape(-1).tolist()
@@ -120,31 +125,31 @@ def axes_go(site: Site) -> None:
             full[position] = count
         site.set_input(1, site.constant_int64(full, "pads"))
     else:
-        site.set_input(1, _pads_of_all_axes(site, site.op_at(18), rank))
+        site.set_input(1, _pads_of_all_axes(site, site.op_at(opsets.AXES_AS_INPUTS), rank))
     site.remove_input(3)
 
 
 def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
     axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
-    (count,) = site.static_shape(3, because="the axes to pad are computed at run time")
+    (count,) = site.static_shape(3, because="the axes are computed at run time")
     named = NamedAxes(site, op, axes, rank)
     bounds = [site.constant_int64([bound], "bound") for bound in (0, count, 2 * count)]
     halves = [op.Slice(site.input(1), first, last) for first, last in pairwise(bounds)]
     return str(op.Concat(*map(named.spread, halves), axis=0))
 
 
-def wrapped_elements_are_gathered(site: Site) -> None:
-    """Below 19 Pad has no wrap mode."""
+def gather_wrapped_elements(site: Site) -> None:
+    """Replace Pad-19 in wrap mode, which Pad-18 does not have, with Gather."""
     if site.attribute("mode", "constant") == "wrap":
-        site.replace(padded_by_gathering(site))
+        site.replace(pad_by_gather(site))
 
 
 # By Gather: an index for every element of the result, axis by axis, in any dtype.
 
 
-def padded_by_gathering(site: Site) -> str:
-    """What Pad computes, in any mode. In constant mode the value stands in a row behind the data."""
-    op = site.op_at(13)
+def pad_by_gather(site: Site) -> str:
+    """Compute what Pad does, in any mode, with Gather. In constant mode the value is gathered from an added row."""
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     mode = site.attribute("mode", "constant")
     dims = site.shape(0)
@@ -180,7 +185,7 @@ def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int |
         if min(positions, default=0) < 0:
             positions = counted_from_front(site, positions, site.rank(0))
         return [(axis, counts[index], counts[half + index]) for index, axis in enumerate(positions)]
-    rank = site.rank(0, because="the pads are computed at run time, axis by axis")
+    rank = site.rank(0, because="the pads are computed at run time")
     full = op.Cast(_pads_of_all_axes(site, op, rank) if site.input(3) else site.input(1), to="double")
 
     def one(position: int) -> str:
@@ -190,7 +195,7 @@ def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int |
 
 
 def _indices(mode: str, begin: int, end: int, size: int) -> Array:
-    """Where each element comes from; in constant mode `size` is the row behind the data. Removed elements go first."""
+    """The source index of each element; in constant mode `size` is the added row. Negative pads are applied first."""
     kept = numpy.arange(size, dtype=numpy.int64)[max(-begin, 0) : size - max(-end, 0)]
     begin, end = max(begin, 0), max(end, 0)
     if mode == "constant":
@@ -244,7 +249,7 @@ def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) ->
     if dims is not None and all(isinstance(dim, int) for dim in dims):
         shape = [1 if position == axis else int(dim or 0) for position, dim in enumerate(dims)]
         return str(op.Expand(scalar, site.constant_int64(shape, "shape")))
-    rank = site.rank(0, because="a row of the value to pad with takes the shape of the data")
+    rank = site.rank(0, because="the data is extended by a row of the padding value")
     here = numpy.arange(rank) == axis
     others = op.Mul(op.Shape(value), site.constant((~here).astype(numpy.int64), "others"))
     return str(op.Expand(scalar, op.Add(others, site.constant(here.astype(numpy.int64), "one"))))
@@ -253,15 +258,18 @@ def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) ->
 # CenterCropPad
 
 
-def centre_is_sliced_and_padded(site: Site) -> None:
-    """What is too long is sliced, the smaller half off the front; what is too short is padded in the same way."""
+def decompose_into_slice_and_pad(site: Site) -> None:
+    """Replace CenterCropPad-18 with Slice where the input is too long, and Pad where it is too short.
+
+    Of an odd difference the smaller half is at the front.
+    """
     axes = site.attribute("axes")
     wanted, dims = site.constant_value(1), site.known_shape(0)
     if wanted is None or dims is None:
         _slice_and_pad_at_run_time(site, axes)
         return
     axes = counted_from_front(site, range(len(dims)) if axes is None else axes, len(dims))
-    op = site.op_at(18)
+    op = site.op_at(opsets.PAD_AXES)
     value = site.input(0)
     excess = [dims[axis] - int(size) for axis, size in zip(axes, wanted.reshape(-1), strict=True)]
     if max(excess, default=0) > 0:
@@ -282,8 +290,8 @@ def centre_is_sliced_and_padded(site: Site) -> None:
 
 def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     if axes is not None and min(axes, default=0) < 0:
-        axes = counted_from_front(site, axes, site.rank(0, because="negative axes are counted from the front"))
-    op = site.op_at(18)
+        axes = counted_from_front(site, axes, site.rank(0, because="negative axes must be made non-negative"))
+    op = site.op_at(opsets.PAD_AXES)
     sizes = op.Shape(site.input(0))
     names = "" if axes is None else site.constant_int64(axes)
     if names:
@@ -298,20 +306,21 @@ def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     site.replace(op.Pad(sliced, op.Concat(begins, op.Sub(lack, begins), axis=0), "", names))
 
 
-_EXAMPLES = "13 gives the defaults of the dtypes that it adds"
-_ALL_AXES = "without axes, 18 pads all of them, as 13"
+_EXAMPLES = "13 states the default values of the dtypes that it adds"
+_ALL_AXES = "without axes, 18 pads all axes, as 13 does"
 
 STEPS = [
-    Step("Pad", 1, 2, up=paddings_become_pads, down=pads_become_paddings),
-    Step("Pad", 2, 11, up=attributes_become_inputs, down=inputs_become_attributes),
-    Step("Pad", 11, 13, up=unchanged, down=other_dtypes_travel_or_are_gathered, because=_EXAMPLES),
-    Step("Pad", 13, 18, up=unchanged, down=axes_go, because=_ALL_AXES),
-    Step("Pad", 18, 19, up=unchanged, down=wrapped_elements_are_gathered, because="19 adds a mode"),
+    Step("Pad", 1, 2, up=rename_paddings_to_pads, down=rename_pads_to_paddings),
+    Step("Pad", 2, 11, up=move_attributes_to_inputs, down=move_inputs_to_attributes),
+    Step("Pad", 11, 13, up=unchanged, down=pad_other_types_by_cast_or_gather, because=_EXAMPLES),
+    Step("Pad", 13, 18, up=unchanged, down=expand_axes, because=_ALL_AXES),
+    Step("Pad", 18, 19, up=unchanged, down=gather_wrapped_elements, because="19 adds a mode"),
     Step("Pad", 19, 21, up=unchanged, down=values_travel()),
 ]
 
 
-def values_are_carried_or_pads_sliced_off(site: Site) -> None:
+def cast_or_slice_off_negative_pads(site: Site) -> None:
+    """Replace negative pads with a Slice, or pad in a type that the runtime supports."""
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:
@@ -319,9 +328,9 @@ def values_are_carried_or_pads_sliced_off(site: Site) -> None:
 
 
 INTRODUCTIONS = [
-    Introduction("CenterCropPad", 18, down=centre_is_sliced_and_padded),
+    Introduction("CenterCropPad", 18, down=decompose_into_slice_and_pad),
 ]
 
 FALLBACKS = [
-    Fallback("Pad", values_are_carried_or_pads_sliced_off),
+    Fallback("Pad", cast_or_slice_off_negative_pads),
 ]

@@ -17,11 +17,12 @@ from opsetlift.rulebook.rule import Fallback, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.max_pool_indices import indices_are_computed, indices_of_maxima
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.max_pool_indices import compute_indices_of_maxima, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
-    bfloat16_computes_in_float,
-    bfloat16_travels_in_float,
+    cast_bfloat16,
+    cast_bfloat16_and_round,
     in_float,
 )
 from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
@@ -29,8 +30,11 @@ from opsetlift_rules.helpers.windows import added, combined, element_counts, pad
 # ceil_mode, and which windows it gives.
 
 
-def ceil_mode_becomes_pads(site: Site) -> None:
-    """As many pads as the last windows lack. An average that counts pads does not count these: it gets zeros before."""
+def replace_ceil_mode_with_pads(site: Site) -> None:
+    """Replace ceil_mode with the pads that the last windows lack.
+
+    With count_include_pad, which must not count these, the pads of the node become zeros in the input.
+    """
     windows = windows_of(site)
     if windows.filled_pads == windows.pads:
         site.remove_attribute("ceil_mode")
@@ -38,42 +42,42 @@ def ceil_mode_becomes_pads(site: Site) -> None:
     begin, end = list(windows.begin), windows.filled_ends
     if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
         pads = [*windows.begin, *windows.own_ends]
-        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), pads))
+        site.set_input(0, padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), pads))
         begin, end = [0] * len(end), windows.missing
     set_pads(site, begin, end)
 
 
-def windows_end_before_the_pads(site: Site) -> None:
-    """Windows that start in the end pads do not count at any version, but only 22 says so.
+def exclude_windows_that_start_in_the_padding(site: Site) -> None:
+    """Write pads in place of ceil_mode where a window starts in the end padding.
 
-    Below it they count for onnx's inference and for onnxruntime up to 1.20: pads are written that all read alike.
+    Such windows count at no version, but only 22 says so: onnx's inference and onnxruntime up to 1.20 count them.
     """
     if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
-        ceil_mode_becomes_pads(site)
+        replace_ceil_mode_with_pads(site)
 
 
 # Averages
 
 
-def counted_pads_become_zeros(site: Site) -> None:
-    """Below 7 pads are not counted: those that are to be counted become elements."""
+def pad_before_averaging(site: Site) -> None:
+    """Pad the input of AveragePool-7 with count_include_pad=1: AveragePool-1 does not count pads."""
     if not site.pop_attribute("count_include_pad", 0):
         return
     windows = windows_of(site)
     if any(windows.pads):
-        site.set_input(0, padded(site, site.op_at(13), site.input(0), site.dtype(0), windows.pads))
+        site.set_input(0, padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), windows.pads))
     site.remove_attribute("auto_pad")
     site.remove_attribute("pads")
 
 
-def dilated_averages_are_sums_of_slices(site: Site) -> None:
-    """Below 19 there are no dilations: each place in the windows becomes a slice."""
+def average_dilated_windows_over_slices(site: Site) -> None:
+    """Replace dilated AveragePool-19 with a sum of Slices and a quotient: AveragePool-11 has no dilations."""
     windows = windows_of(site)
     if not windows.is_dilated:
         site.remove_attribute("dilations")
         return
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     dtype, (value,), result = in_float(site, op)
     sums = combined(site, op, padded(site, op, value, dtype, windows.filled_pads), windows, added(op))
     counts_pads = bool(site.attribute("count_include_pad", 0))
@@ -83,20 +87,23 @@ def dilated_averages_are_sums_of_slices(site: Site) -> None:
 # Maxima
 
 
-def dilated_maxima_are_maxima_of_slices(site: Site) -> None:
-    """Below 10 there are no dilations: each place in the windows becomes a slice."""
+def maximize_dilated_windows_over_slices(site: Site) -> None:
+    """Replace dilated MaxPool-10 with the Max of Slices: MaxPool-8 has no dilations."""
     windows = windows_of(site)
     if not windows.is_dilated:
         site.remove_attribute("dilations")
         return
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
     maxima = combined(site, op, value, windows, lambda values: str(op.Max(*values)))
     site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
 
 
-def bytes_travel_in_floats(site: Site) -> None:
-    """A window without elements has the dtype's least value; that of the carrier is -inf."""
+def compute_8_bit_integers_in_float16(site: Site) -> None:
+    """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float16.
+
+    A window without elements gives the least value of the dtype, which is -inf in float16.
+    """
     dtype = site.dtype(0)
     if dtype not in ("int8", "uint8"):
         return
@@ -113,30 +120,31 @@ def bytes_travel_in_floats(site: Site) -> None:
 # Norms
 
 
-def p_becomes_an_integer(site: Site) -> None:
-    """Version 1 has p as a float, with which any power can be asked for; then the norm is written out."""
+def convert_p_to_an_integer(site: Site) -> None:
+    """Write p of LpPool-1 or GlobalLpPool-1, a float, as an integer; decompose the norm for other powers."""
     if site.node.op_type == "LpPool" and not site.attribute("kernel_shape"):
-        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, and version 1 says of no other windows")
+        site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing, which every later version requires")
     p = site.attribute("p", 2.0)
     if float(p).is_integer():
         if site.has_attribute("p"):
             site.set_attribute("p", int(p))
         return
     if not math.isfinite(p):
-        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the text defines the norm for numbers only")
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, and the specification defines the norm only for finite p")
     _write_norm_out(site, p)
 
 
-def p_becomes_a_float(site: Site) -> None:
+def convert_p_to_a_float(site: Site) -> None:
+    """Write p of LpPool-2 or GlobalLpPool-2 as a float, as version 1 has it."""
     p = site.attribute("p", 2)
     if float(numpy.float32(p)) != p:
-        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 does not hold")
+        site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 cannot represent")
     if site.has_attribute("p"):
         site.set_attribute("p", float(p))
 
 
-def dilated_norms_are_sums_of_slices(site: Site) -> None:
-    """Below 18 there are no dilations: each place in the windows becomes a slice."""
+def sum_dilated_windows_over_slices(site: Site) -> None:
+    """Replace dilated LpPool-18 with the root of a sum of Slices: LpPool-11 has no dilations."""
     if windows_of(site).is_dilated:
         _write_norm_out(site, site.attribute("p", 2))
     else:
@@ -145,11 +153,11 @@ def dilated_norms_are_sums_of_slices(site: Site) -> None:
 
 def _write_norm_out(site: Site, p: float) -> None:
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     dtype, (value,), result = in_float(site, op)
     powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
     if site.node.op_type == "GlobalLpPool":
-        rank = site.rank(0, because="the spatial axes are counted")
+        rank = site.rank(0, because="the number of spatial axes must be known")
         sums = op.ReduceSum(powers, site.constant_int64(range(2, rank)))
     else:
         windows = windows_of(site)
@@ -161,58 +169,56 @@ def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
     return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
 
 
-_WINDOWS_END_BEFORE_THE_PADS = in_turn(windows_end_before_the_pads, bfloat16_computes_in_float)
+_EXCLUDE_WINDOWS_THAT_START_IN_THE_PADDING = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16_and_round)
 _DILATED_AVERAGES = rounding(
-    dilated_averages_are_sums_of_slices,
+    average_dilated_windows_over_slices,
     ulps=4,
     when="windows are dilated",
-    because="a kernel may add up the elements of a window in another order",
+    because="a kernel may add the elements of a window in another order",
 )
-_POWERS = "powers, sums and the root are rounded one by one"
-_DILATED_NORMS = rounding(dilated_norms_are_sums_of_slices, ulps=8, when="windows are dilated", because=_POWERS)
-_INTEGRAL_P = rounding(p_becomes_an_integer, ulps=8, when="p is no integer", because=_POWERS)
+_POWERS = "powers, sums and the root round one by one"
+_DILATED_NORMS = rounding(sum_dilated_windows_over_slices, ulps=8, when="windows are dilated", because=_POWERS)
+_INTEGRAL_P = rounding(convert_p_to_an_integer, ulps=8, when="p is not an integer", because=_POWERS)
 
-_AUTO_PAD = (
-    "11 says ceil(input / stride) where 10 says the same in another formula; its floor without ceil_mode is a slip "
-)
+_AUTO_PAD = "11 gives the output size in another formula; its floor without ceil_mode is a mistake "
 _DEFAULTS = "11 states the defaults of strides and dilations"
 _LATE = (
-    "22 ignores windows that start in the end pads; so do ONNX's test of MaxPool-12 and onnxruntime from 1.21 on, at "
-    "every version"
+    "22 ignores windows that start in the end padding; ONNX's test of MaxPool-12 and onnxruntime from "
+    "1.21 do so at every version"
 )
 
-_SECOND_OUTPUT = "8 adds an output that need not be asked for"
-_MAXIMA_OF_SLICES = in_turn(dilated_maxima_are_maxima_of_slices, ceil_mode_becomes_pads)
-_ROUNDED_DOWN = "10 rounds down and does not dilate by default"
-_SLIPS = "12 has 11's formulas without its slips"
-_WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(windows_end_before_the_pads, bfloat16_travels_in_float)
-_NORMS_OF_SLICES = in_turn(_DILATED_NORMS, ceil_mode_becomes_pads)
-_LP_ROUNDED_DOWN = "18 rounds down and does not dilate by default"
+_SECOND_OUTPUT = "8 adds an optional output"
+_MAXIMA_OF_SLICES = in_turn(maximize_dilated_windows_over_slices, replace_ceil_mode_with_pads)
+_ROUNDED_DOWN = "by default 10 rounds down and does not dilate"
+_SLIPS = "12 corrects mistakes in the formulas of 11"
+_WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16)
+_NORMS_OF_SLICES = in_turn(_DILATED_NORMS, replace_ceil_mode_with_pads)
+_LP_ROUNDED_DOWN = "by default 18 rounds down and does not dilate"
 
 STEPS = [
-    Step("AveragePool", 1, 7, up=unchanged, down=counted_pads_become_zeros, because="7 does not count pads by default"),
-    Step("AveragePool", 7, 10, up=unchanged, down=ceil_mode_becomes_pads, because="10 rounds down by default"),
+    Step("AveragePool", 1, 7, up=unchanged, down=pad_before_averaging, because="by default 7 does not count pads"),
+    Step("AveragePool", 7, 10, up=unchanged, down=replace_ceil_mode_with_pads, because="by default 10 rounds down"),
     Step("AveragePool", 10, 11, up=unchanged, down=unchanged, because=_AUTO_PAD + "that 19 corrects"),
     Step("AveragePool", 11, 19, up=unchanged, down=_DILATED_AVERAGES, because="19 adds dilations"),
-    Step("AveragePool", 19, 22, up=unchanged, down=_WINDOWS_END_BEFORE_THE_PADS, because=_LATE),
-    Step("MaxPool", 1, 8, up=unchanged, down=indices_are_computed, because=_SECOND_OUTPUT),
+    Step("AveragePool", 19, 22, up=unchanged, down=_EXCLUDE_WINDOWS_THAT_START_IN_THE_PADDING, because=_LATE),
+    Step("MaxPool", 1, 8, up=unchanged, down=compute_indices_of_maxima, because=_SECOND_OUTPUT),
     Step("MaxPool", 8, 10, up=unchanged, down=_MAXIMA_OF_SLICES, because=_ROUNDED_DOWN),
     Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
-    Step("MaxPool", 11, 12, up=unchanged, down=bytes_travel_in_floats, because=_SLIPS),
+    Step("MaxPool", 11, 12, up=unchanged, down=compute_8_bit_integers_in_float16, because=_SLIPS),
     Step("MaxPool", 12, 22, up=unchanged, down=_WINDOWS_END_AND_BFLOAT16_TRAVELS, because=_LATE),
-    Step("LpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
+    Step("LpPool", 1, 2, up=_INTEGRAL_P, down=convert_p_to_a_float),
     Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
     Step("LpPool", 11, 18, up=unchanged, down=_NORMS_OF_SLICES, because=_LP_ROUNDED_DOWN),
-    Step("LpPool", 18, 22, up=unchanged, down=_WINDOWS_END_BEFORE_THE_PADS, because=_LATE),
-    Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=p_becomes_a_float),
-    Step("GlobalLpPool", 2, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("GlobalAveragePool", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("GlobalMaxPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
-    Step("MaxRoiPool", 1, 22, up=unchanged, down=bfloat16_travels_in_float),
+    Step("LpPool", 18, 22, up=unchanged, down=_EXCLUDE_WINDOWS_THAT_START_IN_THE_PADDING, because=_LATE),
+    Step("GlobalLpPool", 1, 2, up=_INTEGRAL_P, down=convert_p_to_a_float),
+    Step("GlobalLpPool", 2, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("GlobalAveragePool", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("GlobalMaxPool", 1, 22, up=unchanged, down=cast_bfloat16),
+    Step("MaxRoiPool", 1, 22, up=unchanged, down=cast_bfloat16),
 ]
 
 FALLBACKS = [
-    Fallback("AveragePool", ceil_mode_becomes_pads),
-    Fallback("LpPool", ceil_mode_becomes_pads),
-    Fallback("MaxPool", ceil_mode_becomes_pads),
+    Fallback("AveragePool", replace_ceil_mode_with_pads),
+    Fallback("LpPool", replace_ceil_mode_with_pads),
+    Fallback("MaxPool", replace_ceil_mode_with_pads),
 ]

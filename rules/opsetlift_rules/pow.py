@@ -12,9 +12,10 @@ from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.legacy_broadcast import broadcast_attributes_go, broadcast_becomes_attributes
+from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 # Dtypes all of whose values a base's dtype holds.
 _HELD_EXACTLY = {
@@ -24,8 +25,8 @@ _HELD_EXACTLY = {
 }
 
 
-def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
-    """Below 12 both have one float dtype: the base's where it holds the exponent, else double."""
+def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
+    """Compute Pow-12 with one float dtype, as Pow-7 does: that of the base if it holds the exponent, else double."""
     base, exponent = site.dtype(0), site.dtype(1)
     if base == exponent and base in FLOATING:
         return
@@ -35,13 +36,16 @@ def exponent_takes_the_dtype_of_the_base(site: Site) -> None:
     elif value is not None and _is_held(value, base):
         site.set_input(1, site.constant(value.astype(numpy_dtype(base)), "exponent"))
     elif exponent in _HELD_EXACTLY.get(base, ()):
-        site.set_input(1, site.op_at(13).Cast(site.input(1), to=base))
+        site.set_input(1, site.op_at(opsets.BFLOAT16).Cast(site.input(1), to=base))
     elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
         _compute_in_double(site)
     else:
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,
-            f"Pow takes one floating-point dtype for both inputs at opset {site.opset}; none holds every {exponent}",
+            (
+                f"Pow accepts only one floating-point dtype for both inputs at opset {site.opset}, and none "
+                f"represents every {exponent}"
+            ),
         )
 
 
@@ -53,7 +57,7 @@ def _is_held(value: Array, dtype: str) -> bool:
 
 def _compute_in_double(site: Site) -> None:
     site.rounds()
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     power = site.op.Pow(op.Cast(site.input(0), to="double"), op.Cast(site.input(1), to="double"))
     site.replace(op.Cast(power, to=site.dtype(0)))
 
@@ -67,8 +71,10 @@ def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
         site.replace(_loop(site, base))
     else:
         power = _chain(site, int(exponent.item()))
-        missing = exponent.ndim - (site.rank(0, because="the exponent's may be greater") if exponent.ndim else 0)
-        op = site.op_at(13)
+        missing = exponent.ndim - (
+            site.rank(0, because="the exponent may have more dimensions") if exponent.ndim else 0
+        )
+        op = site.op_at(opsets.AXES_AS_INPUTS)
         site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
 
 
@@ -77,7 +83,7 @@ def _loop(site: Site, base: str) -> str:
 
     A negative exponent gives the reciprocal, truncated: it is 0 but for 1 and -1.
     """
-    op = site.op_at(11)
+    op = site.op
     dtype = site.dtype(1) if site.dtype(1) == "uint64" else "int64"
     exponent = site.input(1) if site.dtype(1) == dtype else op.Cast(site.input(1), to=dtype)
     value, one, two = site.input(0), site.scalar(1, base, "one"), site.scalar(2, dtype, "two")
@@ -91,10 +97,10 @@ def _loop(site: Site, base: str) -> str:
         return [inner.Identity(going), inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
 
     for state in states:
-        site.rank(state, because="a Loop multiplies bit by bit where the exponent is computed at run time")
+        site.rank(state, because="the exponent is computed at run time, so a Loop computes the power")
     takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
     trips = site.scalar(64, "int64", "bits")
-    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes, opset=11))
+    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes))
     if dtype == "uint64" or site.dtype(1).startswith("uint"):
         return str(power)
     half = op.Div(exponent, two)
@@ -121,18 +127,18 @@ def _chain(site: Site, exponent: int) -> str:
         square = op.Mul(square, square)
 
 
-_MIXED = "12 lets the exponent be of another dtype"
+_MIXED = "12 allows the exponent another dtype than the base"
 
-_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE = rounding(
-    exponent_takes_the_dtype_of_the_base,
+_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE = rounding(
+    cast_exponent_to_the_type_of_the_base,
     ulps=1,
     when="the dtype of the base does not hold the exponent",
-    because="computed in double and rounded once more, or truncated, to the dtype of the base",
+    because="computed in double and rounded or truncated to the dtype of the base once",
 )
 
 STEPS = [
-    Step("Pow", 1, 7, up=broadcast_attributes_go, down=broadcast_becomes_attributes()),
-    Step("Pow", 7, 12, up=unchanged, down=_EXPONENT_TAKES_THE_DTYPE_OF_THE_BASE, because=_MIXED),
-    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 drops the full stop behind 'Output tensor'"),
+    Step("Pow", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
+    Step("Pow", 7, 12, up=unchanged, down=_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE, because=_MIXED),
+    Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 only drops the full stop after 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import cast_takes
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
 
 _WIDE = ("int16", "uint16", "int4", "uint4")
@@ -31,8 +32,8 @@ def _precision(site: Site) -> str:
     return site.dtype_attribute("precision") if number else site.dtype(1)
 
 
-def precision_is_cast(site: Site) -> None:
-    """From 23 to 21, where x and its scale have one dtype, in which they are divided."""
+def replace_precision_with_casts(site: Site) -> None:
+    """Replace `precision` of QuantizeLinear-23 with casts: in 21 x and scale have the dtype of the division."""
     precision = _precision(site)
     if precision == "float":
         for position in (0, 1):
@@ -44,8 +45,11 @@ def precision_is_cast(site: Site) -> None:
     site.remove_attribute("precision")
 
 
-def blocks_and_wide_results_are_computed(site: Site) -> None:
-    """From 21 to 19, which takes its dtype from the zero point."""
+def decompose_blocks_and_wide_results(site: Site) -> None:
+    """Decompose QuantizeLinear-21 with blocks or results of 16 or 4 bits, which QuantizeLinear-19 has not.
+
+    An output_dtype becomes the dtype of a zero point.
+    """
     to = _result(site)
     if site.attribute("block_size", 0) or to in _WIDE:
         quantized(site, to, _precision(site))
@@ -59,13 +63,18 @@ def blocks_and_wide_results_are_computed(site: Site) -> None:
         site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=to), "zero_point"))
 
 
-def narrow_floats_are_divided_first(site: Site) -> None:
-    """From 19 to 13, whose scales are float. A quotient that is rounded to its narrower dtype is divided by 1."""
+def divide_narrow_floats_first(site: Site) -> None:
+    """Divide narrow floats before QuantizeLinear-13, whose scale is float.
+
+    A quotient that is rounded to its narrower dtype is quantized with the scale 1.
+    """
     to, precision = _result(site), _precision(site)
     if precision == "float" or to.startswith("float8"):
         site.remove_attribute("saturate")
         return
-    if precision == "int32" or site.rank(1, because="it tells scales for all elements from those of an axis"):
+    if precision == "int32" or site.rank(
+        1, because="the rank distinguishes one scale for all elements from one for each index of an axis"
+    ):
         quantized(site, to, precision)
         return
     op = site.op
@@ -74,8 +83,11 @@ def narrow_floats_are_divided_first(site: Site) -> None:
     site.replace(op.QuantizeLinear(quotient, site.scalar(1, "float", "one"), *site.inputs[2:]))
 
 
-def vectors_of_one_become_numbers(site: Site) -> None:
-    """From 10 to 13, where a vector is for an axis. Exporters write single numbers as vectors, too."""
+def convert_vectors_to_scalars(site: Site) -> None:
+    """Squeeze scale and zero point [1] of version 10 to scalars: in 13 a vector belongs to an axis.
+
+    Exporters write scalars as vectors, too.
+    """
     for position in (1, 2):
         name = site.input(position)
         if name and site.shape(name) is not None and site.rank(name) == 1:
@@ -83,26 +95,26 @@ def vectors_of_one_become_numbers(site: Site) -> None:
 
 
 def _number(site: Site, name: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     return site.folded(lambda: op.Squeeze(name, site.constant_int64([0])))
 
 
-def axes_are_computed(site: Site) -> None:
-    """From 13 to 10, which has one scale for all elements."""
-    if site.rank(1, because="below opset 13 a scale is one number") == 0:
+def decompose_per_axis_scales(site: Site) -> None:
+    """Decompose QuantizeLinear-13 or DequantizeLinear-13 with a scale for each index: version 10 has one scale."""
+    if site.rank(1, because="below opset 13 the scale is a scalar") == 0:
         site.remove_attribute("axis")
         return
     if site.known_shape(1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
         site.remove_attribute("axis")
-        vectors_of_one_become_numbers(site)
+        convert_vectors_to_scalars(site)
     elif site.node.op_type == "QuantizeLinear":
-        quantization_is_computed(site)
+        decompose_quantization(site)
     else:
-        dequantization_is_computed(site)
+        decompose_dequantization(site)
 
 
-def quantization_is_computed(site: Site) -> None:
-    """Divided, rounded to even, shifted and clipped."""
+def decompose_quantization(site: Site) -> None:
+    """Replace QuantizeLinear with Div, Round, Add and Clip."""
     quantized(site, _result(site), _precision(site))
 
 
@@ -112,15 +124,18 @@ def _dequantized(site: Site) -> str:
     return site.dtype_attribute("output_dtype") if number else site.dtype(1)
 
 
-def constants_of_new_dtypes_are_dequantized(site: Site) -> None:
-    """Weights, say, in a dtype that the far side does not have: their values travel in one that it has."""
+def dequantize_constants_of_new_types(site: Site) -> None:
+    """Dequantize constants of a type that the older version does not take in a type that holds their values."""
     lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
     if lost and all(site.constant_value(position) is not None for position in lost):
         dequantized(site, _dequantized(site))
 
 
-def output_dtype_is_cast(site: Site) -> None:
-    """From 23 to 21, which gives the dtype of the scale. The product is computed in float and rounded once."""
+def replace_output_dtype_with_a_cast(site: Site) -> None:
+    """Replace output_dtype of DequantizeLinear-23 with a Cast: version 21 gives the dtype of the scale.
+
+    The product is computed in float and rounded once.
+    """
     to = _dequantized(site)
     site.remove_attribute("output_dtype")
     if to == site.dtype(1):
@@ -133,16 +148,16 @@ def output_dtype_is_cast(site: Site) -> None:
     site.replace(site.op.Cast(product, to=to))
 
 
-def blocks_and_wide_inputs_are_computed(site: Site) -> None:
-    """From 21 to 19."""
+def decompose_blocks_and_wide_inputs(site: Site) -> None:
+    """Decompose DequantizeLinear-21 with blocks or inputs of 16 or 4 bits, which DequantizeLinear-19 has not."""
     if site.attribute("block_size", 0) or site.dtype(0) in _WIDE:
-        dequantization_is_computed(site)
+        decompose_dequantization(site)
     else:
         site.remove_attribute("block_size")
 
 
-def narrow_scales_are_cast(site: Site) -> None:
-    """From 19 to 13, whose scales are float; the product is rounded to the scale's dtype once."""
+def cast_narrow_scales_to_float(site: Site) -> None:
+    """Cast the scale of DequantizeLinear-19 to float, the only one of version 13; cast the product back."""
     dtype = site.dtype(1)
     if dtype != "float":
         op = site.op
@@ -150,50 +165,52 @@ def narrow_scales_are_cast(site: Site) -> None:
         site.replace(op.Cast(product, to=dtype))
 
 
-def dequantization_is_computed(site: Site) -> None:
-    """Shifted and multiplied."""
+def decompose_dequantization(site: Site) -> None:
+    """Replace DequantizeLinear with Sub and Mul."""
     dequantized(site, _dequantized(site))
 
 
-_narrow_scales = in_turn(constants_of_new_dtypes_are_dequantized, narrow_scales_are_cast)
-_output_dtype = in_turn(constants_of_new_dtypes_are_dequantized, output_dtype_is_cast)
+_narrow_scales = in_turn(dequantize_constants_of_new_types, cast_narrow_scales_to_float)
+_output_dtype = in_turn(dequantize_constants_of_new_types, replace_output_dtype_with_a_cast)
 
-_AXIS = "13 adds scales for each index of an axis, and an axis that does not matter to a single one"
-_FLOATS = "19 adds floats of other widths; it divides in the scale's dtype, which was float"
-_BLOCKS = "21 tells the granularities by the scale's rank, of which the two that were there mean the same"
-_PRECISION = "23 says that the scale's dtype is the precision, which is how all practised it where both dtypes were one"
-_OUTPUT = "23 adds output_dtype, by default the scale's, as before"
+_AXIS = "13 adds a scale for each index of an axis; the axis has no effect on a single scale"
+_FLOATS = "19 adds other floats; it divides in the dtype of the scale, which was float"
+_BLOCKS = "21 derives the granularity from the rank of the scale; both earlier granularities mean the same"
+_PRECISION = "23 says that the scale's dtype is the precision, as all implementations did where both dtypes were equal"
+_OUTPUT = "23 adds output_dtype, which is the scale's dtype by default, as before"
 _INFINITIES = (
-    "24 adds float8e8m0 scales; that infinities saturate to the largest value of the FNUZ types too, as Cast-24 says, "
-    "onnxruntime and ONNX's reference always did"
+    "24 adds float8e8m0 scales; infinities saturate to the largest value of the FNUZ types too, as "
+    "Cast-24 says and onnxruntime and ONNX's reference always did"
 )
-_BITS = "the text adds the ranges of the new dtypes"
+_BITS = "25 adds the ranges of the new dtypes"
 
 
-_SATURATE = "28 says that saturate has no effect on the dtypes of 4 and 6 bits, of which 25 has one that saturates"
+_SATURATE = (
+    "28 says that saturate has no effect on 4-bit and 6-bit dtypes; of those 25 has float4, which always saturates"
+)
 
 STEPS = [
-    Step("QuantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
-    Step("QuantizeLinear", 13, 19, up=unchanged, down=narrow_floats_are_divided_first, because=_FLOATS),
-    Step("QuantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_results_are_computed, because=_BLOCKS),
-    Step("QuantizeLinear", 21, 23, up=unchanged, down=precision_is_cast, because=_PRECISION),
+    Step("QuantizeLinear", 10, 13, up=convert_vectors_to_scalars, down=decompose_per_axis_scales, because=_AXIS),
+    Step("QuantizeLinear", 13, 19, up=unchanged, down=divide_narrow_floats_first, because=_FLOATS),
+    Step("QuantizeLinear", 19, 21, up=unchanged, down=decompose_blocks_and_wide_results, because=_BLOCKS),
+    Step("QuantizeLinear", 21, 23, up=unchanged, down=replace_precision_with_casts, because=_PRECISION),
     Step("QuantizeLinear", 23, 24, up=unchanged, down=unchanged, because=_INFINITIES),
     Step("QuantizeLinear", 24, 25, up=unchanged, down=unchanged, because=_BITS),
     Step("QuantizeLinear", 25, 28, up=unchanged, down=unchanged, because=_SATURATE),
-    Step("DequantizeLinear", 10, 13, up=vectors_of_one_become_numbers, down=axes_are_computed, because=_AXIS),
+    Step("DequantizeLinear", 10, 13, up=convert_vectors_to_scalars, down=decompose_per_axis_scales, because=_AXIS),
     Step("DequantizeLinear", 13, 19, up=unchanged, down=_narrow_scales, because=_FLOATS),
-    Step("DequantizeLinear", 19, 21, up=unchanged, down=blocks_and_wide_inputs_are_computed, because=_BLOCKS),
+    Step("DequantizeLinear", 19, 21, up=unchanged, down=decompose_blocks_and_wide_inputs, because=_BLOCKS),
     Step("DequantizeLinear", 21, 23, up=unchanged, down=_output_dtype, because=_OUTPUT),
-    Step("DequantizeLinear", 23, 24, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
-    Step("DequantizeLinear", 24, 25, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
-    Step("DequantizeLinear", 25, 28, up=unchanged, down=constants_of_new_dtypes_are_dequantized),
+    Step("DequantizeLinear", 23, 24, up=unchanged, down=dequantize_constants_of_new_types),
+    Step("DequantizeLinear", 24, 25, up=unchanged, down=dequantize_constants_of_new_types),
+    Step("DequantizeLinear", 25, 28, up=unchanged, down=dequantize_constants_of_new_types),
 ]
 
 INTRODUCTIONS = [
-    Introduction("QuantizeLinear", 10, down=quantization_is_computed),
-    Introduction("DequantizeLinear", 10, down=dequantization_is_computed),
+    Introduction("QuantizeLinear", 10, down=decompose_quantization),
+    Introduction("DequantizeLinear", 10, down=decompose_dequantization),
 ]
 
 FALLBACKS = [
-    Fallback("QuantizeLinear", quantization_is_computed),
+    Fallback("QuantizeLinear", decompose_quantization),
 ]

@@ -3,7 +3,6 @@
 MatMulInteger, ConvInteger   10: introduced
 QLinearMatMul                10: introduced · 21: +float16 +bfloat16 scales, +float8
 QLinearConv                  10: introduced
-DynamicQuantizeLinear        11: introduced
 
 Products of 9-bit numbers are summed exactly in float as long as there are few of them, and in double otherwise.
 """
@@ -21,7 +20,7 @@ from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, satur
 
 _EXACT_IN_FLOAT = 2**24 // 255**2
 _EXACT_IN_32_BITS = 2**31 // 255**2
-_RANKS = "it tells one parameter for all from one for each row, column or channel"
+_RANKS = "the rank distinguishes one parameter for all from one for each row, column or channel"
 
 
 def _terms(site: Site, value: int, axes: slice) -> float:
@@ -40,13 +39,14 @@ def _centred(site: Site, op: Operators, value: str, zero_point: str, dtype: str,
 
 
 def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> str:
-    """A vector with dimensions added, so that it goes along rows or channels. Other ranks are as they should be."""
+    """A vector with dimensions added, so that it broadcasts along rows or channels; other ranks stay as they are."""
     if not added or site.rank(value, because=_RANKS) != 1:
         return value
     return site.folded(lambda: op.Unsqueeze(value, site.constant_int64(added)))
 
 
-def integers_are_multiplied_in_floats(site: Site) -> None:
+def multiply_integers_in_floats(site: Site) -> None:
+    """Replace MatMulInteger-10 with MatMul in float or double, whichever holds the sums exactly."""
     op = arithmetic(site)
     terms = _terms(site, 0, slice(-1, None))
     accumulated = _matrix_product(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -66,18 +66,21 @@ def _matrix_product(site: Site, op: Operators, left: tuple[int, int], right: tup
     return str(op.MatMul(a, b))
 
 
-def scales_are_cast_and_float8_is_multiplied(site: Site) -> None:
-    """From 21 to 10, whose scales are float."""
+def cast_scales_and_decompose_float8(site: Site) -> None:
+    """Cast the scales of QLinearMatMul-21 to float, the only dtype of version 10; decompose float8."""
     if any(site.dtype(position).startswith("float8") for position in (0, 3, 7)):
-        matrices_are_multiplied_and_quantized(site)
+        decompose_quantized_matmul(site)
         return
     for position in (1, 4, 6):
         if site.dtype(position) != "float":
             site.set_input(position, cast(site, site.op, site.input(position), "float"))
 
 
-def matrices_are_multiplied_and_quantized(site: Site) -> None:
-    """The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests."""
+def decompose_quantized_matmul(site: Site) -> None:
+    """Replace QLinearMatMul-10 with MatMul, Mul, Round, Add and Clip.
+
+    The sums, exact and rounded to float once, are multiplied by one factor, as in onnxruntime and ONNX's tests.
+    """
     op = arithmetic(site)
     is_few = _terms(site, 0, slice(-1, None)) <= _EXACT_IN_FLOAT and not site.dtype(0).startswith("float8")
     is_few &= not site.dtype(3).startswith("float8")
@@ -96,7 +99,8 @@ def matrices_are_multiplied_and_quantized(site: Site) -> None:
     site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
 
 
-def integers_are_convolved_in_floats(site: Site) -> None:
+def convolve_integers_in_floats(site: Site) -> None:
+    """Replace ConvInteger-10 with Conv in float or double, whichever holds the sums exactly."""
     op = arithmetic(site)
     terms = _terms(site, 1, slice(1, None))
     accumulated = _convolution(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
@@ -104,16 +108,18 @@ def integers_are_convolved_in_floats(site: Site) -> None:
 
 
 def _convolution(site: Site, op: Operators, data: tuple[int, int], weights: tuple[int, int], dtype: str) -> str:
-    """Padding comes after the subtraction: it stands for the real number 0, which is the zero point."""
-    channels = tuple(range(1, site.rank(weights[0], because="the weights of each channel have zero points")))
+    """Pads follow the subtraction: they represent the real number 0, which is the zero point."""
+    channels = tuple(
+        range(1, site.rank(weights[0], because="the zero points of the weights may differ for each channel"))
+    )
     x = _centred(site, op, site.input(data[0]), site.input(data[1]), dtype, ())
     w = _centred(site, op, site.input(weights[0]), site.input(weights[1]), dtype, channels)
     attributes: dict[str, Any] = {attribute.name: site.attribute(attribute.name) for attribute in site.node.attribute}
     return str(op.Conv(x, w, **attributes))
 
 
-def convolution_is_quantized(site: Site) -> None:
-    """As matrix products; the bias is added to the sums before they are rounded to float."""
+def decompose_quantized_convolution(site: Site) -> None:
+    """Replace QLinearConv-10 with Conv, Add, Mul, Round and Clip; the bias is added before sums round to float."""
     op = arithmetic(site)
     dtype = "float" if _terms(site, 3, slice(1, None)) <= _EXACT_IN_FLOAT else "double"
     accumulated = _convolution(site, op, (0, 2), (3, 5), dtype)
@@ -129,29 +135,15 @@ def convolution_is_quantized(site: Site) -> None:
     site.replace(saturated(site, op, product, "float", zero_point, site.dtype(7)))
 
 
-def range_is_quantized(site: Site) -> None:
-    """The range of the values with 0, in 255 steps. Where all are 0 so is the step, and everything that it divides."""
-    op = arithmetic(site)
-    zero = site.scalar(0, "float", "zero")
-    x = site.input(0)
-    low, high = op.Min(zero, op.ReduceMin(x, keepdims=0)), op.Max(zero, op.ReduceMax(x, keepdims=0))
-    scale = op.Div(op.Sub(high, low), site.scalar(255, "float", "steps"))
-    place = op.Div(op.Sub(zero, low), scale)
-    zero_point = saturated(site, op, place, "float", "", "uint8")
-    quantized = saturated(site, op, op.Div(x, scale), "float", op.Cast(zero_point, to="float"), "uint8")
-    site.replace(quantized, scale, zero_point)
-
-
 _MORE_DTYPES = "21 adds dtypes; the text is the same"
 
 STEPS = [
-    Step("QLinearMatMul", 10, 21, up=unchanged, down=scales_are_cast_and_float8_is_multiplied, because=_MORE_DTYPES),
+    Step("QLinearMatMul", 10, 21, up=unchanged, down=cast_scales_and_decompose_float8, because=_MORE_DTYPES),
 ]
 
 INTRODUCTIONS = [
-    Introduction("MatMulInteger", 10, down=integers_are_multiplied_in_floats),
-    Introduction("ConvInteger", 10, down=integers_are_convolved_in_floats),
-    Introduction("QLinearMatMul", 10, down=matrices_are_multiplied_and_quantized),
-    Introduction("QLinearConv", 10, down=convolution_is_quantized),
-    Introduction("DynamicQuantizeLinear", 11, down=range_is_quantized),
+    Introduction("MatMulInteger", 10, down=multiply_integers_in_floats),
+    Introduction("ConvInteger", 10, down=convolve_integers_in_floats),
+    Introduction("QLinearMatMul", 10, down=decompose_quantized_matmul),
+    Introduction("QLinearConv", 10, down=decompose_quantized_convolution),
 ]

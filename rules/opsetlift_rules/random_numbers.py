@@ -17,8 +17,8 @@ from opsetlift.specification.dtypes import element_type
 from opsetlift.support.refusal import Why
 
 
-def bfloat16_is_drawn_in_float(site: Site) -> None:
-    """A float is drawn, and rounded to bfloat16."""
+def draw_bfloat16_in_float(site: Site) -> None:
+    """Draw bfloat16, which versions below 22 do not give, as float, and cast."""
     dtype = _dtype_of_result(site)
     if dtype == "bfloat16":
         site.set_attribute("dtype", element_type("float"))
@@ -34,8 +34,8 @@ def bfloat16_is_drawn_in_float(site: Site) -> None:
     site.replace(drawn)
 
 
-def probabilities_are_given_in_float(site: Site) -> None:
-    """A float holds every bfloat16; what is drawn with these probabilities has a dtype of its own."""
+def cast_probabilities_to_float(site: Site) -> None:
+    """Cast bfloat16 probabilities of Bernoulli-22 or Multinomial-22 to float; the result has a dtype of its own."""
     inputs = [_in_float(site, name) for name in site.inputs]
     if inputs != site.inputs:
         if site.node.op_type == "Bernoulli" and not site.has_attribute("dtype"):
@@ -43,10 +43,11 @@ def probabilities_are_given_in_float(site: Site) -> None:
         site.replace(site.copy(*inputs))
 
 
-def uniform_numbers_fall_below_the_probabilities(site: Site) -> None:
-    """So it is 1 with probability p, as the text says; the schema's function body gives 1 above p, which is a slip.
+def compare_uniform_numbers_with_probabilities(site: Site) -> None:
+    """Replace Bernoulli-15 with RandomUniformLike < p.
 
-    The numbers are doubles, so that every probability that a narrower input holds stays what it is.
+    This gives 1 with probability p, as the text says; the function body gives 1 above p, a mistake. The numbers are
+    doubles, so that they resolve every probability that a narrower input holds.
     """
     op = site.op
     attributes = {"seed": site.attribute("seed"), "dtype": element_type("double")}
@@ -64,7 +65,7 @@ def _dtype_of_result(site: Site) -> str:
 
 
 _DRAWN_IN_FLOAT = rounding(
-    bfloat16_is_drawn_in_float,
+    draw_bfloat16_in_float,
     ulps=1,
     when="bfloat16 is drawn",
     because="a float is drawn and rounded to bfloat16",
@@ -75,17 +76,19 @@ STEPS = [
     Step("RandomUniform", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
     Step("RandomNormalLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
     Step("RandomUniformLike", 1, 22, up=unchanged, down=_DRAWN_IN_FLOAT),
-    Step("Multinomial", 7, 22, up=unchanged, down=probabilities_are_given_in_float),
-    Step("Bernoulli", 15, 22, up=unchanged, down=probabilities_are_given_in_float),
+    Step("Multinomial", 7, 22, up=unchanged, down=cast_probabilities_to_float),
+    Step("Bernoulli", 15, 22, up=unchanged, down=cast_probabilities_to_float),
 ]
 
 _RESOLUTION_IS_FINITE = refused(
     Why.NO_EQUIVALENT,
-    "below opset 7 only uniform and normal numbers are drawn, and their finite resolution would give the "
-    "classes other probabilities",
+    (
+        "below opset 7 only uniform and normal random numbers exist, and their finite resolution would "
+        "change the probabilities of the classes"
+    ),
 )
 
 INTRODUCTIONS = [
-    Introduction("Bernoulli", 15, down=uniform_numbers_fall_below_the_probabilities),
+    Introduction("Bernoulli", 15, down=compare_uniform_numbers_with_probabilities),
     Introduction("Multinomial", 7, down=_RESOLUTION_IS_FINITE),
 ]

@@ -10,33 +10,37 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.signs import is_negative, is_positive
 
 _FLOATS = ("float", "double", "float16", "bfloat16")
 
 
-def narrow_floats_count_in_stash_type(site: Site) -> None:
-    """What `stash_type` says: the arguments are cast to it, and the result back."""
+def compute_narrow_floats_in_stash_type(site: Site) -> None:
+    """Compute Range-27 of float16 and bfloat16, which Range-11 does not take, in stash_type, and cast the result."""
     stash_type = site.dtype_attribute("stash_type", "float")
     site.remove_attribute("stash_type")
     dtype = site.dtype(0)
     if dtype not in ("float16", "bfloat16"):
         return
     if stash_type not in ("float", "double"):
-        site.refuse(Why.NO_EQUIVALENT, f"below opset 27 Range does not count in {stash_type}")
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"Range has no stash_type below opset 27, and it does not compute in {stash_type} otherwise",
+        )
     site.carry(stash_type)
 
 
-def numbers_are_counted(site: Site) -> None:
-    """A constant where all three are constant; else start + i * delta for each i up to their number."""
+def decompose_range(site: Site) -> None:
+    """Replace Range-11 with a constant or, with inputs computed at run time, with start + i * delta."""
     known = site.constant_value(site.output(0))
     if known is not None:
         site.replace(site.constant(known, "range"))
         return
     start, _, delta = site.inputs
     dtype = site.dtype(0)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     count = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
     numbers = _up_to(site, op, count)
     if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
@@ -53,15 +57,15 @@ def numbers_are_counted(site: Site) -> None:
 
 def _up_to(site: Site, op: Operators, count: str) -> str:
     """0, 1, ... up to an int64 scalar: the places of as many ones, or below 9 the iterations of a Loop."""
-    if site.target >= 9:
+    if site.target >= opsets.NON_ZERO:
         length = op.Unsqueeze(count, site.constant_int64([0]))
         ones = op.ConstantOfShape(length, value=numpy.array([True]))
         return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))
 
-    def body(inner: Operators, number: str, going: str, carried: str) -> list[str]:
-        return [inner.Identity(going), inner.Identity(carried), inner.Identity(number)]
+    def body(inner: Operators, number: str, going: str, state: str) -> list[str]:
+        return [inner.Identity(going), inner.Identity(state), inner.Identity(number)]
 
-    # Below 11 a Loop carries at least one value, whatever it is.
+    # Below 13 a Loop needs at least one state.
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
     _, numbers = site.op.Loop(count, endless(site), site.scalar(0, "int64", "zero"), body=graph, outputs=2)
     return str(numbers)
@@ -99,12 +103,12 @@ def _count(site: Site, op: Operators, number: str) -> str:
     return str(op.Mul(number, op.Cast(is_positive(site, op, number), to="int64")))
 
 
-_STASH_TYPE = "stash_type only counts for the dtypes that 27 adds"
+_STASH_TYPE = "stash_type applies only to the dtypes that 27 adds"
 
 STEPS = [
-    Step("Range", 11, 27, up=unchanged, down=narrow_floats_count_in_stash_type, because=_STASH_TYPE),
+    Step("Range", 11, 27, up=unchanged, down=compute_narrow_floats_in_stash_type, because=_STASH_TYPE),
 ]
 
 INTRODUCTIONS = [
-    Introduction("Range", 11, down=numbers_are_counted),
+    Introduction("Range", 11, down=decompose_range),
 ]

@@ -13,13 +13,14 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, gather_within
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
-from opsetlift_rules.shapes import reshape_exactly
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 
 
-def depth_is_rearranged(site: Site) -> None:
-    """Without a mode, DCR is the order; CRD is a transposition of blocks."""
+def decompose_crd_depth_to_space(site: Site) -> None:
+    """Replace DepthToSpace-11 in CRD mode with Reshape and Transpose: DepthToSpace-1 has the order DCR only."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
@@ -29,8 +30,8 @@ def depth_is_rearranged(site: Site) -> None:
     _transpose_blocks(site, block, blocks, [0, 1, 4, 2, 5, 3], result)
 
 
-def space_is_rearranged(site: Site) -> None:
-    """The inverse: from N, C, H / block, block, W / block, block."""
+def decompose_crd_space_to_depth(site: Site) -> None:
+    """Replace SpaceToDepth-28 in CRD mode with Reshape and Transpose: SpaceToDepth-13 has the order DCR only."""
     if site.pop_attribute("mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
@@ -50,7 +51,7 @@ def _transpose_blocks(
 
     `blocks` draws its sizes from N, C, H, W, block and divides them; `result` has factors and divisors of N, C, H, W.
     """
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     dims = site.known_shape(0)
     (drawn, divisors), (factors, result_divisors) = blocks, result
     if dims is not None:
@@ -70,12 +71,14 @@ def _transpose_blocks(
     site.replace(reshape_exactly(op, moved, outer))
 
 
-def sequences_are_gathered(site: Site) -> None:
-    """Both leading axes in one; each element's source is counted from the length of its sequence, if it is within."""
+def gather_reversed_sequences(site: Site) -> None:
+    """Replace ReverseSequence-10 with Gather from both leading axes flattened to one."""
     time_axis, batch_axis = site.attribute("time_axis", 0), site.attribute("batch_axis", 1)
     if {time_axis, batch_axis} != {0, 1}:
-        site.refuse(Why.INVALID_MODEL, f"time_axis is {time_axis}, batch_axis {batch_axis}; one is 0 and the other 1")
-    op = site.op_at(14)
+        site.refuse(
+            Why.INVALID_MODEL, f"time_axis is {time_axis} and batch_axis is {batch_axis}; one must be 0 and the other 1"
+        )
+    op = site.op_at(opsets.ALLOWZERO)
     data, lengths = site.inputs
     dims = site.shape(0)
     shape = op.Shape(data)
@@ -100,10 +103,10 @@ def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> st
     return str(op.Gather(shape, site.scalar(axis, "int64", "axis")))
 
 
-def triangle_is_selected(site: Site) -> None:
-    """By the distance of each place from the main diagonal."""
+def select_the_triangle_by_comparison(site: Site) -> None:
+    """Replace Trilu-14 with Where: column number - row number is compared with k."""
     data, k = site.input(0), site.constant_value(1) if site.input(1) else numpy.array(0)
-    op = site.op_at(16)
+    op = site.op_at(opsets.BFLOAT16_IN_WHERE)
     dims = site.shape(0)
     is_upper = site.attribute("upper", 1)
     rows, columns = (None, None) if dims is None else dims[-2:]
@@ -124,16 +127,16 @@ def triangle_is_selected(site: Site) -> None:
     site.replace(op.Where(outside, site.zero(site.dtype(0)), data))
 
 
-_DCR = "without a mode, the order is DCR, the default"
+_DCR = "without a mode, the order is DCR, the default of the newer version"
 
 STEPS = [
-    Step("DepthToSpace", 1, 11, up=unchanged, down=depth_is_rearranged, because=_DCR),
-    Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 puts the code into quotation marks"),
-    Step("SpaceToDepth", 13, 28, up=unchanged, down=space_is_rearranged, because=_DCR),
+    Step("DepthToSpace", 1, 11, up=unchanged, down=decompose_crd_depth_to_space, because=_DCR),
+    Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 only formats the code"),
+    Step("SpaceToDepth", 13, 28, up=unchanged, down=decompose_crd_space_to_depth, because=_DCR),
     Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
 ]
 
 INTRODUCTIONS = [
-    Introduction("ReverseSequence", 10, down=sequences_are_gathered),
-    Introduction("Trilu", 14, down=triangle_is_selected),
+    Introduction("ReverseSequence", 10, down=gather_reversed_sequences),
+    Introduction("Trilu", 14, down=select_the_triangle_by_comparison),
 ]

@@ -1,8 +1,8 @@
 """Recurrent networks.
 
-RNN   7: output_sequence goes · 14: +layout · 22: +bfloat16
-GRU   3: +linear_before_reset, Y_h need not be asked for · 7: output_sequence goes · 14: +layout · 22: +bfloat16
-LSTM  7: output_sequence goes · 14: +layout · 22: +bfloat16
+RNN   7: -output_sequence · 14: +layout · 22: +bfloat16
+GRU   3: +linear_before_reset, Y_h need not be asked for · 7: -output_sequence · 14: +layout · 22: +bfloat16
+LSTM  7: -output_sequence · 14: +layout · 22: +bfloat16
 """
 
 from __future__ import annotations
@@ -10,43 +10,49 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 """The inputs that have the layout of a state: initial_h, and initial_c."""
 
 
-def output_sequence_goes(site: Site) -> None:
-    """It allowed a runtime not to compute Y, which is asked for by its name since 7."""
+def remove_output_sequence(site: Site) -> None:
+    """Remove output_sequence: from 7 on the name of output Y asks for it."""
     site.remove_attribute("output_sequence")
 
 
-def output_sequence_is_set(site: Site) -> None:
-    """Below 7 Y is only sure to be computed with output_sequence."""
+def set_output_sequence(site: Site) -> None:
+    """Set output_sequence=1 where Y is asked for: below 7 runtimes may leave it out otherwise."""
     if site.output(0):
         site.set_attribute("output_sequence", 1)
 
 
-def direction_is_spelt_right(site: Site) -> None:
-    """GRU-1 spells its default "foward", which is what an attribute that somebody copied it into says."""
+def correct_the_misspelt_direction(site: Site) -> None:
+    """Write direction "forward" for "foward", the misspelt default of GRU-1."""
     if site.attribute("direction") == "foward":
         site.set_attribute("direction", "forward")
 
 
-def linear_before_reset_goes(site: Site) -> None:
-    """Version 1 computes as without linear_before_reset; its default direction is misspelt, and Y_h is required."""
+def remove_linear_before_reset(site: Site) -> None:
+    """Remove linear_before_reset=0 of GRU-3, the behaviour of GRU-1; write direction and ask for Y_h.
+
+    The default direction of GRU-1 is misspelt, and Y_h is required.
+    """
     if site.pop_attribute("linear_before_reset", 0):
         site.refuse(
             Why.NO_EQUIVALENT,
-            "below opset 3 GRU resets the hidden state before the linear transformation, not after it",
+            (
+                "linear_before_reset=1 has no equivalent below opset 3: GRU resets the hidden state before "
+                "the linear transformation"
+            ),
         )
     if not site.has_attribute("direction"):
         site.set_attribute("direction", "forward")
     site.ask_for_outputs([1])
 
 
-def batches_come_second(site: Site) -> None:
-    """Below 14 time is the first axis, and that of directions stands before the batch."""
+def transpose_batch_to_the_second_axis(site: Site) -> None:
+    """Transpose inputs and outputs of a node with layout=1: below 14 the shapes are [time, batch, ...]."""
     if not site.pop_attribute("layout", 0):
         return
     op = site.op
@@ -65,20 +71,20 @@ def batches_come_second(site: Site) -> None:
     )
 
 
-_TRANSPOSED = "7 transposes R in the formulas; its layout is the same before, so that this is taken for a slip of them"
-_BEFORE_RESET = "without linear_before_reset, 3 computes as 1; it says which defaults alpha and beta have"
-_LISTS = "14 makes lists of the names and formulas; without layout, nothing else differs"
+_TRANSPOSED = "7 transposes R in the formulas, but its layout is unchanged: a correction of the formulas"
+_BEFORE_RESET = "without linear_before_reset, 3 computes the same as 1; it adds the defaults of alpha and beta"
+_LISTS = "14 reformats names and formulas as lists; without layout, nothing else differs"
 
 
 STEPS = [
-    Step("RNN", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("RNN", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("RNN", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("GRU", 1, 3, up=direction_is_spelt_right, down=linear_before_reset_goes, because=_BEFORE_RESET),
-    Step("GRU", 3, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("GRU", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("GRU", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("LSTM", 1, 7, up=output_sequence_goes, down=output_sequence_is_set, because=_TRANSPOSED),
-    Step("LSTM", 7, 14, up=unchanged, down=batches_come_second, because=_LISTS),
-    Step("LSTM", 14, 22, up=unchanged, down=bfloat16_computes_in_float, because="22 mends a typo in P's shape"),
+    Step("RNN", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("RNN", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("RNN", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("GRU", 1, 3, up=correct_the_misspelt_direction, down=remove_linear_before_reset, because=_BEFORE_RESET),
+    Step("GRU", 3, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("GRU", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("GRU", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("LSTM", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
+    Step("LSTM", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
+    Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 corrects a typo in the shape of P"),
 ]

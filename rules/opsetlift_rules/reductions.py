@@ -4,7 +4,7 @@ Since 11 axes may be negative, 13 adds bfloat16, and since 18 (ReduceSum: 13) th
 
 ReduceMin, ReduceMax           12: +int8 +uint8 · 20: +bool
 ReduceSum, ReduceProd, ReduceMean, ReduceL1, ReduceL2, ReduceSumSquare
-ReduceLogSum, ReduceLogSumExp  28: integers go
+ReduceLogSum, ReduceLogSumExp  28: -integers
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ from functools import reduce
 
 from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.reduction_axes import axes_become_attribute, axes_become_input, axes_count_from_front
+from opsetlift_rules.helpers.reduction_axes import (
+    make_axes_non_negative,
+    move_axes_to_an_attribute,
+    move_axes_to_an_input,
+)
 from opsetlift_rules.helpers.signs import is_negative
 
 # What the reduction of no elements gives.
@@ -25,11 +30,12 @@ _OF_NOTHING = {
 }
 
 
-def extreme_of_8_bits_travels_wider(site: Site) -> None:
-    """The minimum over no elements is the dtype's largest value, which a plain detour through int32 would not give.
+def compute_8_bit_min_max_in_a_wider_type(site: Site) -> None:
+    """Compute ReduceMin-12 or ReduceMax-12 of int8 and uint8, which version 11 does not take, in a wider type.
 
-    Where a reduced dimension may be 0, float carries the values: there the minimum is +inf, which Clip brings to the
-    largest value. The maximum mirrors this.
+    The minimum over no elements is the largest value of the dtype, which int32 would not give. Where a reduced
+    dimension may be 0, the type is float: there the minimum is +inf, which Clip turns into the largest value. The
+    maximum mirrors this.
     """
     dtype, operator = site.dtype(0), site.node.op_type
     if dtype not in ("int8", "uint8"):
@@ -52,8 +58,11 @@ def _is_never_empty(site: Site) -> bool:
     return all(isinstance(shape[axis], int) and shape[axis] != 0 for axis in axes if -len(shape) <= axis < len(shape))
 
 
-def integers_are_computed_in_double(site: Site) -> None:
-    """Integers have no logarithm; that of their sum (which wraps around) is truncated, as far as runtimes take them."""
+def compute_integers_in_double(site: Site) -> None:
+    """Compute ReduceLogSum-18 or ReduceLogSumExp-18 of integers, which version 28 does not take, in double, truncated.
+
+    The sum of ReduceLogSum wraps around first, as in runtimes that take integers.
+    """
     dtype = site.dtype(0)
     if dtype in FLOATING:
         return
@@ -70,14 +79,14 @@ def integers_are_computed_in_double(site: Site) -> None:
 # Where a runtime lacks a dtype
 
 
-def integers_are_summed_in_parts(site: Site) -> None:
-    """In a carrier, if there is one; else in double, in parts of so few bits that no sum needs more than its 53.
+def sum_integers_in_parts(site: Site) -> None:
+    """Sum in a type that the runtime supports; int64 in double, in parts of so few bits that no sum exceeds 53.
 
-    What the parts are put together from wraps around as the sum does.
+    The parts are put together in int64, which wraps around as the sum does.
     """
     if site.carry_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     dims = site.shape(0) or [None]
     sizes = [dim for dim in dims if isinstance(dim, int)]
     # Two parts, of 32 bits each, where at most 2**21 elements are added up; else three, good for 2**31.
@@ -100,14 +109,14 @@ def _summed(site: Site, op: Operators, value: str) -> str:
 _MOST_FACTORS = 64
 
 
-def vectors_are_multiplied_out(site: Site) -> None:
-    """Element by element: what is multiplied in integers is mostly a shape."""
+def multiply_vector_elements(site: Site) -> None:
+    """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype."""
     if site.carry_to_kernel():
         return
     dims = site.known_shape(0)
     if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     keeps = site.attribute("keepdims", 1)
     indices = [
         site.constant_int64([place], "place") if keeps else site.scalar(place, "int64") for place in range(*dims)
@@ -116,16 +125,17 @@ def vectors_are_multiplied_out(site: Site) -> None:
     site.replace(reduce(lambda product, factor: op.Mul(product, factor), factors))
 
 
-def extreme_is_found_by_halves(site: Site) -> None:
-    """In a carrier, if there is one; else that of the upper halves, and among those with it that of the lower ones.
+def compute_int64_min_max_by_halves(site: Site) -> None:
+    """Compute ReduceMin or ReduceMax in a type that the runtime supports; of int64 by its halves.
 
-    Over no elements, both halves are those of the dtype's end.
+    The extreme of the upper halves comes first, then that of the lower halves beside it. Over no elements both halves
+    are those of the end of the range.
     """
     if site.dtype(0) != "int64":
         if _is_never_empty(site):
             site.carry_to_kernel()
         return
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, unit, middle = site.input(0), site.scalar(2**32, "int64", "unit"), site.scalar(2**31, "int64", "middle")
     quotient = op.Div(value, unit)
     rest = op.Sub(value, op.Mul(quotient, unit))
@@ -144,59 +154,59 @@ def extreme_is_found_by_halves(site: Site) -> None:
     site.replace(result)
 
 
-_AXES = "11 states the range of axes, [-r, r-1], where 1 is silent; up, every axis that was legal stays what it was"
+_AXES = "11 states the range of axes, [-r, r-1], which 1 leaves open; non-negative axes mean the same"
 _EDITORIAL = "wording only: 11 and 12 dropped the note on rank 0 and on the empty set, 13 restored it"
 
 
 _LOGARITHMS = rounding(
-    integers_are_computed_in_double,
+    compute_integers_in_double,
     ulps=1,
     when="the values are integers",
-    because="the text leaves the logarithm of integers open; it is computed in double and truncated",
+    because="the specification leaves the logarithm of integers open; it is computed in double and truncated",
 )
 
 
 STEPS = [
-    Step("ReduceMin", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceMin", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMin", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceMin", 11, 12, up=unchanged, down=compute_8_bit_min_max_in_a_wider_type, because=_EDITORIAL),
     Step("ReduceMin", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMin", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMin", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceMin", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
-    Step("ReduceMax", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceMax", 11, 12, up=unchanged, down=extreme_of_8_bits_travels_wider, because=_EDITORIAL),
+    Step("ReduceMax", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceMax", 11, 12, up=unchanged, down=compute_8_bit_min_max_in_a_wider_type, because=_EDITORIAL),
     Step("ReduceMax", 12, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMax", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceMax", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceMax", 18, 20, up=unchanged, down=exact_cast("bool", through="uint8"), because="20 adds bool"),
-    Step("ReduceSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
-    Step("ReduceSum", 11, 13, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceMean", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSum", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
+    Step("ReduceSum", 11, 13, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceMean", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceMean", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceMean", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceProd", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceMean", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceProd", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceProd", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceProd", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceL1", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceProd", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceL1", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceL1", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceL1", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceL2", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL1", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceL2", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceL2", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceL2", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceSumSquare", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceL2", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceSumSquare", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceSumSquare", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceSumSquare", 13, 18, up=axes_become_input, down=axes_become_attribute),
-    Step("ReduceLogSum", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceSumSquare", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
+    Step("ReduceLogSum", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceLogSum", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceLogSum", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceLogSum", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceLogSum", 18, 28, up=_LOGARITHMS, down=unchanged),
-    Step("ReduceLogSumExp", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES),
+    Step("ReduceLogSumExp", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES),
     Step("ReduceLogSumExp", 11, 13, up=unchanged, down=unchanged, because=_EDITORIAL),
-    Step("ReduceLogSumExp", 13, 18, up=axes_become_input, down=axes_become_attribute),
+    Step("ReduceLogSumExp", 13, 18, up=move_axes_to_an_input, down=move_axes_to_an_attribute),
     Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 
 FALLBACKS = [
-    Fallback("ReduceSum", integers_are_summed_in_parts),
-    Fallback("ReduceMax", extreme_is_found_by_halves),
-    Fallback("ReduceMin", extreme_is_found_by_halves),
-    Fallback("ReduceProd", vectors_are_multiplied_out),
+    Fallback("ReduceSum", sum_integers_in_parts),
+    Fallback("ReduceMax", compute_int64_min_max_by_halves),
+    Fallback("ReduceMin", compute_int64_min_max_by_halves),
+    Fallback("ReduceProd", multiply_vector_elements),
 ]

@@ -1,7 +1,7 @@
 """Resize.
 
 Resize  10: introduced, scales below 1 · 11: +coordinate_transformation_mode (which was asymmetric), cubic,
-        nearest_mode, roi, sizes, crops · 13: scales or sizes by omission, tf_half_pixel_for_nn goes, +bfloat16 ·
+        nearest_mode, roi, sizes, crops · 13: scales or sizes by omission, -tf_half_pixel_for_nn, +bfloat16 ·
         18: +antialias, axes, keep_aspect_ratio_policy · 19: +half_pixel_symmetric
 """
 
@@ -13,17 +13,25 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.interpolation import ULPS, Manner, Resampler, resampling
+from opsetlift_rules.helpers.coordinates import Interpolation
+from opsetlift_rules.helpers.interpolation import ULPS, Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_ratio, axes_by_scales, axes_by_sizes, regions_of
 
 ASYMMETRIC = "asymmetric"
 CROP = "tf_crop_and_resize"
 
+_SCALES_ONLY = 10
+"""The version of Resize whose inputs are the data and the scales."""
 
-def coordinates_are_written_out(site: Site) -> None:
-    """From 10 to 11. Where 10 samples down, nearest is the ceiling, otherwise the floor, as onnxruntime and ONNX's own
-    tests have it. Axes that do the one and axes that do the other take a Resize each."""
+
+def add_the_coordinate_mode(site: Site) -> None:
+    """Write asymmetric, the only coordinate mode of Resize-10, for Resize-11.
+
+    Where 10 samples down, nearest is the ceiling, else the floor, as in onnxruntime and ONNX's tests. A node that does
+    both gets a Resize for each.
+    """
     scales = site.input(1)
     site.set_attribute("coordinate_transformation_mode", ASYMMETRIC)
     no_region = site.constant(numpy.zeros(0, numpy.float32), "roi")
@@ -38,14 +46,14 @@ def coordinates_are_written_out(site: Site) -> None:
         site.append_input(scales)
         return
     one = site.scalar(1, "float", "one")
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     up, down = site.folded(lambda: op.Max(scales, one)), site.folded(lambda: op.Min(scales, one))
     enlarged = site.copy(site.input(0), no_region, up, nearest_mode="floor")
     site.replace(site.copy(enlarged, no_region, down, nearest_mode="ceil"))
 
 
-def origins_meet(site: Site) -> None:
-    """From 11 to 10, which lets both grids begin at 0; other ways to interpolate are written out."""
+def convert_the_coordinate_mode(site: Site) -> None:
+    """Write Resize-11 for Resize-10, whose only coordinate mode is asymmetric; decompose other interpolation."""
     _leave_out_empty_inputs(site)
     scales = _scales_from_origin(site)
     if scales is None:
@@ -61,20 +69,24 @@ def origins_meet(site: Site) -> None:
 
 def _scales_from_origin(site: Site) -> str | None:
     """The scales by which Resize-10 does the same; None where it has no such."""
-    manner = _manner(site)
-    scales = _constant_scales(site, manner)
-    if manner.transformation == ASYMMETRIC and manner.mode == "linear" and not manner.excludes_outside:
+    interpolation = _interpolation(site)
+    scales = _constant_scales(site, interpolation)
+    if (
+        interpolation.transformation == ASYMMETRIC
+        and interpolation.mode == "linear"
+        and not interpolation.excludes_outside
+    ):
         return site.input(2) or (None if scales is None else site.constant(scales, "scales"))
-    if scales is None or manner.mode != "nearest":
+    if scales is None or interpolation.mode != "nearest":
         return None
-    if manner.transformation == ASYMMETRIC:
-        fits = bool((scales >= 1).all()) if manner.rounding == "floor" else bool((scales <= 1).all())
-        fits &= manner.rounding in ("floor", "ceil")
+    if interpolation.transformation == ASYMMETRIC:
+        fits = bool((scales >= 1).all()) if interpolation.rounding == "floor" else bool((scales <= 1).all())
+        fits &= interpolation.rounding in ("floor", "ceil")
     else:
         # Whole factors: each element's copies have their centers in it, so that it is the nearest of all of them.
         fits = (
-            manner.transformation in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
-            and manner.rounding.startswith("round_prefer")
+            interpolation.transformation in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+            and interpolation.rounding.startswith("round_prefer")
             and bool((scales == numpy.rint(scales)).all())
         )
     if not fits:
@@ -82,7 +94,7 @@ def _scales_from_origin(site: Site) -> str | None:
     return site.input(2) or site.constant(scales, "scales")
 
 
-def _constant_scales(site: Site, manner: Manner) -> Array | None:
+def _constant_scales(site: Site, interpolation: Interpolation) -> Array | None:
     """The scales, or those by which known dimensions reach known sizes, in every reader, from the same places."""
     if site.input(2):
         scales = site.constant_value(2)
@@ -96,14 +108,14 @@ def _constant_scales(site: Site, manner: Manner) -> Array | None:
     quotients = sizes.astype(numpy.float32) / numpy.array(shape, numpy.float32)
     for length, quotient, scale in zip(sizes.tolist(), quotients, scales, strict=True):
         if quotient != scale and not (
-            manner.mode == "nearest" and _picks_alike(length, quotient, scale, manner.rounding)
+            interpolation.mode == "nearest" and _picks_alike(length, quotient, scale, interpolation.rounding)
         ):
             return None
     return scales
 
 
 def scales_to_reach(dims: Sequence[int], sizes: Sequence[int]) -> Array | None:
-    """The scales in float32 that are nearest to sizes / dims among those that give the sizes to every reader.
+    """Find the float32 scales nearest to sizes / dims that give the sizes in every implementation.
 
     The length is floor(dimension * scale), which onnxruntime computes in float32 and onnx's inference in double.
     """
@@ -136,8 +148,8 @@ def _leave_out_empty_inputs(site: Site) -> None:
         site.set_input(2, "")
 
 
-def empty_inputs_are_left_out(site: Site) -> None:
-    """From 11 to 13."""
+def omit_empty_inputs(site: Site) -> None:
+    """Omit empty roi, scales or sizes of Resize-11; replace tf_half_pixel_for_nn, which Resize-13 has not."""
     transformation = site.attribute("coordinate_transformation_mode", "half_pixel")
     _leave_out_empty_inputs(site)
     roi = site.constant_value(1) if site.input(1) else None
@@ -145,7 +157,7 @@ def empty_inputs_are_left_out(site: Site) -> None:
         site.set_input(1, "")
     if transformation != "tf_half_pixel_for_nn":
         return
-    # It lies half a pixel beyond half_pixel, so that rounding there is what cutting off was here.
+    # Its points are half a pixel beyond those of half_pixel, so that rounding replaces truncation.
     same = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
     rounding = site.attribute("nearest_mode", "round_prefer_floor")
     if site.attribute("mode", "nearest") == "nearest" and rounding in same:
@@ -155,12 +167,12 @@ def empty_inputs_are_left_out(site: Site) -> None:
     resample(site)
 
 
-def absent_inputs_become_empty(site: Site) -> None:
-    """From 13 to 11, where roi and scales have to be given, be it as empty tensors."""
+def write_absent_inputs_as_empty(site: Site) -> None:
+    """Write absent roi and scales of Resize-13 as empty tensors, as Resize-11 requires; compute bfloat16 in float."""
     if site.dtype(0) == "bfloat16":
         if site.attribute("mode", "nearest") != "nearest":
             site.rounds()
-        op = site.op_at(13)
+        op = site.op_at(opsets.BFLOAT16)
         wide = site.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
         site.replace(op.Cast(wide, to="bfloat16"))
         return
@@ -175,13 +187,16 @@ def _with_empty_inputs(site: Site) -> list[str]:
     return [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
 
 
-def every_axis_is_named(site: Site) -> None:
-    """From 18 to 13: scales, sizes and regions for all axes; filters and aspect ratios are written out."""
+def expand_axes(site: Site) -> None:
+    """Write scales, sizes and roi of Resize-18 for all axes: Resize-13 has no axes.
+
+    A node with antialias or keep_aspect_ratio_policy is decomposed.
+    """
     _leave_out_empty_inputs(site)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     scales = site.constant_value(2) if site.input(2) else None
     if (policy != "stretch" and site.input(3)) or (
-        _manner(site).antialiases and (scales is None or not (scales >= 1).all())
+        _interpolation(site).antialiases and (scales is None or not (scales >= 1).all())
     ):
         resample(site)
         return
@@ -189,13 +204,13 @@ def every_axis_is_named(site: Site) -> None:
     site.remove_attribute("antialias")
     if not site.has_attribute("axes"):
         return
-    rank = site.rank(0, because="below opset 18 scales and sizes are given for every axis")
+    rank = site.rank(0, because="below opset 18 scales and sizes cover every axis")
     axes = counted_from_front(site, site.pop_attribute("axes"), rank)
     places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
     if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
         # The axes are averaged in another order.
         site.rounds(ULPS)
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     if site.input(1):
         dtype = site.dtype(1)
         whole = site.constant(numpy.array([0, 1]).astype({"double": "f8", "float16": "f2"}.get(dtype, "f4")), "whole")
@@ -214,8 +229,8 @@ def _spread(site: Site, op: Operators, position: int, others: str, places: Seque
     site.set_input(position, site.folded(lambda: op.Gather(op.Concat(values, others, axis=0), indices), "spread"))
 
 
-def symmetric_pixels_are_half_pixels(site: Site) -> None:
-    """From 19 to 18: they are the same where no fraction of the target length is cut off."""
+def replace_half_pixel_symmetric(site: Site) -> None:
+    """Replace half_pixel_symmetric of Resize-19, which 18 has not, with half_pixel if no length is fractional."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return
     _leave_out_empty_inputs(site)
@@ -239,8 +254,8 @@ def _cuts_off(site: Site) -> bool:
     return False
 
 
-def copies_and_averages_are_written_out(site: Site) -> None:
-    """Below 10: Upsample does the same for scales that are not below 1."""
+def replace_with_upsample_or_decompose(site: Site) -> None:
+    """Replace Resize-10 with Upsample if all scales are at least 1; decompose it otherwise."""
     scales = site.constant_value(1)
     if scales is not None and (scales >= 1).all():
         site.become("Upsample")
@@ -248,10 +263,10 @@ def copies_and_averages_are_written_out(site: Site) -> None:
     resample(site)
 
 
-def _manner(site: Site) -> Manner:
-    if site.transition.near == 10:
-        return Manner(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
-    return Manner(
+def _interpolation(site: Site) -> Interpolation:
+    if site.transition.near == _SCALES_ONLY:
+        return Interpolation(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
+    return Interpolation(
         mode=site.attribute("mode", "nearest"),
         transformation=site.attribute("coordinate_transformation_mode", "half_pixel"),
         rounding=site.attribute("nearest_mode", "round_prefer_floor"),
@@ -263,13 +278,15 @@ def _manner(site: Site) -> Manner:
 
 
 def resample(site: Site) -> None:
-    """Write the interpolation out, whatever the version."""
-    manner = _manner(site)
-    resampler = Resampler(site, manner)
-    rank = site.rank(0, because="each axis is resized by itself")
+    """Decompose a Resize of any version into Gather and weighted sums."""
+    interpolation = _interpolation(site)
+    resampler = Resampler(site, interpolation)
+    rank = site.rank(0, because="each axis is resized separately")
     axes = counted_from_front(site, site.attribute("axes", list(range(rank))), rank)
-    regions = regions_of(resampler, site.input(1), len(axes)) if manner.transformation == CROP else [None] * len(axes)
-    scales = site.input(1) if site.transition.near == 10 else site.input(2)
+    regions = (
+        regions_of(resampler, site.input(1), len(axes)) if interpolation.transformation == CROP else [None] * len(axes)
+    )
+    scales = site.input(1) if site.transition.near == _SCALES_ONLY else site.input(2)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     if scales:
         resampler.run(axes_by_scales(resampler, axes, scales, regions))
@@ -279,39 +296,41 @@ def resample(site: Site) -> None:
         resampler.run(axes_by_ratio(resampler, axes, site.input(3), regions, policy))
 
 
-_ORIGINS_MEET = resampling(origins_meet, when="floats are averaged, and not by plain asymmetric scales")
-_EMPTY_INPUTS_ARE_LEFT_OUT = resampling(empty_inputs_are_left_out, when="floats are averaged by tf_half_pixel_for_nn")
-_ABSENT_INPUTS_BECOME_EMPTY = rounding(
-    absent_inputs_become_empty,
+_CONVERT_THE_COORDINATE_MODE = resampling(
+    convert_the_coordinate_mode, when="floats are interpolated, other than by asymmetric scales"
+)
+_OMIT_EMPTY_INPUTS = resampling(omit_empty_inputs, when="floats are interpolated by tf_half_pixel_for_nn")
+_WRITE_ABSENT_INPUTS_AS_EMPTY = rounding(
+    write_absent_inputs_as_empty,
     ulps=1,
-    when="bfloat16 is averaged",
-    because="computed in float and rounded to bfloat16 at the end",
+    when="bfloat16 is interpolated",
+    because="computed in float and rounded to bfloat16 once",
 )
-_EVERY_AXIS_IS_NAMED = resampling(
-    every_axis_is_named,
-    when="floats are averaged with a filter, with a kept aspect ratio, or along axes in another order",
+_EXPAND_AXES = resampling(
+    expand_axes,
+    when="floats are interpolated with antialiasing, with a kept aspect ratio, or along axes in another order",
 )
-_OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes that are taken as they are"
+_OFF_BY_DEFAULT = "what 18 adds is off by default: no antialiasing, all axes, sizes as given"
 _PIXELS_ARE_HALF_PIXELS = resampling(
-    symmetric_pixels_are_half_pixels, when="floats are averaged by half_pixel_symmetric and fractional lengths"
+    replace_half_pixel_symmetric, when="floats are interpolated by half_pixel_symmetric to fractional lengths"
 )
-_ADDED_MODE = "19 adds a mode; what it says of the others differs in markup only"
+_ADDED_MODE = "19 adds a mode; the rest differs in markup only"
 
 STEPS = [
-    Step("Resize", 10, 11, up=coordinates_are_written_out, down=_ORIGINS_MEET),
-    Step("Resize", 11, 13, up=_EMPTY_INPUTS_ARE_LEFT_OUT, down=_ABSENT_INPUTS_BECOME_EMPTY),
-    Step("Resize", 13, 18, up=unchanged, down=_EVERY_AXIS_IS_NAMED, because=_OFF_BY_DEFAULT),
+    Step("Resize", 10, 11, up=add_the_coordinate_mode, down=_CONVERT_THE_COORDINATE_MODE),
+    Step("Resize", 11, 13, up=_OMIT_EMPTY_INPUTS, down=_WRITE_ABSENT_INPUTS_AS_EMPTY),
+    Step("Resize", 13, 18, up=unchanged, down=_EXPAND_AXES, because=_OFF_BY_DEFAULT),
     Step("Resize", 18, 19, up=unchanged, down=_PIXELS_ARE_HALF_PIXELS, because=_ADDED_MODE),
 ]
 
-_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT = resampling(
-    copies_and_averages_are_written_out,
-    when="floats are averaged, and not by known scales of 1 and more",
+_REPLACE_WITH_UPSAMPLE_OR_DECOMPOSE = resampling(
+    replace_with_upsample_or_decompose,
+    when="floats are interpolated, other than by constant scales of at least 1",
     divides=False,
 )
 
 INTRODUCTIONS = [
-    Introduction("Resize", 10, down=_COPIES_AND_AVERAGES_ARE_WRITTEN_OUT),
+    Introduction("Resize", 10, down=_REPLACE_WITH_UPSAMPLE_OR_DECOMPOSE),
 ]
 
 FALLBACKS = [

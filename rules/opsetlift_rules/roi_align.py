@@ -17,26 +17,30 @@ from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, un
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to
 from opsetlift_rules.helpers.sampling import Neighbours, Rows
 
 _ULPS = 16
+_COORDINATE_MODE = 16
+"""The version of RoiAlign that adds coordinate_transformation_mode."""
 _BECAUSE = (
-    "neighbours and samples may be added in another order; which of zeros of both signs is the greatest, no text says"
+    "a kernel may add neighbours and samples in another order; the specification leaves open which of 0 "
+    "and -0 is greater"
 )
 
 
-def the_shift_is_written_down(site: Site) -> None:
-    """From 10 to 16."""
+def add_the_coordinate_mode(site: Site) -> None:
+    """Write output_half_pixel, the only coordinate mode of RoiAlign-10, for RoiAlign-16."""
     site.set_attribute("coordinate_transformation_mode", "output_half_pixel")
 
 
-def shifted_regions_are_sampled(site: Site) -> None:
-    """From 16 to 10, which does not shift."""
+def decompose_half_pixel_mode(site: Site) -> None:
+    """Decompose RoiAlign-16 in half_pixel mode, which RoiAlign-10 does not have."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") == "output_half_pixel":
         site.remove_attribute("coordinate_transformation_mode")
     else:
-        regions_are_sampled(site)
+        decompose_roi_align(site)
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ class _Samples:
     """How many they are, of the dtype of the data: a scalar, or [regions]."""
 
 
-def regions_are_sampled(site: Site) -> None:
-    """The neighbours of all samples are gathered, weighted and pooled."""
-    op = site.op_at(16)
+def decompose_roi_align(site: Site) -> None:
+    """Replace RoiAlign-10: gather, weight and pool the neighbours of all samples."""
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"
     data, rois = (op.Cast(site.input(one), to=precision) if dtype != precision else site.input(one) for one in (0, 1))
@@ -74,7 +78,7 @@ def regions_are_sampled(site: Site) -> None:
         site.rounds(1)
         pooled = _greatest(site, op, terms, height, width, precision)
     else:
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
     result = op.Transpose(pooled, perm=[0, 3, 1, 2])
     site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
 
@@ -94,7 +98,8 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
         return site.scalar(value, dtype, "number")
 
     is_shifted = (
-        site.transition.near >= 16 and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+        site.transition.near >= _COORDINATE_MODE
+        and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     )
     scale = number(site.attribute("spatial_scale", 1.0))
     start, end = (
@@ -185,18 +190,18 @@ def _greatest(site: Site, op: Operators, terms: str, height: _Samples, width: _S
     return str(op.Where(has_any, greatest, zero))
 
 
-_SHIFTED_REGIONS_ARE_SAMPLED = rounding(
-    shifted_regions_are_sampled,
+_DECOMPOSE_HALF_PIXEL_MODE = rounding(
+    decompose_half_pixel_mode,
     ulps=_ULPS,
     when="coordinate_transformation_mode is half_pixel",
     because=_BECAUSE,
 )
 
 STEPS = [
-    Step("RoiAlign", 10, 16, up=the_shift_is_written_down, down=_SHIFTED_REGIONS_ARE_SAMPLED),
+    Step("RoiAlign", 10, 16, up=add_the_coordinate_mode, down=_DECOMPOSE_HALF_PIXEL_MODE),
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
 INTRODUCTIONS = [
-    Introduction("RoiAlign", 10, down=rounding(regions_are_sampled, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("RoiAlign", 10, down=rounding(decompose_roi_align, ulps=_ULPS, because=_BECAUSE)),
 ]

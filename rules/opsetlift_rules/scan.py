@@ -14,14 +14,15 @@ from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
-from opsetlift_rules.control_flow import values_travel_through_the_body
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body
 from opsetlift_rules.helpers.counting import endless
 
 
-def axes_count_from_front(site: Site) -> None:
-    """Below 11 axes are not negative; those of outputs number the dimensions of the outputs."""
-    because = "a negative axis has to be counted from the front below opset 11"
+def make_axes_non_negative(site: Site) -> None:
+    """Make the axes of Scan-11 non-negative, as Scan-9 requires; those of outputs count their dimensions."""
+    because = "below opset 11 a negative axis must be made non-negative"
     streams = len(site.inputs) - site.attribute("num_scan_inputs")
     for attribute, names in (
         ("scan_input_axes", site.inputs[streams:]),
@@ -41,7 +42,7 @@ def axes_count_from_front(site: Site) -> None:
 
 
 def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
-    """The Scan that starts its streams at axis 0, with the body as it is."""
+    """Emit a Scan along axis 0 of each stream, with the unchanged body."""
     results = op.Scan(
         *states,
         *streams,
@@ -54,17 +55,17 @@ def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
 
 
 def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
-    """The number of the iteration says which elements it is about."""
+    """Emit a Loop over axis 0 of each stream: the iteration number selects the elements."""
     length = _size(site, op, streams[0], 0)
     last = op.Sub(length, site.scalar(1, "int64", "one")) if any(backward) else ""
 
-    def iteration(inner: Operators, number: str, going: str, *carried: str) -> list[str]:
+    def iteration(inner: Operators, number: str, going: str, *states: str) -> list[str]:
         places = [inner.Sub(last, number) if reverse else number for reverse in backward]
         elements = [_element(inner, stream, place) for stream, place in zip(streams, places, strict=True)]
-        return [inner.Identity(going), *inner.inline("body", *carried, *elements, keep_names=True)]
+        return [inner.Identity(going), *inner.inline("body", *states, *elements, keep_names=True)]
 
     types = site.subgraph_input_types("body")[: len(states)]
-    loop = site.subgraph(iteration, opset=13, takes=[("int64", []), ("bool", []), *types])
+    loop = site.subgraph(iteration, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", []), *types])
     return _listed(op.Loop(length, endless(site), *states, body=loop, outputs=len(site.node.output)))
 
 
@@ -81,14 +82,14 @@ def _size(site: Site, op: Operators, value: str, axis: int) -> str:
 
 def _element(op: Operators, value: str, place: str) -> str:
     """Written for an opset at which no place is negative."""
-    return str(op.at(10).Gather(value, place, axis=0))
+    return str(op.at(opsets.NON_NEGATIVE_INDICES).Gather(value, place, axis=0))
 
 
 # Scan-8: a batch of sequences, each with a length of its own
 
 
-def batch_is_scanned_around(site: Site) -> None:
-    """Scan-8 treats each entry of the batch by itself: an outer scan goes over them, an inner one over time."""
+def add_a_scan_over_the_batch(site: Site) -> None:
+    """Replace Scan-8 with a Scan-9 over the batch around one over time: version 9 has no batch axis."""
     lengths, states, streams = _batch(site)
     values = [*states, *streams]
 
@@ -98,13 +99,13 @@ def batch_is_scanned_around(site: Site) -> None:
         return _entry(site, op, by_scan, own[: len(states)], own[len(states) :], length)
 
     scanned = [lengths, *values] if lengths else values
-    body = site.subgraph(entry, opset=13, takes=[_type_of_entry(site, name) for name in scanned])
+    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[_type_of_entry(site, name) for name in scanned])
     results = site.op.Scan(*scanned, body=body, num_scan_inputs=len(scanned), outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
 
-def scans_become_loops(site: Site) -> None:
-    """Below 8 one loop goes over the batch, one in it over time."""
+def replace_with_loops(site: Site) -> None:
+    """Replace Scan-8 with a Loop over the batch around one over time."""
     lengths, states, streams = _batch(site)
 
     def entry(op: Operators, number: str, going: str) -> list[str]:
@@ -113,8 +114,8 @@ def scans_become_loops(site: Site) -> None:
         results = _entry(site, op, by_loop, taken[: len(states)], taken[len(states) :], length)
         return [op.Identity(going), *results]
 
-    body = site.subgraph(entry, opset=13, takes=[("int64", []), ("bool", [])])
-    op = site.op_at(13)
+    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", [])])
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     results = op.Loop(_size(site, op, streams[0], 0), endless(site), body=body, outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
@@ -124,7 +125,7 @@ def _with_time(site: Site, results: list[str], states: Sequence[str], streams: S
     batch_and_time = (site.shape(streams[0]) or [None])[:2]
     if isinstance(batch_and_time[-1], int) or (isinstance(batch_and_time[0], int) and batch_and_time[0]):
         return results
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, END))
     for position in range(len(states), len(results)):
         result, output = results[position], site.output(position)
@@ -153,7 +154,7 @@ def _check_padding(site: Site, outputs: Sequence[str]) -> None:
         if shape is None or not all(isinstance(dim, int) for dim in shape[2:]):
             site.refuse(
                 Why.SHAPE_UNKNOWN,
-                f"a sequence may have no element at all, and then nothing tells how large those of {name!r} would be",
+                f"a sequence may be empty, and then the element shape of {name!r} is unknown: declare its shape",
             )
 
 
@@ -196,12 +197,16 @@ def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, lon
 # From 9 down: axes and directions are taken care of outside
 
 
-def one_sequence_is_a_batch(site: Site) -> None:
-    """Scan-8 runs along axis 1, forward or backward, and gives what it computes in that order; below 8, loops do."""
+def add_a_batch_axis(site: Site) -> None:
+    """Write Scan-9 as Scan-8 with a batch of one; below 8 as a Loop.
+
+    Scan-8 runs along axis 1, forward or backward, and stacks results in that order; other axes and directions become
+    Transpose and Slice.
+    """
     states, streams = _sequence(site)
     backward = site.attribute("scan_input_directions") or [0] * len(streams)
-    if site.target < 8:
-        results = by_loop(site, site.op_at(13), states, streams, backward)
+    if site.target < opsets.SCAN:
+        results = by_loop(site, site.op_at(opsets.AXES_AS_INPUTS), states, streams, backward)
     else:
         op = site.op
         batches = [op.Unsqueeze(name, axes=[0]) for name in (*states, *streams)]
@@ -225,14 +230,14 @@ def _sequence(site: Site) -> tuple[list[str], list[str]]:
     streams = site.inputs[count:]
     for position, axis in enumerate(site.attribute("scan_input_axes", [])):
         if axis:
-            rank = site.rank(streams[position], because="its scanned axis has to go to the front")
+            rank = site.rank(streams[position], because="its scanned axis is moved to the front")
             perm = [axis, *(other for other in range(rank) if other != axis)]
             streams[position] = site.op.Transpose(streams[position], perm=perm)
     return site.inputs[:count], streams
 
 
 def _give_in_order(site: Site, results: list[str], states: int) -> None:
-    """Scan outputs that were asked for backward are turned around, and their axis goes where it was asked for."""
+    """Replace the outputs: those with direction 1 are reversed, and their axis is transposed to its position."""
     outputs = len(results) - states
     directions = site.attribute("scan_output_directions") or [0] * outputs
     axes = site.attribute("scan_output_axes") or [0] * outputs
@@ -244,22 +249,22 @@ def _give_in_order(site: Site, results: list[str], states: int) -> None:
         if backward:
             results[position] = _turned_around(site, results[position])
         if axis:
-            rank = site.rank(output, because="its scanned axis has to go from the front to its place")
+            rank = site.rank(output, because="its scanned axis is moved from the front")
             perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
             results[position] = site.op.Transpose(results[position], perm=perm)
     site.replace(*results)
 
 
 def _turned_around(site: Site, value: str) -> str:
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     bounds = [[-1], [-(2**63)], [0], [-1]]
     return str(op.Slice(value, *(site.constant_int64(bound, "bounds") for bound in bounds)))
 
 
 STEPS = [
-    Step("Scan", 8, 9, up=batch_is_scanned_around, down=one_sequence_is_a_batch),
-    Step("Scan", 9, 11, up=unchanged, down=axes_count_from_front, because="11 adds negative axes"),
-    Step("Scan", 11, 16, up=unchanged, down=values_travel_through_the_body),
+    Step("Scan", 8, 9, up=add_a_scan_over_the_batch, down=add_a_batch_axis),
+    Step("Scan", 9, 11, up=unchanged, down=make_axes_non_negative, because="11 adds negative axes"),
+    Step("Scan", 11, 16, up=unchanged, down=cast_values_around_the_body),
 ]
 
-INTRODUCTIONS = [Introduction("Scan", 8, down=scans_become_loops)]
+INTRODUCTIONS = [Introduction("Scan", 8, down=replace_with_loops)]

@@ -18,44 +18,44 @@ from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.gathering import tuple_length
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
-from opsetlift_rules.helpers.dimensions import divisor
-from opsetlift_rules.helpers.positions import Number, Positions
-from opsetlift_rules.shapes import reshape_exactly
+from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
+from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
 
-_BECAUSE = "the positions that are written depend on the sizes of its dimensions"
+_BECAUSE = "the flat positions of the written elements depend on its dimensions"
 _CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
 _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
-def scatter_is_scatter_elements(site: Site) -> None:
-    """What 11 calls deprecated, it does not run."""
+def rename_to_scatter_elements(site: Site) -> None:
+    """Rename Scatter-9 to ScatterElements-11: Scatter is deprecated at 11 and does not run."""
     site.become("ScatterElements")
 
 
-def indices_count_from_front(site: Site) -> None:
-    """Of indices that are negative, 9 says nothing."""
+def make_indices_non_negative(site: Site) -> None:
+    """Make the indices of Scatter non-negative: version 9 defines nothing for negative ones."""
     indices = site.constant_value(1)
     if indices is None or (indices < 0).any():
         positions = Positions(site)
-        because = "negative indices have to be counted from the front below opset 11"
+        because = "below opset 11 negative indices must be made non-negative"
         sizes, axis = positions.sizes(0, because=because), _axis(site)
         counted = positions.from_front(positions.of(site.input(1)), lambda: sizes[axis])
         site.set_input(1, positions.indices(counted))
 
 
-def scatter_elements_is_scatter(site: Site) -> None:
-    indices_count_from_front(site)
-    site.become("Scatter", opset=min(site.opset, 10))
+def rename_to_scatter(site: Site) -> None:
+    """Rename ScatterElements-11 to Scatter-9, with non-negative indices."""
+    make_indices_non_negative(site)
+    site.become("Scatter", opset=min(site.opset, opsets.NON_NEGATIVE_INDICES))
 
 
-def slices_are_scattered_as_elements(site: Site) -> None:
-    """The dimensions that the tuples index become one, and those of the slices another."""
+def scatter_slices_as_elements(site: Site) -> None:
+    """Replace ScatterND-11 with Scatter of rows: the dimensions that index tuples index are flattened to one."""
     positions = Positions(site)
     writing = _slices(site, positions)
-    if site.target < 9:
+    if site.target < opsets.SCATTER:
         site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
         return
     op = positions.op
@@ -67,13 +67,15 @@ def slices_are_scattered_as_elements(site: Site) -> None:
         rows = reshape_exactly(op, rows, positions.shape([writing.number_of_rows(positions), width]))
         updates = reshape_exactly(op, updates, matrix)
         indices = op.Expand(positions.indices(positions.column(indices, 1)), matrix)
-    written = site.op_at(min(site.opset, 10)).Scatter(rows, positions.indices(indices), updates, axis=0)
+    written = site.op_at(min(site.opset, opsets.NON_NEGATIVE_INDICES)).Scatter(
+        rows, positions.indices(indices), updates, axis=0
+    )
     is_reshaped = len(slice_sizes) > 1 or writing.indexed > 1
     site.replace(reshape_exactly(op, written, positions.shape(writing.sizes)) if is_reshaped else written)
 
 
-def elements_are_chosen_by_a_table(site: Site) -> None:
-    """Below 9 nothing writes by index."""
+def select_elements_with_a_table(site: Site) -> None:
+    """Replace Scatter-9, below which no operator writes by index, with a table of positions by updates."""
     positions = Positions(site)
     writing = _elements(site, positions)
     site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))
@@ -82,14 +84,14 @@ def elements_are_chosen_by_a_table(site: Site) -> None:
 def _one_by_one(*reductions: str) -> Rule:
     """For the step down that loses these reductions."""
 
-    def updates_are_combined_one_by_one(site: Site) -> None:
+    def combine_updates_one_by_one(site: Site) -> None:
         reduction = site.attribute("reduction", "none")
         if "add" in reductions:
             site.remove_attribute("reduction")
         if reduction in reductions:
             _combine_one_by_one(site, _COMBINE[reduction])
 
-    return Rule("updates are combined one by one", updates_are_combined_one_by_one)
+    return Rule("combine updates one by one", combine_updates_one_by_one)
 
 
 def _combine_one_by_one(site: Site, operator: str) -> None:
@@ -99,7 +101,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     written = positions.indices(writing.written)
     dtype = site.dtype(0)
     # Loop takes bfloat16 from 16 on.
-    carrier = "float" if dtype == "bfloat16" and site.target < 16 else dtype
+    carrier = "float" if dtype == "bfloat16" and site.target < opsets.BFLOAT16_IN_LOOPS else dtype
     start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
 
     def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:
@@ -162,7 +164,7 @@ def _slices(site: Site, positions: Positions) -> _Writing:
     indexed = tuple_length(site, indices)
     sizes = positions.sizes(data, because=_BECAUSE)
     if not 1 <= indexed <= len(sizes):
-        site.refuse(Why.INVALID_MODEL, f"tuples of {indexed} do not index a tensor of rank {len(sizes)}")
+        site.refuse(Why.INVALID_MODEL, f"index tuples of length {indexed} do not index a tensor of rank {len(sizes)}")
     places = positions.of_tuples(indices, sizes[:indexed])
     rows, slice_sizes = data, sizes[indexed:]
     count = positions.product(positions.sizes(indices, because=_BECAUSE)[:-1])
@@ -200,10 +202,13 @@ def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> s
     return positions.gather(rows, positions.add(places, step))
 
 
-def cache_is_scattered_by_elements(site: Site) -> None:
-    """The index of each element of the update along the axis, from where its batch begins to be written."""
+def scatter_the_cache_by_elements(site: Site) -> None:
+    """Replace TensorScatter-24 with ScatterElements: each update element gets its index along the axis.
+
+    The index counts from the write position of its batch.
+    """
     cache, update = site.inputs[:2]
-    because = "the axis is counted, and each batch is written at a place of its own"
+    because = "the axis is counted from the front, and each batch has a write position of its own"
     positions = Positions(site)
     op = positions.op
     sizes, extents = (positions.sizes(value, because=because) for value in (cache, update))
@@ -227,12 +232,14 @@ def cache_is_scattered_by_elements(site: Site) -> None:
     site.replace(result if carrier is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 
 
-_ORDER = "without a reduction, 16 says what follows from the order of the updates being open: no index comes twice"
+_ORDER = (
+    "without a reduction, 16 requires indices to be unique, which follows from 13: it leaves the order of updates open"
+)
 _MORE = "18 adds two reductions"
 
 
 STEPS = [
-    Step("Scatter", 9, 11, up=scatter_is_scatter_elements, down=indices_count_from_front),
+    Step("Scatter", 9, 11, up=rename_to_scatter_elements, down=make_indices_non_negative),
     Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
     Step("ScatterElements", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
     Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
@@ -240,8 +247,8 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Scatter", 9, down=elements_are_chosen_by_a_table),
-    Introduction("ScatterElements", 11, down=scatter_elements_is_scatter),
-    Introduction("ScatterND", 11, down=slices_are_scattered_as_elements),
-    Introduction("TensorScatter", 24, down=cache_is_scattered_by_elements),
+    Introduction("Scatter", 9, down=select_elements_with_a_table),
+    Introduction("ScatterElements", 11, down=rename_to_scatter),
+    Introduction("ScatterND", 11, down=scatter_slices_as_elements),
+    Introduction("TensorScatter", 24, down=scatter_the_cache_by_elements),
 ]

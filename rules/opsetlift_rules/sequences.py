@@ -16,6 +16,7 @@ from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 
@@ -23,28 +24,35 @@ _MOST_PARTS = 1024
 """Longer sequences make no sensible graph."""
 
 
-def elements_stand_for_it(site: Site) -> None:
+def scalarize_sequence(site: Site) -> None:
+    """Replace SequenceConstruct-11 with its elements."""
     site.dissolve(0, site.inputs)
 
 
-def nothing_stands_for_it(site: Site) -> None:
+def remove_empty_sequence(site: Site) -> None:
+    """Replace SequenceEmpty-11 with no elements."""
     site.dissolve(0, ())
 
 
-def element_is_added(site: Site) -> None:
+def insert_element(site: Site) -> None:
+    """Replace SequenceInsert-11: insert the tensor among the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
     site.dissolve(0, [*parts[:place], site.input(1), *parts[place:]])
 
 
-def element_is_left_out(site: Site) -> None:
+def erase_element(site: Site) -> None:
+    """Replace SequenceErase-11: remove one of the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
     site.dissolve(0, [*parts[:place], *parts[place + 1 :]])
 
 
-def element_is_taken(site: Site) -> None:
-    """By its number, or, where that is computed at run time and all have one shape, from a tensor of all."""
+def select_element(site: Site) -> None:
+    """Replace SequenceAt-11 with the element.
+
+    A position that is computed at run time gathers from all elements, which need one shape then.
+    """
     parts = _parts(site)
     if site.constant_value(1) is not None:
         site.replace(parts[_constant_position(site, 1, len(parts), len(parts) - 1)])
@@ -52,25 +60,29 @@ def element_is_taken(site: Site) -> None:
     if not parts or not have_one_shape([site.shape(part) for part in parts]):
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset 11 there are no sequences, and which element {site.input(1)!r} takes is computed at run "
-            "time, while the elements are not known to have one shape",
+            (
+                f"sequences do not exist below opset 11: the position {site.input(1)!r} is computed at run "
+                "time, and the elements may differ in shape"
+            ),
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     position = site.input(1)
     if site.shape(position) != []:
         position = op.Reshape(position, site.constant_int64([], "scalar"))
     site.replace(op.Gather(_stacked(site, op, list(parts), 0), position, axis=0))
 
 
-def length_is_known(site: Site) -> None:
+def fold_length(site: Site) -> None:
+    """Replace SequenceLength-11 with the number of known elements."""
     site.replace(site.scalar(len(_parts(site)), "int64", "length"))
 
 
-def elements_are_joined(site: Site) -> None:
+def concatenate_elements(site: Site) -> None:
+    """Replace ConcatFromSequence-11 with Concat of the known elements."""
     parts = list(_parts(site))
     if not parts:
-        site.refuse(Why.INVALID_MODEL, "there is nothing in the sequence to concatenate")
-    op, axis = site.op_at(13), site.attribute("axis")
+        site.refuse(Why.INVALID_MODEL, "the sequence is empty, so there is nothing to concatenate")
+    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis")
     if site.attribute("new_axis", 0):
         site.replace(_stacked(site, op, parts, axis))
     else:
@@ -87,8 +99,10 @@ def _parts(site: Site) -> tuple[str, ...]:
     if parts is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            f"below opset {site.opset + 1} there are no sequences, and what {site.input(0)!r} consists of is not "
-            "known: it is not built, from a known number of elements, in this graph",
+            (
+                f"sequences do not exist below opset {site.opset + 1}, and {site.input(0)!r} is not built in "
+                "this graph from a known number of elements"
+            ),
         )
     return parts
 
@@ -100,27 +114,32 @@ def _constant_position(site: Site, position: int, length: int, highest: int, def
     if value is None:
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset {site.opset + 1} there are no sequences, and {site.input(position)!r}, a place in one, is "
-            "computed at run time",
+            (
+                f"sequences do not exist below opset {site.opset + 1}, and the position "
+                f"{site.input(position)!r} is computed at run time"
+            ),
         )
     index = int(value.item())
     if not -length <= index <= highest:
-        site.refuse(Why.INVALID_MODEL, f"position {index} is not in a sequence of {length}")
+        site.refuse(Why.INVALID_MODEL, f"position {index} is out of range for a sequence of {length} elements")
     return index % length if length and index < 0 else index
 
 
-def split_gives_the_elements(site: Site) -> None:
-    """Where their number is known: from the lengths, or the size of the axis."""
-    op = site.op_at(13)
+def split_into_elements(site: Site) -> None:
+    """Replace SplitToSequence-11 with Split, if the number of elements follows from the lengths or the axis."""
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     axis = site.attribute("axis", 0)
     lengths = _lengths(site, axis)
     if isinstance(lengths, str):
-        count = site.static_shape(lengths, because="so many elements the sequence has")[0]
+        count = site.static_shape(lengths, because="its length is the number of elements")[0]
     else:
         count = len(lengths)
     if not 0 < count <= _MOST_PARTS:
         if count:
-            site.refuse(Why.NO_EQUIVALENT, f"below opset 11 there are no sequences, and {count:,} values are too many")
+            site.refuse(
+                Why.NO_EQUIVALENT,
+                f"sequences do not exist below opset 11, and {count:,} elements are too many to name one by one",
+            )
         site.dissolve(0, ())
         return
     split = lengths if isinstance(lengths, str) else site.constant_int64(lengths, "lengths")
@@ -134,26 +153,25 @@ def _lengths(site: Site, axis: int) -> list[int] | str:
     """The lengths of the elements along the axis, or the name of them where only their number is known."""
     value = site.constant_value(1) if site.input(1) else numpy.array(1)
     if value is None:
-        if site.rank(1, because="it says whether split is one length for all or a list of them") != 1:
+        if site.rank(1, because="the rank shows whether split is one length for all elements or a list") != 1:
             site.refuse(
                 Why.INPUT_NOT_CONSTANT,
-                "below opset 11 there are no sequences, and how many elements the tensor is split into is computed at "
-                "run time",
+                "sequences do not exist below opset 11, and the number of elements is computed at run time",
             )
         return site.input(1)
     if value.ndim:
         return [int(length) for length in value]
-    because = "below opset 11, where there are no sequences, the number of elements has to be known"
+    because = "sequences do not exist below opset 11, so the number of elements must be known"
     rank = site.rank(0, because=because)
     size = (site.shape(0) or [])[counted_from_front(site, [axis], rank, name="axis")[0]]
     if not isinstance(size, int):
-        site.refuse(Why.SHAPE_UNKNOWN, f"the size of axis {axis} of {site.input(0)!r} is not known, and {because}")
+        site.refuse(Why.SHAPE_UNKNOWN, f"the size of axis {axis} of {site.input(0)!r} cannot be inferred; {because}")
     step = int(value)
     return [end - start for start, end in pairwise([*range(0, size, step), size])]
 
 
-def body_is_repeated(site: Site) -> None:
-    """For each element where they are known, else by the function body of the schema, which is a Loop."""
+def repeat_body_for_each_element(site: Site) -> None:
+    """Replace SequenceMap-17 with its body for each known element, else with its function body, a Loop."""
     parts = [site.parts(position) for position in range(len(site.inputs))]
     first = parts[0]
     if first is None:
@@ -169,13 +187,13 @@ def body_is_repeated(site: Site) -> None:
 
 
 INTRODUCTIONS = [
-    Introduction("SequenceEmpty", 11, down=nothing_stands_for_it),
-    Introduction("SequenceConstruct", 11, down=elements_stand_for_it),
-    Introduction("SequenceInsert", 11, down=element_is_added),
-    Introduction("SequenceErase", 11, down=element_is_left_out),
-    Introduction("SequenceAt", 11, down=element_is_taken),
-    Introduction("SequenceLength", 11, down=length_is_known),
-    Introduction("ConcatFromSequence", 11, down=elements_are_joined),
-    Introduction("SplitToSequence", 11, down=split_gives_the_elements),
-    Introduction("SequenceMap", 17, down=body_is_repeated),
+    Introduction("SequenceEmpty", 11, down=remove_empty_sequence),
+    Introduction("SequenceConstruct", 11, down=scalarize_sequence),
+    Introduction("SequenceInsert", 11, down=insert_element),
+    Introduction("SequenceErase", 11, down=erase_element),
+    Introduction("SequenceAt", 11, down=select_element),
+    Introduction("SequenceLength", 11, down=fold_length),
+    Introduction("ConcatFromSequence", 11, down=concatenate_elements),
+    Introduction("SplitToSequence", 11, down=split_into_elements),
+    Introduction("SequenceMap", 17, down=repeat_body_for_each_element),
 ]

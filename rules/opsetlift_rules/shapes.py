@@ -17,26 +17,32 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import (
     END,
     NamedAxes,
-    axes_become_input,
-    constant_axes_become_attribute,
     counted_from_front,
     gather_within,
+    move_axes_to_an_input,
+    move_constant_axes_to_an_attribute,
 )
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 # Reshape
 
 
-def shape_becomes_input(site: Site) -> None:
+def move_shape_to_an_input(site: Site) -> None:
+    """Move the shape of Reshape-1 to an input of Reshape-5."""
     site.remove_attribute("consumed_inputs")
     site.append_input(site.constant_int64(site.pop_attribute("shape", []), "shape"))
 
 
-def shape_becomes_attribute(site: Site) -> None:
-    """The constant shape, or the one that is known of the output. Dimensions of 1 need no Reshape at all."""
+def move_shape_to_an_attribute(site: Site) -> None:
+    """Move the shape of Reshape-5 to the attribute of Reshape-1: a constant, or the known shape of the output.
+
+    For other types than floats, which Reshape-1 does not take, Squeeze and Unsqueeze move dimensions of size 1.
+    """
     shape = _known_target(site)
     if site.dtype(0) not in FIRST_FLOATS and _dimensions_of_1_come_and_go(site, shape):
         return
@@ -54,7 +60,7 @@ def _known_target(site: Site) -> list[int]:
         shown = "not known" if dims is None else f"only known as [{', '.join(str(dim or '?') for dim in dims)}]"
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"below opset 5 Reshape has its shape as an attribute; here it is computed at run time, and {shown}",
+            f"Reshape has its shape as an attribute below opset 5; here it is computed at run time, and {shown}",
         )
     return known
 
@@ -73,7 +79,7 @@ def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
     resolved = None if shape is None else _resolved(target, shape)
     if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
         return False
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     if gone := [position for position, dim in enumerate(shape) if dim == 1]:
         value = op.Squeeze(value, site.constant_int64(gone))
@@ -96,8 +102,11 @@ def _resolved(target: list[int], shape: list[int]) -> list[int] | None:
     return result if math.prod(result) == math.prod(shape) else None
 
 
-def zeros_are_no_dimensions_to_copy(site: Site) -> None:
-    """Below 14 a 0 copies the input's dimension. Where a 0 is meant, the result is empty: a zero, expanded to it."""
+def remove_allowzero(site: Site) -> None:
+    """Remove allowzero of Reshape-14: below it 0 copies a dimension of the input.
+
+    A 0 that means size 0 makes the result empty: a zero, expanded to the shape.
+    """
     if not site.pop_attribute("allowzero", 0):
         return
     shape = site.constant_value(1)
@@ -114,7 +123,7 @@ def zeros_are_no_dimensions_to_copy(site: Site) -> None:
     # The product of ones and zeros, in a dtype that every runtime multiplies in a reduction.
     not_zero = op.Cast(op.Cast(site.input(1), to="bool"), to="float")
     has_elements = op.Cast(op.ReduceProd(not_zero, keepdims=0), to="bool")
-    if site.target < 11:
+    if site.target < opsets.BRANCHES_OF_DIFFERENT_SHAPES:
         # There the branches of an If would have to give one shape.
         site.replace(_reshaped_and_repeated(site, op, has_elements))
         return
@@ -155,33 +164,31 @@ def _empty(site: Site, op: Operators, shape: str) -> str:
     return str(op.Expand(site.zero(site.dtype(0)), shape))
 
 
-def reshape_exactly(op: Operators, value: str, shape: str) -> str:
-    """Reshape to computed dimensions, in which 0 means 0. `op` writes for opset 14 or later."""
-    return str(op.Reshape(value, shape, allowzero=1))
-
-
 # Squeeze and Unsqueeze
 
 
-def axes_count_from_front(site: Site) -> None:
-    """Below 11 axes are not negative; those of Unsqueeze number the dimensions of its output."""
+def make_axes_non_negative(site: Site) -> None:
+    """Make the axes of Squeeze or Unsqueeze non-negative, as versions below 11 require.
+
+    The axes of Unsqueeze count the dimensions of its output.
+    """
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
-    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    rank = site.rank(0, because="below opset 11 negative axes must be made non-negative")
     if site.node.op_type == "Unsqueeze":
         rank += len(axes)
     site.set_attribute("axes", counted_from_front(site, axes, rank))
 
 
-def squeezed_axes_become_attribute(site: Site) -> None:
-    """The inverse. Where the axes are computed at run time, what is left of the shape is, too."""
-    if constant_axes_become_attribute(site):
+def move_squeeze_axes_to_an_attribute(site: Site) -> None:
+    """Move the axes of Squeeze-13 to the attribute of Squeeze-11; with axes computed at run time, use Reshape."""
+    if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     named = NamedAxes(site, op, site.input(1), rank).are_named()
     sizes = op.Shape(site.input(0))
     if count > 1:
@@ -196,8 +203,8 @@ def squeezed_axes_become_attribute(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
-def scalar_axes_become_vector(site: Site) -> None:
-    """Below 23 the text leaves the rank of the axes open, and ONNX's own functions pass a scalar."""
+def convert_scalar_axes_to_a_vector(site: Site) -> None:
+    """Write scalar axes of Unsqueeze-21 as a vector: 23 requires one, and ONNX's own functions pass a scalar."""
     axes = site.constant_value(1)
     if axes is not None and axes.ndim == 0:
         site.set_input(1, site.constant_int64([int(axes)]))
@@ -205,30 +212,30 @@ def scalar_axes_become_vector(site: Site) -> None:
         site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
 
 
-def axes_are_written_from_front(site: Site) -> None:
-    """Without axes all dimensions of 1 go."""
+def write_non_negative_axes(site: Site) -> None:
+    """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1."""
     if site.has_attribute("axes"):
-        axes_count_from_front(site)
+        make_axes_non_negative(site)
         return
-    dims = site.static_shape(0, because="without axes its dimensions of 1 go")
+    dims = site.static_shape(0, because="without axes all dimensions of size 1 are removed")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
-        site.replace(site.op_at(13).Squeeze(site.input(0), site.constant_int64(axes)))
+        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant_int64(axes)))
     else:
         site.replace(site.op.Identity(site.input(0)))
 
 
-def unsqueezed_axes_become_attribute(site: Site) -> None:
-    """The inverse. Where the axes are computed at run time, so is the shape with the new dimensions in it."""
-    if constant_axes_become_attribute(site):
+def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
+    """Move the axes of Unsqueeze-13 to the attribute of Unsqueeze-11; with axes computed at run time, use Reshape."""
+    if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
     (count,) = site.static_shape(1, because=because)
     rank = site.rank(0, because=because) + count
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     one = site.constant_int64([1], "one")
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
-    # New dimensions have the number 0, where the 1 stands.
+    # New dimensions have the number 0, the index of the 1.
     sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
     shape = gather_within(site, sizes, _numbered(site, op, is_old, rank))
     site.replace(reshape_exactly(op, site.input(0), shape))
@@ -243,21 +250,21 @@ def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
 # Flatten
 
 
-def axis_counts_from_front(site: Site) -> None:
-    """Below 11 the axis is not negative; -rank is 0."""
+def make_axis_non_negative(site: Site) -> None:
+    """Make the axis of Flatten non-negative, as versions below 11 require; -rank is 0."""
     axis = site.attribute("axis", 1)
     if axis < 0:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def other_dtypes_are_reshaped(site: Site) -> None:
-    """Below 9 Flatten takes floats only, and Reshape takes all."""
+def flatten_other_types_with_reshape(site: Site) -> None:
+    """Replace Flatten-9 of types that Flatten-1 does not take with Reshape."""
     if site.dtype(0) in FIRST_FLOATS:
         return
     axis = site.attribute("axis", 1)
     sizes = site.known_shape(0)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     if sizes is not None:
         matrix = [math.prod(sizes[:axis]), math.prod(sizes[axis:])]
         site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))
@@ -269,32 +276,32 @@ def other_dtypes_are_reshaped(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), matrix_shape))
 
 
-_AXES_1 = "11 adds negative axes and their range; an axis that was legal means the same"
-_PLAIN = "the text was reworded; the meaning is the same"
+_AXES_1 = "11 adds negative axes; non-negative axes mean the same"
+_PLAIN = "wording only"
 
-_WITHOUT_ALLOWZERO = "without allowzero, 14 copies a dimension where the shape has a 0, as before"
+_WITHOUT_ALLOWZERO = "without allowzero, 0 in the shape copies a dimension in both"
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 STEPS = [
-    Step("Reshape", 1, 5, up=shape_becomes_input, down=in_turn(shape_becomes_attribute, values_travel())),
-    Step("Reshape", 13, 14, up=unchanged, down=zeros_are_no_dimensions_to_copy, because=_WITHOUT_ALLOWZERO),
-    Step("Squeeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
-    Step("Squeeze", 11, 13, up=axes_become_input, down=squeezed_axes_become_attribute),
+    Step("Reshape", 1, 5, up=move_shape_to_an_input, down=in_turn(move_shape_to_an_attribute, values_travel())),
+    Step("Reshape", 13, 14, up=unchanged, down=remove_allowzero, because=_WITHOUT_ALLOWZERO),
+    Step("Squeeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
+    Step("Squeeze", 11, 13, up=move_axes_to_an_input, down=move_squeeze_axes_to_an_attribute),
     Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
     Step("Squeeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
-    Step("Unsqueeze", 1, 11, up=unchanged, down=axes_count_from_front, because=_AXES_1),
-    Step("Unsqueeze", 11, 13, up=axes_become_input, down=unsqueezed_axes_become_attribute),
+    Step("Unsqueeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
+    Step("Unsqueeze", 11, 13, up=move_axes_to_an_input, down=move_unsqueeze_axes_to_an_attribute),
     Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
-    Step("Unsqueeze", 21, 23, up=scalar_axes_become_vector, down=unchanged, because=_VECTOR_OF_AXES),
-    Step("Flatten", 1, 9, up=unchanged, down=other_dtypes_are_reshaped, because="9 adds dtypes"),
-    Step("Flatten", 9, 11, up=unchanged, down=axis_counts_from_front, because=_AXES_1),
+    Step("Unsqueeze", 21, 23, up=convert_scalar_axes_to_a_vector, down=unchanged, because=_VECTOR_OF_AXES),
+    Step("Flatten", 1, 9, up=unchanged, down=flatten_other_types_with_reshape, because="9 adds dtypes"),
+    Step("Flatten", 9, 11, up=unchanged, down=make_axis_non_negative, because=_AXES_1),
     Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
-    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 says that perm has the rank's length"),
+    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 states the length of perm"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
 
 FALLBACKS = [
-    Fallback("Reshape", zeros_are_no_dimensions_to_copy),
-    Fallback("Squeeze", axes_are_written_from_front),
-    Fallback("Unsqueeze", axes_count_from_front),
+    Fallback("Reshape", remove_allowzero),
+    Fallback("Squeeze", write_non_negative_axes),
+    Fallback("Unsqueeze", make_axes_non_negative),
 ]

@@ -14,20 +14,23 @@ from functools import partial
 from opsetlift.rulebook.rule import Introduction, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 
 _ULPS = 32
-_BECAUSE = "a product with the matrix of the transform, in double and rounded at the end, adds all terms of each bin"
+_BECAUSE = (
+    "computed as a product with the DFT matrix in double and rounded once; a kernel may use a fast Fourier transform"
+)
 
 
-def axis_becomes_input(site: Site) -> None:
-    """From 17, whose default is 1, to 20."""
+def move_axis_to_an_input(site: Site) -> None:
+    """Move the axis of DFT-17, 1 by default, to an input of DFT-20."""
     site.set_input(2, site.scalar(site.pop_attribute("axis", 1), "int64", "axis"))
 
 
-def axis_becomes_attribute(site: Site) -> None:
-    """From 20 to 17. An axis that is computed at run time chooses among the transforms along each."""
+def move_axis_to_an_attribute(site: Site) -> None:
+    """Move the axis of DFT-20 to the attribute of DFT-17; with an axis computed at run time, use nested Ifs."""
     if not site.input(2):
         site.set_attribute("axis", -2)
         return
@@ -36,7 +39,7 @@ def axis_becomes_attribute(site: Site) -> None:
         site.remove_input(2)
         site.set_attribute("axis", int(axis.reshape(())))
         return
-    rank = site.rank(0, because="the axis is computed at run time, and each one takes a node of its own")
+    rank = site.rank(0, because="the axis is computed at run time, so each axis needs a node of its own")
     attributes = {name: site.attribute(name) for name in ("inverse", "onesided")}
 
     def along(number: int, op: Operators) -> list[str]:
@@ -50,10 +53,10 @@ def axis_becomes_attribute(site: Site) -> None:
     site.replace(*along(0, site.op))
 
 
-def transform_is_a_product(site: Site) -> None:
-    """Each row of an axis is multiplied by the matrix of cosines and sines."""
-    op = site.op_at(16)
-    dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted")
+def compute_dft_with_matmul(site: Site) -> None:
+    """Replace DFT-17 with MatMul: each row along the axis times the matrix of cosines and sines, in double."""
+    op = site.op_at(opsets.ALLOWZERO)
+    dtype, rank = site.dtype(0), site.rank(0, because="the axis of the transform is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     onesided, inverse = (bool(site.attribute(name, 0)) for name in ("onesided", "inverse"))
     parts = _parts(site, rank)
@@ -83,7 +86,13 @@ def _parts(site: Site, rank: int) -> int:
     """1 for real numbers, 2 for complex ones."""
     parts = (site.shape(0) or [None])[-1] if rank else None
     if parts not in (1, 2):
-        site.refuse(Why.SHAPE_UNKNOWN, f"the last dimension of {site.input(0)!r} tells real from complex numbers")
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            (
+                f"the last dimension of {site.input(0)!r} cannot be inferred; it distinguishes real (1) from "
+                "complex (2) numbers"
+            ),
+        )
     return int(parts)
 
 
@@ -102,7 +111,7 @@ def _length(site: Site, op: Operators, whole: Size, is_real_result: bool) -> Siz
 
 
 def _half(site: Site, op: Operators, length: Size) -> Size:
-    """How many bins of a real signal's spectrum tell the others."""
+    """The number of bins of a real signal's spectrum that determine the others."""
     if isinstance(length, int):
         return length // 2 + 1
     two, one = (site.scalar(number, "int64", "number") for number in (2, 1))
@@ -138,7 +147,7 @@ def _matrix(
     if inverse:
         scale = op.Div(number(1), whole)
         if result_parts == 1:
-            # A bin in the left half stands for the one in the right half that mirrors it, too.
+            # A bin in the left half also counts for its mirror image in the right half.
             twice = op.Cast(op.Mul(row, site.scalar(2, "int64", "two")), to="double")
             is_alone = op.Or(op.Equal(twice, number(0)), op.Equal(twice, whole))
             weights = op.Mul(op.Where(is_alone, number(1), number(2)), scale)
@@ -156,9 +165,9 @@ def _matrix(
     return reshaped(site, op, joined, shape)
 
 
-def frames_are_transformed(site: Site) -> None:
-    """Frames are gathered, weighted by the window and multiplied by the matrix of the transform."""
-    op = site.op_at(16)
+def compute_stft_with_matmul(site: Site) -> None:
+    """Replace STFT-17: gather the frames, multiply them by the window, then by the DFT matrix."""
+    op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     parts = _parts(site, site.rank(0))
     signal, window = (
@@ -203,12 +212,12 @@ def _frames(site: Site, op: Operators, whole: Size, length: Size, step: Size) ->
 def _window(*coefficients: float) -> RuleLike:
     """The rule for a window of a0 - a1 cos(t) + a2 cos(2t), in float as in the operator's function body."""
 
-    def cosines_are_summed(site: Site) -> None:
+    def compute_window_from_cosines(site: Site) -> None:
         known = site.constant_value(site.output(0))
         if known is not None:
             site.replace(site.constant(known, "window"))
             return
-        op = site.op_at(16)
+        op = site.op_at(opsets.ALLOWZERO)
 
         def number(value: float) -> str:
             return site.scalar(value, "float", "number")
@@ -226,29 +235,32 @@ def _window(*coefficients: float) -> RuleLike:
         to = site.dtype_attribute("output_datatype", "float")
         site.replace(op.Cast(value, to=to) if to != "float" else value)
 
-    return as_rule(cosines_are_summed)
+    return as_rule(compute_window_from_cosines)
 
 
-def weights_are_known(site: Site) -> None:
+def fold_constant_weights(site: Site) -> None:
+    """Replace MelWeightMatrix-17 with a constant."""
     known = site.constant_value(site.output(0))
     if known is None:
         site.refuse(
             Why.NO_EQUIVALENT,
-            "the bands' edges are powers, rounded down to whole bins; below opset 17 other operators give them, whose "
-            "last digits decide which bin an edge falls into. Constant inputs would do",
+            (
+                "the edges of the bands are rounded down to whole bins, and below opset 17 the last digits "
+                "of powers would decide the bin: make the inputs constant"
+            ),
         )
     site.replace(site.constant(known, "weights"))
 
 
 STEPS = [
-    Step("DFT", 17, 20, up=axis_becomes_input, down=axis_becomes_attribute),
+    Step("DFT", 17, 20, up=move_axis_to_an_input, down=move_axis_to_an_attribute),
 ]
 
 INTRODUCTIONS = [
-    Introduction("DFT", 17, down=rounding(transform_is_a_product, ulps=_ULPS, because=_BECAUSE)),
-    Introduction("STFT", 17, down=rounding(frames_are_transformed, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("DFT", 17, down=rounding(compute_dft_with_matmul, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("STFT", 17, down=rounding(compute_stft_with_matmul, ulps=_ULPS, because=_BECAUSE)),
     Introduction("HannWindow", 17, down=_window(0.5, 0.5)),
     Introduction("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
     Introduction("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),
-    Introduction("MelWeightMatrix", 17, down=weights_are_known),
+    Introduction("MelWeightMatrix", 17, down=fold_constant_weights),
 ]

@@ -12,12 +12,14 @@ import numpy
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
-def attributes_become_inputs(site: Site) -> None:
+def move_attributes_to_inputs(site: Site) -> None:
+    """Move starts, ends and axes of Slice-1 to inputs of Slice-10."""
     axes = site.pop_attribute("axes")
     for name in ("starts", "ends"):
         site.append_input(site.constant_int64(site.pop_attribute(name), name))
@@ -25,13 +27,13 @@ def attributes_become_inputs(site: Site) -> None:
         site.append_input(site.constant_int64(axes))
 
 
-def axes_count_from_front(site: Site) -> None:
-    """Below 11 axes are not negative."""
-    if not site.input(3) or site.target < 10:
+def make_axes_non_negative(site: Site) -> None:
+    """Make the axes of Slice-11 non-negative, as Slice-10 requires."""
+    if not site.input(3) or site.target < opsets.SLICE_INPUTS:
         # Below 10 the next rule takes the axes as they are.
         return
     axes = site.constant_value(3)
-    because = "negative axes have to be counted from the front below opset 11"
+    because = "below opset 11 negative axes must be made non-negative"
     if axes is None:
         rank = site.scalar(site.rank(0, because=because), site.dtype(3), "rank")
         op = site.op
@@ -42,8 +44,11 @@ def axes_count_from_front(site: Site) -> None:
         site.set_input(3, site.constant(numpy.array(counted, axes.dtype), "axes"))
 
 
-def inputs_become_attributes(site: Site) -> None:
-    """The inverse. Steps other than 1, and bounds computed at run time, are gathered: each index is computed."""
+def move_inputs_to_attributes(site: Site) -> None:
+    """Move the inputs of Slice-10 to attributes of Slice-1.
+
+    Steps other than 1, and bounds computed at run time, become Gather by computed indices.
+    """
     values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
     starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
     is_known = all(not site.input(position + 1) or value is not None for position, value in enumerate(values))
@@ -52,7 +57,7 @@ def inputs_become_attributes(site: Site) -> None:
         return
     axes = list(range(len(starts))) if axes is None else axes
     if axes and min(axes) < 0:
-        rank = site.rank(0, because="negative axes have to be counted from the front below opset 10")
+        rank = site.rank(0, because="below opset 10 negative axes must be made non-negative")
         axes = counted_from_front(site, axes, rank)
     if steps is None or all(step == 1 for step in steps):
         for position in (4, 3, 2, 1):
@@ -66,7 +71,7 @@ def inputs_become_attributes(site: Site) -> None:
 def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[int, int, int]]) -> None:
     """Constant indices where the dimension is known."""
     if 0 in (step for _, _, step in slices):
-        site.refuse(Why.INVALID_MODEL, "a step of a slice is 0")
+        site.refuse(Why.INVALID_MODEL, "a step of the slice is 0")
     dims = site.shape(0)
     sizes = [dims[axis] if dims is not None and axis < len(dims) else None for axis in axes]
     if not all(isinstance(size, int) or step == 1 for size, (_, _, step) in zip(sizes, slices, strict=True)):
@@ -107,7 +112,7 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     """
     because = "the slice is computed at run time, dimension by dimension"
     rank = site.rank(0, because=because)
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Cast(op.Shape(site.input(0)), to="double")
     starts, ends, steps, named = _by_dimension(site, op, rank, sizes, because)
     zero = site.constant(numpy.zeros(rank), "zero")
@@ -155,11 +160,11 @@ def _by_dimension(
     return named.spread(starts), op.Add(named.spread(ends), op.Mul(unnamed, sizes)), all_steps, range(rank)
 
 
-_RANGE = "11 adds negative axes; an axis that was legal means the same"
-_CLAMPS = "13 spells out how bounds are clamped, which numpy, cited before, does alike"
+_RANGE = "11 adds negative axes; non-negative axes mean the same"
+_CLAMPS = "13 spells out how bounds are clamped, as numpy does, which 11 refers to"
 
 STEPS = [
-    Step("Slice", 1, 10, up=attributes_become_inputs, down=inputs_become_attributes),
-    Step("Slice", 10, 11, up=unchanged, down=axes_count_from_front, because=_RANGE),
+    Step("Slice", 1, 10, up=move_attributes_to_inputs, down=move_inputs_to_attributes),
+    Step("Slice", 10, 11, up=unchanged, down=make_axes_non_negative, because=_RANGE),
     Step("Slice", 11, 13, up=unchanged, down=unchanged, because=_CLAMPS),
 ]

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
-from opsetlift_rules.helpers.axes import axis_counts_from_front, counted_from_front
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
-def trailing_dimensions_become_one(site: Site) -> None:
-    """Below 13 all dimensions from `axis` on count as one; where it is the last one, nothing changes."""
+def flatten_trailing_dimensions(site: Site) -> None:
+    """Flatten the dimensions from the axis on, over which versions below 13 normalize together.
+
+    If the axis is the last one, or only dimensions of size 1 follow, nothing changes.
+    """
     axis = site.attribute("axis", 1)
     shape = site.shape(0)
     if axis == -1 or (shape is not None and _is_last(site, axis, shape)):
         site.set_attribute("axis", axis)
         return
     rows = site.copy(site.op.Flatten(site.input(0), axis=axis), axis=-1)
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     # Where Reshape copies a dimension for a 0 just there where it is 0, it need not be told that 0 means 0.
     allows_zero = None if shape is not None and _copies_give_zeros(shape, axis) else 1
     site.replace(op.Reshape(rows, op.Shape(site.input(0)), allowzero=allows_zero))
@@ -33,20 +37,20 @@ def _is_last(site: Site, axis: int, shape: Dims) -> bool:
 
 
 def _copies_give_zeros(shape: Dims, axis: int) -> bool:
-    """Whether a dimension of 0 makes the row count (or the row) 0 that stands at its place in the flat matrix."""
+    """Whether each dimension of 0 meets a size of 0 at its position in the flat matrix."""
     return all(
         (isinstance(dim, int) and dim != 0) or (position == 0 and axis >= 1) or (position == 1 and axis == 1)
         for position, dim in enumerate(shape)
     )
 
 
-def axis_becomes_the_last(site: Site) -> None:
-    """The inverse: another axis than the last one is moved behind the others."""
+def transpose_axis_to_the_last(site: Site) -> None:
+    """Transpose another axis than the last to the end: below 13 all later dimensions are normalized, too."""
     axis = site.attribute("axis", -1)
     if axis == -1:
         site.set_attribute("axis", -1)
         return
-    rank = site.rank(0, because="below opset 13 all dimensions behind the axis are taken together")
+    rank = site.rank(0, because="below opset 13 all dimensions from the axis on are normalized together")
     if _is_last(site, axis, site.shape(0) or []):
         return
     position = counted_from_front(site, [axis], rank, name="axis")[0]
@@ -56,15 +60,15 @@ def axis_becomes_the_last(site: Site) -> None:
     site.replace(op.Transpose(site.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
 
 
-_AXIS = "11 adds negative axes; the sentences on the matrix that the input is taken for stand in another order"
+_AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"
 
 
 STEPS = [
-    Step("Softmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("Softmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("LogSoftmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("LogSoftmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("Hardmax", 1, 11, up=unchanged, down=axis_counts_from_front, because=_AXIS),
-    Step("Hardmax", 11, 13, up=trailing_dimensions_become_one, down=axis_becomes_the_last),
-    Step("LpNormalization", 1, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Softmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("Softmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("LogSoftmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("LogSoftmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("Hardmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
+    Step("Hardmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
+    Step("LpNormalization", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]

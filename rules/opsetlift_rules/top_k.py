@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
@@ -18,18 +19,21 @@ from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
 """What 64 bits are divided by, so that each part is one of a float's integers."""
 _FIRST = -(2**63)
+_LARGEST_ONLY = 10
+"""The opset at which TopK takes k as an input, and finds the largest elements only."""
 
 
-def k_becomes_input(site: Site) -> None:
+def move_k_to_an_input(site: Site) -> None:
+    """Move k of TopK-1 to an input of TopK-10."""
     site.append_input(site.constant_int64([site.pop_attribute("k")], "k"))
 
 
-def k_becomes_attribute(site: Site) -> None:
-    """The inverse. Where it is computed at run time, the whole axis is sorted, and its first elements gathered."""
+def move_k_to_an_attribute(site: Site) -> None:
+    """Move k of TopK-10 to the attribute of TopK-1; with k computed at run time, sort the whole axis and gather."""
     k = site.constant_value(1)
     if k is not None:
         if k.reshape(()) < 1:
-            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it has to be positive")
+            site.refuse(Why.INVALID_MODEL, f"K is {k.reshape(())}; it must be positive")
         site.remove_input(1)
         site.set_attribute("k", int(k.reshape(())))
         return
@@ -38,28 +42,28 @@ def k_becomes_attribute(site: Site) -> None:
     if dims is None or not isinstance(size, int):
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            "below opset 10, k of TopK must be a constant; here k and the size of the axis are known only at run time",
+            "TopK needs a constant k below opset 10; here k and the size of the axis are known only at run time",
         )
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     count = op.Reshape(site.input(1), site.constant_int64([], "shape"))
     first = iota(site, op, count)
     sorted_ = site.copy(site.input(0), k=size, outputs=2)
     site.replace(*(gather_within(site, value, first, axis=axis % len(dims)) for value in sorted_))
 
 
-def least_elements_and_integers_are_sorted_as_the_greatest_floats(site: Site) -> None:
-    """Below 11 there are only the greatest floats, which are always sorted."""
+def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
+    """Write TopK-11 for TopK-10, which finds the largest floats only and always sorts them."""
     is_largest = site.pop_attribute("largest", 1)
     site.remove_attribute("sorted")
     axis, dtype = site.attribute("axis", -1), site.dtype(0)
     if axis < -1:
-        rank = site.rank(0, because="an axis other than the last has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 an axis below -1 must be made non-negative")
         axis = counted_from_front(site, [axis], rank, name="axis")[0]
         site.set_attribute("axis", axis)
     if is_largest and dtype in FIRST_FLOATS:
         return
     data, k = site.inputs
-    op = site.op_at(13)
+    op = site.op_at(opsets.BFLOAT16)
     if is_largest:
         values, indices = _greatest(site, op, data, k, axis)
     else:
@@ -85,7 +89,7 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
 
 def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
     dtype = site.dtype(0)
-    top = site.op_at(10).TopK
+    top = site.op_at(_LARGEST_ONLY).TopK
     if dtype in FIRST_FLOATS:
         values, indices = top(data, k, axis=axis, outputs=2)
         return values, indices
@@ -112,14 +116,14 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
 
 _DEFAULTS = "the defaults of 11 are what 10 does"
 
-_SORTED_AS_THE_GREATEST = least_elements_and_integers_are_sorted_as_the_greatest_floats
+_SORTED_AS_THE_GREATEST = sort_smallest_and_integers_as_largest_floats
 
 STEPS = [
-    Step("TopK", 1, 10, up=k_becomes_input, down=k_becomes_attribute),
+    Step("TopK", 1, 10, up=move_k_to_an_input, down=move_k_to_an_attribute),
     Step("TopK", 10, 11, up=unchanged, down=_SORTED_AS_THE_GREATEST, because=_DEFAULTS),
     Step("TopK", 11, 24, up=unchanged, down=values_travel()),
 ]
 
 FALLBACKS = [
-    Fallback("TopK", least_elements_and_integers_are_sorted_as_the_greatest_floats),
+    Fallback("TopK", sort_smallest_and_integers_as_largest_floats),
 ]

@@ -14,6 +14,7 @@ import numpy
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
 
 _DOMAIN = "ai.onnx.ml"
@@ -30,14 +31,17 @@ _MOST_NODES = 1 << 20
 # 1 and 3
 
 
-def tensors_become_lists(site: Site) -> None:
-    """Version 1 has floats; a tensor of doubles that are floats says the same."""
+def convert_tensors_to_lists(site: Site) -> None:
+    """Write the double tensors of version 3 as lists of floats, which version 1 has, where floats hold them."""
     site.remove_attribute("nodes_hitrates_as_tensor")
     for name in ("base_values", "class_weights", "target_weights", "nodes_values"):
         values = tensor(site, f"{name}_as_tensor")
         if values is not None:
             if not _are_floats(values):
-                site.refuse(Why.NO_EQUIVALENT, f"below version 3 {name} are floats, and these doubles are none")
+                site.refuse(
+                    Why.NO_EQUIVALENT,
+                    f"{name} is a list of floats below version 3, and floats do not hold these doubles",
+                )
             site.remove_attribute(f"{name}_as_tensor")
             site.set_attribute(name, values.astype(float).tolist())
 
@@ -59,8 +63,11 @@ class _Scores:
     aggregate: str = "SUM"
 
 
-def regressor_becomes_tree_ensemble(site: Site) -> None:
-    """The sum of one tree per vote of a leaf; a base value is a tree that is a leaf."""
+def replace_regressor_with_tree_ensemble(site: Site) -> None:
+    """Replace TreeEnsembleRegressor-3 with TreeEnsemble-5: one tree for each weight of a leaf.
+
+    A base value is a tree that is a leaf.
+    """
     trees = old_trees(site, "target")
     targets = site.attribute("n_targets") or 1
     aggregate, transform = site.attribute("aggregate_function", "SUM"), site.attribute("post_transform", "NONE")
@@ -73,9 +80,11 @@ def regressor_becomes_tree_ensemble(site: Site) -> None:
         trees = [_divided(tree, len(trees)) for tree in trees]
     elif aggregate in ("MIN", "MAX"):
         if min(votes) == 0:
-            site.refuse(Why.NO_EQUIVALENT, f"a leaf without a vote takes no part in {aggregate}; TreeEnsemble has none")
+            site.refuse(
+                Why.NO_EQUIVALENT, f"{aggregate} skips leaves without a weight, and each leaf of TreeEnsemble has one"
+            )
         if base and transform != "NONE":
-            site.refuse(Why.NO_EQUIVALENT, f"between {aggregate} and {transform} TreeEnsemble adds no base values")
+            site.refuse(Why.NO_EQUIVALENT, f"TreeEnsemble adds no base values between {aggregate} and {transform}")
         later, base = base, []
     if later or transform in _OPERATORS:
         dtype = "double"
@@ -83,7 +92,7 @@ def regressor_becomes_tree_ensemble(site: Site) -> None:
     scores = _transformed(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
     if later:
         offsets = numpy.array([weight for _, weight in later])
-        scores = site.op_in("", 13).Add(scores, site.constant(offsets, "base_values"))
+        scores = site.op_in("", opsets.BFLOAT16).Add(scores, site.constant(offsets, "base_values"))
     site.replace(_as(site, scores, "float"))
 
 
@@ -101,10 +110,10 @@ def _divided(tree: dict[int, Node], count: int) -> dict[int, Node]:
     }
 
 
-def classifier_becomes_tree_ensemble(site: Site) -> None:
-    """The class with the greatest score, by ArgMax; of two classes with one score, by a threshold.
+def replace_classifier_with_tree_ensemble(site: Site) -> None:
+    """Replace TreeEnsembleClassifier-3 with TreeEnsemble-5 and ArgMax; two classes with one score use a threshold.
 
-    That, and what the other score is, the texts leave open: it is done as runtimes do it.
+    The texts leave open the threshold and the score of the other class: both are as in runtimes.
     """
     trees, base = old_trees(site, "class"), list(enumerate(numbers(site, "base_values").tolist()))
     labels, transform = _labels(site), site.attribute("post_transform", "NONE")
@@ -115,18 +124,18 @@ def classifier_becomes_tree_ensemble(site: Site) -> None:
     else:
         sums = _Scores(trees, base, len(labels))
         scores = _tree_ensemble(site, value, sums, "NONE", "double")
-        top = site.op_in("", 13).ArgMax(scores, axis=1, keepdims=0)
+        top = site.op_in("", opsets.BFLOAT16).ArgMax(scores, axis=1, keepdims=0)
         if transform in _OPERATORS:
             scores = _by_operator(site, scores, transform)
         elif transform != "NONE":
             scores = _tree_ensemble(site, value, sums, transform, "double")
-    labelled = site.op_in("", 10).Gather(site.constant(labels, "labels"), top, axis=0)
+    labelled = site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(labels, "labels"), top, axis=0)
     site.replace(labelled, _as(site, scores, "float"))
 
 
 def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str, str]:
     """The number of the class, and the scores of both, of which the trees know the second's."""
-    op = site.op_in("", 13)
+    op = site.op_in("", opsets.AXES_AS_INPUTS)
     is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
     positive = _tree_ensemble(site, value, sums, "NONE", "double")
     threshold = site.scalar(0.5 if is_probability else 0, "double", "threshold")
@@ -157,7 +166,7 @@ def _labels(site: Site) -> Array:
 
 
 def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
-    """float where the input and all numbers are floats, else double."""
+    """The dtype float where the input and all numbers are floats, else double."""
     numbers_there = [node.split for tree in trees for node in tree.values()]
     numbers_there += [weight for leaf in leaves(trees) for _, weight in leaf.votes]
     is_float = site.dtype(0) == "float" and _are_floats(numpy.array([*numbers_there, *numbers(site, "base_values")]))
@@ -165,7 +174,7 @@ def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
 
 
 def _as(site: Site, value: str, dtype: str) -> str:
-    return value if site.dtype(value) == dtype else str(site.op_in("", 13).Cast(value, to=dtype))
+    return value if site.dtype(value) == dtype else str(site.op_in("", opsets.BFLOAT16).Cast(value, to=dtype))
 
 
 def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
@@ -176,7 +185,7 @@ def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype:
 
 def _by_operator(site: Site, scores: str, transform: str) -> str:
     site.rounds()
-    op, attributes = site.op_in("", 13), {"axis": 1} if transform == "SOFTMAX" else {}
+    op, attributes = site.op_in("", opsets.BFLOAT16), {"axis": 1} if transform == "SOFTMAX" else {}
     return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
 
 
@@ -203,11 +212,13 @@ def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtyp
 # From 5 down
 
 
-def leaves_become_nodes(site: Site) -> None:
-    """The regressor of version 3 is the same for floats; a set is compared with member by member."""
+def replace_with_tree_ensemble_regressor(site: Site) -> None:
+    """Replace TreeEnsemble-5 with TreeEnsembleRegressor-3; a set membership becomes a chain of comparisons."""
     dtype = site.dtype(0)
     if dtype == "double":
-        site.refuse(Why.NO_EQUIVALENT, "below version 5 what trees give are floats, and here they are doubles")
+        site.refuse(
+            Why.NO_EQUIVALENT, "tree ensembles compute in float below version 5, and here they compute in double"
+        )
     if dtype == "float16":
         site.rounds()
     targets, weights = site.attribute("leaf_targetids"), tensor(site, "leaf_weights")
@@ -292,36 +303,36 @@ def _add_tree(
             forest.set_child(parent, branch, added)
 
 
-_TENSORS = "3 adds tensors in the place of lists"
-_DEPRECATED = "5 only deprecates it"
-_OPERATOR_OF_ITS_OWN = "the transform is computed by an operator of its own, in double"
+_TENSORS = "3 adds tensors as an alternative to lists"
+_DEPRECATED = "5 only deprecates the operator"
+_OPERATOR_OF_ITS_OWN = "a separate operator computes the transform, in double"
 _CLASSIFIER = rounding(
-    classifier_becomes_tree_ensemble,
+    replace_classifier_with_tree_ensemble,
     ulps=1,
     when="post_transform is SOFTMAX or LOGISTIC",
     because=_OPERATOR_OF_ITS_OWN,
 )
 _REGRESSOR = rounding(
-    regressor_becomes_tree_ensemble,
+    replace_regressor_with_tree_ensemble,
     ulps=1,
     when="post_transform is SOFTMAX or LOGISTIC, or base values or several votes of a leaf are averaged",
-    because=f"{_OPERATOR_OF_ITS_OWN}; each weight is divided by the number of trees, instead of their sum",
+    because=f"{_OPERATOR_OF_ITS_OWN}; each weight, instead of the sum, is divided by the number of trees",
 )
 
 STEPS = [
-    Step("TreeEnsembleClassifier", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleClassifier", 1, 3, up=unchanged, down=convert_tensors_to_lists, because=_TENSORS, domain=_DOMAIN),
     Step("TreeEnsembleClassifier", 3, 5, up=_CLASSIFIER, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
-    Step("TreeEnsembleRegressor", 1, 3, up=unchanged, down=tensors_become_lists, because=_TENSORS, domain=_DOMAIN),
+    Step("TreeEnsembleRegressor", 1, 3, up=unchanged, down=convert_tensors_to_lists, because=_TENSORS, domain=_DOMAIN),
     Step("TreeEnsembleRegressor", 3, 5, up=_REGRESSOR, down=unchanged, because=_DEPRECATED, domain=_DOMAIN),
 ]
 
-_LEAVES_BECOME_NODES = rounding(
-    leaves_become_nodes,
+_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR = rounding(
+    replace_with_tree_ensemble_regressor,
     ulps=1,
     when="the dtype is float16",
-    because="computed in float and rounded to float16 at the end",
+    because="computed in float and rounded to float16 once",
 )
 
 INTRODUCTIONS = [
-    Introduction("TreeEnsemble", 5, down=_LEAVES_BECOME_NODES, domain=_DOMAIN),
+    Introduction("TreeEnsemble", 5, down=_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR, domain=_DOMAIN),
 ]

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, refused, unchanged
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, bfloat16_computes_in_float
+from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _NOTHING_PERIODIC = refused(
     Why.NO_EQUIVALENT,
-    "below opset 7 no operator computes a trigonometric function or an inverse of one, and Exp, Log and Sqrt of real "
-    "numbers give none: a polynomial would be an approximation",
+    (
+        "below opset 7 no operator computes a trigonometric function, and exponentials, logarithms and roots "
+        "of real numbers give none: a polynomial would be an approximation"
+    ),
 )
 
 STEPS = [
-    Step("Sin", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Cos", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Tan", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Asin", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Acos", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
-    Step("Atan", 7, 22, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+    Step("Sin", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Cos", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Tan", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Asin", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Acos", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+    Step("Atan", 7, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
 INTRODUCTIONS = [

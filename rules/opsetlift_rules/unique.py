@@ -12,17 +12,18 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front, gather_within
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.positions import Number, Positions
-from opsetlift_rules.shapes import reshape_exactly
 
 
-def equal_neighbours_are_found_in_order(site: Site) -> None:
-    """Sorted, with equal ones in their order, a group begins where an element differs from the one before."""
+def find_groups_by_sorting(site: Site) -> None:
+    """Replace Unique-11: sort stably; a group begins where an element differs from the one before."""
     dtype = site.dtype(0)
     if dtype == "string" or dtype.startswith("complex"):
-        site.refuse(Why.NO_EQUIVALENT, f"below opset 11 nothing sorts values of dtype {dtype}, nor compares them")
+        site.refuse(Why.NO_EQUIVALENT, f"below opset 11 no operator sorts or compares values of dtype {dtype}")
     groups = _Groups(site)
     if groups.are_none:
         outputs = groups.none
@@ -38,7 +39,7 @@ class _Groups:
         self._site = site
         self._positions = Positions(site)
         self._op = self._positions.op
-        sizes = self._positions.sizes(0, because="its elements are compared in a row")
+        sizes = self._positions.sizes(0, because="its elements are compared in a flat list")
         axis = site.attribute("axis")
         if axis is None:
             self._data, self._axis = self._positions.row(site.input(0)), 0
@@ -52,7 +53,7 @@ class _Groups:
 
     @property
     def are_none(self) -> bool:
-        """Whether it is known that there is not one."""
+        """Whether it is known that there are none."""
         return not isinstance(self._count, str) and int(self._count) == 0
 
     def none(self, output: int) -> str:
@@ -107,7 +108,9 @@ class _Groups:
             return [inner.Identity(going), inner.Gather(order, by_key)]
 
         count = None if isinstance(self._count, str) else int(self._count)
-        graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [count])], opset=13)
+        graph = site.subgraph(
+            body, takes=[("int64", []), ("bool", []), ("int64", [count])], opset=opsets.AXES_AS_INPUTS
+        )
         start = self._positions.indices(self._positions.counted(self._count))
         loop = site.op_at(min(site.opset, site.target)).Loop
         order = loop(self._positions.indices(self._width), "", start, body=graph)
@@ -180,7 +183,7 @@ class _Groups:
         return str(self._op.Squeeze(self._op.NonZero(self._is_first), self._site.constant_int64([0])))
 
     def _numbered(self, marks: str) -> str:
-        """For each place how many marks stand before it and there, but one."""
+        """For each place the number of marks up to it, less one."""
         op, site = self._op, self._site
         total = op.CumSum(op.Cast(marks, to="int64"), site.scalar(0, "int64", "axis"))
         return str(op.Sub(total, site.scalar(1, "int64", "one")))
@@ -189,7 +192,8 @@ class _Groups:
         return gather_within(self._site, values, indices)
 
 
-def all_outputs_are_named(site: Site) -> None:
+def name_all_outputs(site: Site) -> None:
+    """Name all outputs of Unique, for runtimes that need them."""
     site.ask_for_outputs(range(len(site.node.output)))
 
 
@@ -198,9 +202,9 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Unique", 11, down=equal_neighbours_are_found_in_order),
+    Introduction("Unique", 11, down=find_groups_by_sorting),
 ]
 
 FALLBACKS = [
-    Fallback("Unique", all_outputs_are_named),
+    Fallback("Unique", name_all_outputs),
 ]

@@ -15,15 +15,16 @@ from opsetlift.rulebook.site import Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers.interpolation import Manner, Resampler, resampling
+from opsetlift_rules.helpers.coordinates import Interpolation
+from opsetlift_rules.helpers.interpolation import Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_scales
 
 _FIRST_TAKES = ("bool", "int32", "int64", "float16", "float", "double")
 _MODES = {"bilinear": "linear", "linear": "bilinear"}
 
 
-def scales_for_every_axis(site: Site) -> None:
-    """From 1 to 7."""
+def write_scales_for_every_axis(site: Site) -> None:
+    """Write height_scale and width_scale of Upsample-1 as the scales [1, 1, height, width] of Upsample-7."""
     height, width = (site.pop_attribute(f"{side}_scale") for side in ("height", "width"))
     site.set_attribute("scales", [1.0, 1.0, height, width])
     _rename_mode(site)
@@ -35,8 +36,11 @@ def _rename_mode(site: Site) -> None:
         site.set_attribute("mode", _MODES[mode])
 
 
-def images_keep_their_scales(site: Site) -> None:
-    """From 7 to 1, which resizes images only; what else there is, is written out."""
+def write_height_and_width_scale(site: Site) -> None:
+    """Write the scales of Upsample-7 as height_scale and width_scale of Upsample-1, which takes images only.
+
+    Other scales and types are decomposed.
+    """
     scales = site.attribute("scales")
     is_image = len(scales) == 4 and list(scales[:2]) == [1.0, 1.0]
     if is_image and site.dtype(0) in _FIRST_TAKES:
@@ -57,13 +61,13 @@ def images_keep_their_scales(site: Site) -> None:
     _resample(site, site.constant(numpy.array(scales, numpy.float32), "scales"))
 
 
-def scales_become_input(site: Site) -> None:
-    """From 7 to 9."""
+def move_scales_to_an_input(site: Site) -> None:
+    """Move the scales of Upsample-7 to an input of Upsample-9."""
     site.append_input(site.constant(numpy.array(site.pop_attribute("scales"), numpy.float32), "scales"))
 
 
-def scales_become_attribute(site: Site) -> None:
-    """From 9 to 7. Scales that are computed at run time count the places at run time."""
+def move_scales_to_an_attribute(site: Site) -> None:
+    """Move the scales of Upsample-9 to the attribute of Upsample-7; decompose scales computed at run time."""
     scales = site.constant_value(1)
     if scales is None:
         _resample(site, site.input(1))
@@ -75,27 +79,27 @@ def scales_become_attribute(site: Site) -> None:
 def _resample(site: Site, scales: str) -> None:
     mode = site.attribute("mode", "nearest")
     if mode not in ("nearest", "linear"):
-        site.refuse(Why.INVALID_MODEL, f"no text has a mode {mode!r}")
-    resampler = Resampler(site, Manner(mode, "asymmetric", rounding="floor"))
-    rank = site.rank(0, because="each axis is resized by itself")
+        site.refuse(Why.INVALID_MODEL, f"the specification defines no mode {mode!r}")
+    resampler = Resampler(site, Interpolation(mode, "asymmetric", rounding="floor"))
+    rank = site.rank(0, because="each axis is resized separately")
     resampler.run(axes_by_scales(resampler, range(rank), scales))
 
 
-def becomes_resize(site: Site) -> None:
-    """From 9 to 10, which deprecates it."""
+def replace_with_resize(site: Site) -> None:
+    """Replace Upsample-9, deprecated at 10, with Resize-10."""
     site.become("Resize")
 
 
-_WRITTEN_OUT = "floats are averaged, and not those of images in a dtype of opset 1"
+_WRITTEN_OUT = "floats are interpolated, other than in images of a dtype of opset 1"
 
-_IMAGES_KEEP_THEIR_SCALES = resampling(images_keep_their_scales, when=_WRITTEN_OUT, divides=False)
-_SCALES_BECOME_ATTRIBUTE = resampling(
-    scales_become_attribute, when="floats are averaged by scales that are computed", divides=False
+_WRITE_HEIGHT_AND_WIDTH_SCALE = resampling(write_height_and_width_scale, when=_WRITTEN_OUT, divides=False)
+_MOVE_SCALES_TO_AN_ATTRIBUTE = resampling(
+    move_scales_to_an_attribute, when="floats are interpolated by scales computed at run time", divides=False
 )
-_DEPRECATED = "10 deprecates the operator; a node that is there nevertheless means what it meant"
+_DEPRECATED = "10 deprecates the operator; a remaining node means the same"
 
 STEPS = [
-    Step("Upsample", 1, 7, up=scales_for_every_axis, down=_IMAGES_KEEP_THEIR_SCALES),
-    Step("Upsample", 7, 9, up=scales_become_input, down=_SCALES_BECOME_ATTRIBUTE),
-    Step("Upsample", 9, 10, up=becomes_resize, down=unchanged, because=_DEPRECATED),
+    Step("Upsample", 1, 7, up=write_scales_for_every_axis, down=_WRITE_HEIGHT_AND_WIDTH_SCALE),
+    Step("Upsample", 7, 9, up=move_scales_to_an_input, down=_MOVE_SCALES_TO_AN_ATTRIBUTE),
+    Step("Upsample", 9, 10, up=replace_with_resize, down=unchanged, because=_DEPRECATED),
 ]

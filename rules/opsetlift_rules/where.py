@@ -12,23 +12,27 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
-from opsetlift_rules.shapes import reshape_exactly
 
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
 
-def integers_are_computed_other_values_gathered(site: Site) -> None:
-    """Arithmetic is exact on booleans and integers. Floats have NaN and infinities, which no product takes away."""
+def compute_integers_or_gather(site: Site) -> None:
+    """Replace Where-9: booleans by logic, integers by arithmetic, other types by Gather.
+
+    Floats have NaN and infinities, which multiplication by 0 does not remove.
+    """
     dtype = site.dtype(1)
     if dtype == "bool":
         op = site.op
         condition, first, second = site.inputs
         site.replace(op.Or(op.And(condition, first), op.And(op.Not(condition), second)))
-    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= 6:
+    elif dtype in NARROW_INTEGERS | _WIDE and site.target >= opsets.INTEGERS_IN_ARITHMETIC:
         _compute(site, dtype)
     else:
         _gather(site)
@@ -47,7 +51,7 @@ def _compute(site: Site, dtype: str) -> None:
 
 def _gather(site: Site) -> None:
     """Each element is taken by its number out of both tensors in a row."""
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     shapes = [site.shape(value) for value in site.inputs]
     target = common_shape(shapes)
     tiled = None if target is None else [tile_onto(site, op, value, target) for value in site.inputs]
@@ -57,7 +61,7 @@ def _gather(site: Site) -> None:
     else:
         condition, first, second = tiled
     # Integers multiply from opset 6 on; a double holds every number of an element, too.
-    number = "int64" if site.target >= 6 else "double"
+    number = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
     sizes = [dim for dim in target or () if isinstance(dim, int)]
     count = math.prod(sizes)
     if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:
@@ -87,7 +91,7 @@ def _shape_at_run_time(site: Site, op: Operators) -> str:
     if None in shapes and site.dtype(1) in FLOATING:
         condition, first, second = site.inputs
         return str(op.Shape(op.Or(op.Or(condition, op.Less(first, first)), op.Less(second, second))))
-    because = "below opset 9 the inputs have to be brought to one shape"
+    because = "below opset 9 the inputs must be broadcast to one shape first"
     ranks = [site.rank(value, because=because) for value in site.inputs]
     rank = max(ranks)
     ones = site.constant_int64([1] * rank, "ones")
@@ -111,9 +115,9 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [
-    Introduction("Where", 9, down=integers_are_computed_other_values_gathered),
+    Introduction("Where", 9, down=compute_integers_or_gather),
 ]
 
 FALLBACKS = [
-    Fallback("Where", integers_are_computed_other_values_gathered),
+    Fallback("Where", compute_integers_or_gather),
 ]

@@ -88,7 +88,7 @@ def test_a_certificate_says_what_was_proven_and_with_what() -> None:
     assert len(content["argument"]) == 2
     site = content["sites"][0]
     assert (site["operator"], site["node"], site["path"], site["outcome"]) == ("ReduceMin", "y", "graph", "EQUAL")
-    assert site["rules"] == ["ReduceMin 13→18: axes become input"]
+    assert site["rules"] == ["ReduceMin 13→18: move axes to an input"]
     assert site["cases"] > 10
 
 

@@ -21,7 +21,7 @@ from tests.conversion import model
 SOURCE = '''"""What is written for people stays."""
 
 TABLE = [
-    Step("Clip", 6, 11, up=bounds_become_inputs, down=unchanged, because="11 has inputs"),
+    Step("Clip", 6, 11, up=move_bounds_to_inputs, down=unchanged, because="11 has inputs"),
 ]
 
 
@@ -42,7 +42,7 @@ def ids_of(tmp_path: Path, source: str = SOURCE) -> list[str]:
 @pytest.mark.parametrize(
     "expected",
     [
-        "module.py:4 up='bounds_become_inputs' -> unchanged",
+        "module.py:4 up='move_bounds_to_inputs' -> unchanged",
         "module.py:4 '11' -> '12'",
         "module.py:10 '<' -> '<='",
         "module.py:10 'and' -> 'or'",

@@ -84,4 +84,4 @@ def test_every_float_of_16_bits_is_put_together(to):
 
 @pytest.mark.parametrize(("source", "to"), [("float", "int32"), ("float16", "bfloat16"), ("int64", "complex64")])
 def test_the_bits_of_a_float_cannot_be_read(source, to):
-    check_refusal(bit_cast(source, to), 25, Why.NO_EQUIVALENT, f"the bits of {source} are to be read as {to}")
+    check_refusal(bit_cast(source, to), 25, Why.NO_EQUIVALENT, f"BitCast from {source} to {to}")

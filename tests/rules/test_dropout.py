@@ -86,7 +86,7 @@ def test_a_ratio_computed_at_run_time_is_refused_below_7():
 
 def test_a_training_mode_computed_at_run_time_is_refused():
     text = dropout(12, inputs="x, r, t").replace("x)", "x, float r, bool t)", 1)
-    check_refusal(text, 10, Why.INPUT_NOT_CONSTANT, "whether the node trains")
+    check_refusal(text, 10, Why.INPUT_NOT_CONSTANT, "training_mode is computed at run time")
 
 
 @pytest.mark.parametrize("dtype", ["float8e4m3fn", "bfloat16"])

@@ -138,7 +138,7 @@ def test_experiments_are_proven_by_the_certificate():
     certificate = convert(model(text("Affine (x)")), to=9).certificate
     (site,) = certificate.sites
     assert site.cases > 0
-    assert site.rules == ["experimental Affine: multiplied and added"]
+    assert site.rules == ["experimental Affine: replace with mul and add"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_elements_of_unknown_rank_are_refused():
         f"{_13} g (float[] x, int64[] i) => (float[] y) {{ y = GatherElements (x, i) }}",
         10,
         Why.RANK_UNKNOWN,
-        "the positions of the elements",
+        "the flat positions of the elements",
     )
 
 
@@ -90,5 +90,5 @@ def test_tuples_of_unknown_length_are_refused():
         f"{_13} g (float[2, 3] x, int64[K, L] i) => (float[] y) {{ y = GatherND (x, i) }}",
         10,
         Why.SHAPE_UNKNOWN,
-        "how many dimensions are indexed",
+        "the number of indexed dimensions",
     )

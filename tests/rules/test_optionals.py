@@ -71,5 +71,5 @@ def test_an_optional_that_is_given_is_refused_below_15():
         '<ir_version: 8, opset_import: ["": 15]> g (optional(float[N]) x) => (bool a) { a = OptionalHasElement (x) }',
         14,
         Why.NO_EQUIVALENT,
-        "not made in this graph",
+        "not created in this graph",
     )

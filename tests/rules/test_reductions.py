@@ -160,5 +160,5 @@ def test_axes_of_the_run_are_refused_below_5_where_no_shape_can_be_computed():
         "{ y = ReduceMin (x, a) }",
         4,
         Why.INPUT_NOT_CONSTANT,
-        "below opset 5 no operator takes a shape that is computed",
+        "below opset 5 no operator accepts a computed shape",
     )

@@ -127,5 +127,5 @@ def test_a_negative_axis_needs_the_rank_below_11():
         }""",
         10,
         Why.RANK_UNKNOWN,
-        "counted from the front",
+        "must be made non-negative",
     )

@@ -73,7 +73,7 @@ def test_tuples_of_unknown_length_are_refused_below_11():
         f"{_13} g (float[2, 3] x, int64[2, K] i, float[] u) => (float[2, 3] y) {{ y = ScatterND (x, i, u) }}",
         10,
         Why.SHAPE_UNKNOWN,
-        "how many dimensions are indexed",
+        "the number of indexed dimensions",
     )
 
 

@@ -189,7 +189,7 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
         (
             "(float[N] x) => (float[N] y) <int64 p = {1}> { s = SequenceConstruct (x) y = SequenceAt (s, p) }",
             Why.INVALID_MODEL,
-            ["not in a sequence of 1"],
+            ["out of range for a sequence of 1"],
         ),
     ],
 )

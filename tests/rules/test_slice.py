@@ -115,5 +115,5 @@ def test_a_step_of_0_breaks_the_model():
         "<int64[1] s = {0}, int64[1] e = {3}, int64[1] a = {0}, int64[1] t = {0}> { y = Slice (x, s, e, a, t) }",
         9,
         Why.INVALID_MODEL,
-        "a step of a slice is 0",
+        "a step of the slice is 0",
     )

@@ -120,7 +120,7 @@ def test_doubles_that_are_floats_become_lists_below_3():
     uneven = [*NODES["nodes_values"][:-1], 0.1]
     model.graph.node[0].attribute.remove(next(a for a in model.graph.node[0].attribute if "values_as" in a.name))
     model.graph.node[0].attribute.append(helper.make_attribute("nodes_values_as_tensor", doubles(uneven)))
-    with pytest.raises(Exception, match="these doubles are none"):
+    with pytest.raises(Exception, match="floats do not hold these doubles"):
         convert(model, to={DOMAIN: 1})
 
 

@@ -237,7 +237,7 @@ class ScopeFacts:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of this scope that computes a value; None for inputs and constants."""
-        return self._producers.get(name)
+        return self.index.producer(name)
 
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""

@@ -42,7 +42,7 @@ class RuleBookError(PluginFault):
 
 
 class TransitionState(Enum):
-    """What the rule book knows of a transition."""
+    """What the rule book has for a transition."""
 
     DECLARED = "declared"
     DERIVED = "derived as types-only"
@@ -110,12 +110,12 @@ class RuleBook:
         self._fallbacks[key] = Entry(as_rule(fallback.rule), module, "")
 
     def fallback(self, domain: str, operator: str) -> Rule | None:
-        """What stands for an operator that a runtime does not take as it is written; None where nothing is known."""
+        """The rule for nodes of an operator that a runtime does not accept as they are; None if there is none."""
         entry = self._fallbacks.get((domain, operator))
         return entry.rule if entry else None
 
     def module_of(self, transition: Transition, rule: Rule) -> str:
-        """The module that declares a rule at a transition; "opsetlift" for what nobody has to declare."""
+        """The module that declares a rule at a transition; "opsetlift" for derived rules."""
         entry = (
             self._fallbacks.get((transition.domain, transition.operator))
             if transition.stays
@@ -169,7 +169,7 @@ class RuleBook:
         return None
 
     def rules(self) -> Iterator[tuple[str, Rule]]:
-        """Every declared rule, beside words for where it applies."""
+        """Every declared rule, with a description of where it applies."""
         for transition, entry in self._entries.items():
             yield str(transition), entry.rule
         for (domain, operator), entry in self._fallbacks.items():
@@ -202,7 +202,7 @@ def rule_modules() -> list[ModuleType]:
     modules: list[ModuleType] = []
     for entry, module in registered(ENTRY_POINT_GROUP):
         if not isinstance(module, ModuleType):
-            raise RuleBookError(f"{entry.value} is registered as a module of rules, but is none")
+            raise RuleBookError(f"{entry.value} is registered as a module of rules, but is not a module")
         modules.append(module)
         modules += (
             importlib.import_module(f"{module.__name__}.{found.name}")

@@ -1,4 +1,4 @@
-"""The history of an operator for people: what changes at each step, from the schemas, and the rules across it."""
+"""The history of an operator for people: the changes at each step, from the schemas, and its rules."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def explain(operator: str, between: tuple[int, int] | None = None, *, rule_book:
     else:
         for opset in between:
             if not 1 <= opset <= latest_opset(found.domain):
-                known = f"the installed onnx knows 1 to {latest_opset(found.domain)}"
+                known = f"the installed onnx has opsets 1 to {latest_opset(found.domain)}"
                 raise UnknownOperator(f"{display_domain(found.domain)} has no opset {opset}; {known}")
         oldest, newest = sorted(between)
     book = rule_book or default_rule_book()
@@ -118,7 +118,7 @@ def _rules(found: OperatorHistory, older: int, newer: int, book: RuleBook) -> It
 
 
 def _reason(entry: Entry) -> str:
-    """Why the rule is right, or refuses; why it rounds stands beside its bound."""
+    """Why the rule is right, or refuses; the reason for rounding is part of its exactness."""
     return "" if entry.rule.ulps and entry.because == entry.rule.because else entry.because
 
 

@@ -1,4 +1,4 @@
-"""Writes a node as the function body that its schema gives it: the specification's own lowering.
+"""Expands a node to the function body of its schema: the specification's own lowering.
 
 A body is written for an opset of its own, from which the walk takes the emitted nodes on.
 """
@@ -20,7 +20,7 @@ from opsetlift.specification import history
 from opsetlift.support.refusal import Why
 
 _MOST_ELEMENTS = 64
-"""Of larger values that are known, the nodes that compute them stay."""
+"""Larger values that are known keep the nodes that compute them."""
 
 
 def function_body(*, ulps: int = 0, because: str = "") -> Rule:
@@ -29,7 +29,7 @@ def function_body(*, ulps: int = 0, because: str = "") -> Rule:
     A runtime's kernel and the body may round differently: then `ulps` bounds it and `because` says why. Raises, when
     applied, SiteRefused where the body depends on a type that is not known, or where there is none.
     """
-    return Rule("becomes its function body", expand, ulps=ulps, because=because)
+    return Rule("expand the function body", expand, ulps=ulps, because=because)
 
 
 def expand(site: Site) -> None:
@@ -45,7 +45,8 @@ def expand(site: Site) -> None:
             found = site.type_of(name) if name else TypeProto()
             if found is None:
                 site.refuse(
-                    Why.DTYPE_UNKNOWN, f"the function body depends on the type of input {position}, which is unknown"
+                    Why.DTYPE_UNKNOWN,
+                    f"the function body depends on the type of input {position}, which cannot be inferred",
                 )
             types.append(found)
     function = definition.function_body(site.node, types)
@@ -64,7 +65,7 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
     opsets = imported_opsets(function.opset_import)
     known: dict[str, Array] = {}
 
-    def settle(formals: Iterable[str]) -> None:
+    def materialize(formals: Iterable[str]) -> None:
         for formal in formals:
             if formal in known:
                 names[formal] = site.constant(known.pop(formal), formal)
@@ -74,7 +75,7 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
         node.CopyFrom(body_node)
         _bind_attributes(site, node, attributes)
         for _, graph in subgraphs(body_node):
-            settle(referenced_names(graph))
+            materialize(referenced_names(graph))
         rename([node], names, site.fresh_name)
         node.name = ""
         opset = opsets[history.canonical_domain(node.domain)]
@@ -84,10 +85,10 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
             known[body_node.output[0]] = value
             continue
         # In a function the constants that this emits are nodes, and come before the one that reads them.
-        settle(body_node.input)
+        materialize(body_node.input)
         node.input[:] = [names.get(formal, formal) for formal in body_node.input]
         site.emit(node, opset)
-    settle(function.output)
+    materialize(function.output)
     # An output that the node does not ask for is one that a body made for it may leave out.
     site.replace(*(names.get(output) for output in function.output[: len(site.node.output)]))
 
@@ -121,4 +122,6 @@ def _bind_attributes(site: Site, node: NodeProto, values: Mapping[str, Attribute
 
 
 def _refuse_reference(site: Site, attribute: AttributeProto) -> NoReturn:
-    site.refuse(Why.ATTRIBUTE_REFERENCE, f"attribute {attribute.name} is known only at each call of the function")
+    site.refuse(
+        Why.ATTRIBUTE_REFERENCE, f"the value of attribute {attribute.name} is known only at each call of the function"
+    )

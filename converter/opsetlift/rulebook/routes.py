@@ -1,4 +1,4 @@
-"""The way of an operator from one opset to another: the transitions that ask for something, in order."""
+"""The route of an operator from one opset to another: the transitions that may change a node, in order."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class RouteStep:
+class RoutedTransition:
     """One transition of a route, its rule (None where none is written) and the types that it loses."""
 
     transition: Transition
@@ -49,24 +49,24 @@ class RouteStep:
 
 @dataclass(frozen=True)
 class Route:
-    """What a node has to go through. A node without a route is left alone."""
+    """The transitions of a node. A node without a route stays as it is."""
 
-    steps: tuple[RouteStep, ...] = ()
+    transitions: tuple[RoutedTransition, ...] = ()
     descend: bool = False
-    """Whether it may hold subgraphs, which are walked whatever becomes of the node."""
+    """Whether the node may have subgraphs, which are converted in any case."""
     needs_runtime_check: bool = False
-    """Whether the runtime that it is for may not take it as it is written there."""
+    """Whether the runtime that the model is for may not accept the node as it is."""
     why: Why | None = None
-    """Set where such a node cannot be taken anywhere; `sentence` says why."""
+    """Set where such a node cannot be converted at all; `sentence` says why."""
     sentence: str = ""
 
-    def without_idle_steps(self, possible_types: frozenset[str]) -> Route | None:
-        """The route of a node whose values can only have these types: steps that only guard others are left out.
+    def without_idle_transitions(self, possible_types: frozenset[str]) -> Route | None:
+        """The route of a node whose values can only have these types, without transitions that only guard others.
 
         None where nothing remains to be done.
         """
-        steps = tuple(step for step in self.steps if not step.is_idle(possible_types))
-        return replace(self, steps=steps) if steps or self.descend or self.needs_runtime_check else None
+        kept = tuple(routed for routed in self.transitions if not routed.is_idle(possible_types))
+        return replace(self, transitions=kept) if kept or self.descend or self.needs_runtime_check else None
 
 
 @cache
@@ -85,7 +85,7 @@ def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
 
 
 class Routes:
-    """Routes between opsets, worked out once per operator and pair of opsets; `runtime` is what the model is for."""
+    """Routes between opsets, cached by operator and pair of opsets; `runtime` is the one that the model is for."""
 
     def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
@@ -93,7 +93,7 @@ class Routes:
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
-        """The route of an operator from opset `source` to `target`; None where nothing at all is to be done."""
+        """The route of an operator from opset `source` to `target`; None where nothing is to be done."""
         key = (domain, operator, source, target)
         if key not in self._known:
             self._known[key] = self._build(*key)
@@ -106,17 +106,17 @@ class Routes:
             if domain not in CONVERTED_DOMAINS or (source == target and not needs_runtime_check):
                 return Route(descend=True)
             if experiment := self._rule_book.experimental(domain, operator, source):
-                return Route((RouteStep(experiment, self._rule_book.rule(experiment), ()),), descend=True)
+                return Route((RoutedTransition(experiment, self._rule_book.rule(experiment), ()),), descend=True)
             since = f"; it was introduced in {found.introduction}" if found else ""
-            sentence = f"opset {source} has no operator {operator}{since}, so that what it should compute is not known"
+            sentence = f"opset {source} has no operator {operator}{since}, so its meaning is unknown"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
-        steps = self._steps(found, source, target)
+        transitions = self._transitions(found, source, target)
         needs_runtime_check = (domain, operator) in self._needing_check
-        return Route(steps, descend, needs_runtime_check) if steps or descend or needs_runtime_check else None
+        return Route(transitions, descend, needs_runtime_check) if transitions or descend or needs_runtime_check else None
 
-    def _steps(self, found: OperatorHistory, source: int, target: int) -> tuple[RouteStep, ...]:
-        steps = []
+    def _transitions(self, found: OperatorHistory, source: int, target: int) -> tuple[RoutedTransition, ...]:
+        routed = []
         for transition in found.transitions_between(source, target):
             rule = self._rule_book.rule(transition)
             lost = (
@@ -125,8 +125,8 @@ class Routes:
                 else gates(found.definitions[transition.near], found.definitions[transition.far])
             )
             if rule is None or rule.apply is not None or lost:
-                steps.append(RouteStep(transition, rule, lost))
-        return tuple(steps)
+                routed.append(RoutedTransition(transition, rule, lost))
+        return tuple(routed)
 
 
 @cache
@@ -142,7 +142,7 @@ def operators_taking(type_string: str, opset: int, domain: str) -> bool:
 
 
 def lost_type_sentence(transition: Transition, value: str, type_string: str) -> str:
-    """Why a type stops a site at a transition."""
+    """The sentence that refuses a site whose value has a type that the far side of a transition lacks."""
     shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
     opset = transition.landing_opset
     if not operators_taking(type_string, opset, transition.domain):

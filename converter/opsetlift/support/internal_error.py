@@ -19,7 +19,7 @@ class Fault:
 
     error: BaseException
     what: str
-    """What failed: "rule 'axes become input' of opsetlift_rules.reductions"."""
+    """What failed: "rule 'move axes to an input' of opsetlift_rules.reductions"."""
     module: str
     """The module that is to be mended, as far as it is known."""
     operator: str = ""

@@ -1,4 +1,4 @@
-"""What rules of several families share: axes, broadcasting, windows, positions and the like.
+"""What modules of rules share: axes, broadcasting, windows, positions and others.
 
-No operator's steps stand here: the rule book looks for them in the modules around this package.
+Helpers have no tables of steps: the rule book looks for these in the modules around this package only.
 """

@@ -8,34 +8,36 @@ import numpy
 
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 
 END = 2**63 - 1
-"""As the end of a slice: all that is left."""
+"""The end of a slice that reaches to the last element."""
 
 
 def counted_from_front(site: Site, axes: Sequence[int], rank: int, *, name: str = "axes") -> list[int]:
     """`axes` without negative ones. Refuses those beyond the rank: the model breaks the text of its own opset."""
     beyond = [axis for axis in axes if not -rank <= axis < rank]
     if beyond:
-        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} go beyond the rank {rank}")
+        site.refuse(Why.INVALID_MODEL, f"{name} {list(axes)} out of range for rank {rank}")
     return [axis % rank for axis in axes]
 
 
-def axis_counts_from_front(site: Site) -> None:
-    """Below 11 the axis is not negative."""
+def make_axis_non_negative(site: Site) -> None:
+    """Make the attribute `axis` non-negative, as versions below 11 require."""
     axis = site.attribute("axis", 0)
     if axis < 0:
-        rank = site.rank(0, because="a negative axis has to be counted from the front below opset 11")
+        rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def axes_become_input(site: Site) -> None:
+def move_axes_to_an_input(site: Site) -> None:
+    """Move the attribute `axes`, if present, to the last input."""
     if site.has_attribute("axes"):
         site.append_input(site.constant_int64(site.pop_attribute("axes")))
 
 
-def constant_axes_become_attribute(site: Site) -> bool:
-    """The inverse, where the axes are constant or absent; says whether they are."""
+def move_constant_axes_to_an_attribute(site: Site) -> bool:
+    """Move constant or absent axes to the attribute `axes`; returns whether they are constant or absent."""
     if site.input(1):
         axes = site.constant_value(1)
         if axes is None:
@@ -47,11 +49,15 @@ def constant_axes_become_attribute(site: Site) -> bool:
 
 def gather_within(site: Site, value: str, indices: str, *, axis: int = 0) -> str:
     """Gather by indices that are known not to be negative: written for a version that has no others."""
-    return str(site.op_at(13 if site.dtype(value) == "bfloat16" else 10).Gather(value, indices, axis=axis))
+    return str(
+        site.op_at(opsets.BFLOAT16 if site.dtype(value) == "bfloat16" else opsets.NON_NEGATIVE_INDICES).Gather(
+            value, indices, axis=axis
+        )
+    )
 
 
 class NamedAxes:
-    """Which dimensions an int64 vector of axes names, be it from the back, when it is computed at run time.
+    """The dimensions that an int64 vector of axes, computed at run time, names; axes may be negative.
 
     `op` writes for opset 13 or later; numbers are of `dtype`.
     """
@@ -69,6 +75,6 @@ class NamedAxes:
         return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
 
     def spread(self, values: str) -> str:
-        """For each dimension the value that stands where its axis does, or 0."""
+        """For each dimension the value that belongs to its axis, or 0."""
         column = self._op.Unsqueeze(values, self._site.constant_int64([1]))
         return str(self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant_int64([0]), keepdims=0))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+EQUAL_SHAPES = "broadcasting includes equal shapes"
 
 
 def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
@@ -96,7 +99,7 @@ def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> st
 
 
 def _known_rank(site: Site, value: str) -> Dims:
-    site.rank(value, because="below opset 7 the dimensions that are repeated have to be numbered")
+    site.rank(value, because="below opset 7 the repeated dimensions must be counted")
     return site.shape(value) or []
 
 
@@ -113,7 +116,7 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
         tiled = [tile_onto(site, op, value, target) for value in values]
         if all(value is not None for value in tiled):
             return [value for value in tiled if value is not None]
-    if site.target < 7:
+    if site.target < opsets.BROADCASTING:
         wide = [value for value, shape in zip(values, shapes, strict=True) if shape != []]
         if dtype in FLOATING and wide and have_one_shape([site.shape(value) for value in wide]):
             return [value if value in wide else filled_like(op, wide[0], value, dtype) for value in values]
@@ -125,3 +128,11 @@ def onto_one_shape(site: Site, op: Operators, values: Sequence[str], dtype: str)
     for value in values[1:]:
         zeros = op.Add(zeros, zeros_like(op, value, dtype))
     return [op.Sub(value, zeros) for value in values]
+
+
+def broadcast_inputs(site: Site) -> None:
+    """Broadcast all inputs to one shape, which versions below 8 require."""
+    if have_one_shape([site.shape(name) for name in site.inputs]):
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))

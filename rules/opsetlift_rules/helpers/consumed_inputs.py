@@ -5,6 +5,6 @@ from __future__ import annotations
 from opsetlift.rulebook.site import Site
 
 
-def consumed_inputs_go(site: Site) -> None:
-    """The attribute allowed a runtime to compute in place; it never said anything about the result."""
+def remove_consumed_inputs(site: Site) -> None:
+    """Remove consumed_inputs of version 1, which allowed in-place computation and never affected the result."""
     site.remove_attribute("consumed_inputs")

@@ -66,6 +66,11 @@ def reshaped(site: Site, op: Operators, value: str, sizes: Sequence[Size]) -> st
     return str(op.Reshape(value, op.Concat(*parts, axis=0), allowzero=1))
 
 
+def reshape_exactly(op: Operators, value: str, shape: str) -> str:
+    """Reshape to computed dimensions, in which 0 means 0. `op` writes for opset 14 or later."""
+    return str(op.Reshape(value, shape, allowzero=1))
+
+
 def numbers_up_to(site: Site, op: Operators, count: Size) -> str:
     """0, 1, ... up to a size, int64."""
     return site.folded(lambda: iota(site, op, named(site, count)), "numbers")

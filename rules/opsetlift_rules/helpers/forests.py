@@ -1,4 +1,4 @@
-"""Helpers for ensembles of trees: the old form, leaves being nodes, and the new one, leaves being apart."""
+"""Helpers for ensembles of trees: the old form, in which leaves are nodes, and the new one, which lists them apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tensor(site: Site, name: str) -> Array | None:
 
 
 def numbers(site: Site, name: str) -> Array:
-    """A list of floats, or the tensor that may stand for it, in double."""
+    """An attribute that is a list of floats, or a tensor under a name of its own, in double."""
     values = tensor(site, f"{name}_as_tensor")
     return numpy.array(site.attribute(name, []) if values is None else values, numpy.float64)
 
@@ -76,7 +76,9 @@ def _root(site: Site, tree: dict[int, Node]) -> int:
     children = {child for node in tree.values() if not node.is_leaf for child in node.children}
     roots = tree.keys() - children
     if len(roots) != 1 or not children <= tree.keys():
-        site.refuse(Why.INVALID_MODEL, "a tree has to have one root, and its children have to be nodes of it")
+        site.refuse(
+            Why.INVALID_MODEL, "a tree must have exactly one root, and its children must be nodes of the same tree"
+        )
     return roots.pop()
 
 
@@ -159,7 +161,7 @@ class OldForest:
     votes: dict[str, list[Any]] = field(default_factory=dict)
     tree: int = -1
     count: int = 0
-    """Of the nodes of the tree under way."""
+    """The number of nodes of the current tree so far."""
 
     def begin_tree(self) -> None:
         """Let the nodes to come belong to the next tree."""
@@ -188,7 +190,9 @@ class OldForest:
         for name, value in columns.items():
             self.nodes.setdefault(name, []).append(value)
         if len(self.nodes["modes"]) > self.limit:
-            self.site.refuse(Why.NO_EQUIVALENT, f"as trees of single comparisons it has more than {self.limit:,} nodes")
+            self.site.refuse(
+                Why.NO_EQUIVALENT, f"written with single comparisons, the trees have more than {self.limit:,} nodes"
+            )
         self.count += 1
         return self.count - 1
 

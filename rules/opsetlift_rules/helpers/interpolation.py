@@ -11,22 +11,23 @@ They speak of a scale that is the quotient of both lengths, and take the one tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy
 
 from opsetlift.rulebook.rule import Apply, Rule, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators
 from opsetlift.specification.dtypes import DIGITS, numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import gather_within
+from opsetlift_rules.helpers.coordinates import Coordinates, ResampledAxis
+from opsetlift_rules.helpers.sampling import cubic_polynomials
 from opsetlift_rules.helpers.source_points import source_points
 
 ULPS = 8
 _ULPS_OF_QUOTIENTS = 4 * ULPS
 """Where weights are divided by their sum."""
-_BECAUSE = "the neighbours' terms may be added in another order"
-_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and so may their weights, floats, by whose sum they are divided"
+_BECAUSE = "a kernel may add the neighbours' terms in another order"
+_BECAUSE_OF_QUOTIENTS = f"{_BECAUSE}, and the weights by whose sum they are divided too"
 
 _INTEGERS = {"int8": "double", "uint8": "double", "int16": "double", "uint16": "double"}
 _INTEGERS |= {"int32": "double", "uint32": "double"}
@@ -39,8 +40,10 @@ _DIGITS_BEYOND_FLOAT = DIGITS["double"] - DIGITS["float"]
 
 
 def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool = True) -> Rule:
-    """A rule that may write a resampling out; `divides` where it may divide weights by their sum, as Resize does since
-    11."""
+    """A rule that may decompose a resampling.
+
+    `divides` where it may divide weights by their sum, as Resize does since 11.
+    """
     if not divides:
         return rounding(rule, ulps=ULPS, when=when, because=_BECAUSE)
     return rounding(
@@ -52,64 +55,8 @@ def resampling(rule: Apply, *, when: str = "floats are averaged", divides: bool 
     )
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How values are resampled."""
-
-    mode: str
-    """nearest, linear or cubic."""
-    transformation: str
-    """Resize's coordinate_transformation_mode."""
-    rounding: str = "round_prefer_floor"
-    """Resize's nearest_mode, or "by direction": the ceiling where it samples down, else the floor."""
-    cubic_coefficient: float = -0.75
-    excludes_outside: bool = False
-    antialiases: bool = False
-    extrapolation_value: float = 0.0
-
-
-@dataclass(frozen=True)
-class ResampledAxis:
-    """One axis on its way. The values are names of scalars: lengths int64, the others float."""
-
-    axis: int
-    size: str
-    length: str
-    scale: str
-    is_cut: bool = True
-    """Whether the length is cut off a fractional target, as where it is calculated out of a scale."""
-    region: tuple[str, str] | None = None
-    """Start and end of the crop."""
-
-
-class Resampler:
-    """Emits the resampling of one site. `op` writes for opset 13."""
-
-    def __init__(self, site: Site, manner: Manner) -> None:
-        self.site = site
-        self.manner = manner
-        self.op = site.op_at(13)
-
-    def number(self, value: float | numpy.float32) -> str:
-        """A float constant."""
-        return self.site.scalar(value, "float", "number")
-
-    def size(self, axis: int) -> str:
-        """The length of an axis of the data, float."""
-        return self.folded(lambda op: op.Cast(self.dimension(axis), to="float"))
-
-    def dimension(self, axis: int) -> str:
-        """The length of an axis of the data, int64."""
-        shape = self.site.shape(0)
-        known = shape[axis] if shape is not None else None
-        if isinstance(known, int):
-            return self.site.scalar(known, "int64", "size")
-        position = self.site.scalar(axis, "int64", "axis")
-        return self.folded(lambda op: op.Gather(op.Shape(self.site.input(0)), position))
-
-    def folded(self, build: Callable[[Operators], str], hint: str = "constant") -> str:
-        """What is emitted, or the constant that it gives."""
-        return self.site.folded(lambda: build(self.op), hint)
+class Resampler(Coordinates):
+    """Emits the resampling of one site."""
 
     def run(self, axes: Sequence[ResampledAxis]) -> None:
         """Resample axis by axis and replace the node."""
@@ -117,13 +64,13 @@ class Resampler:
         value = site.input(0)
         all_points = [source_points(self, axis) for axis in axes]
         moving = [pair for pair in zip(axes, all_points, strict=True) if not self._stays(*pair)]
-        if self.manner.mode == "nearest":
+        if self.interpolation.mode == "nearest":
             for axis, points in moving:
                 value = gather_within(site, value, self._nearest(axis, points), axis=axis.axis)
         elif moving:
             value = self._averaged(value, dtype, moving)
         for axis, points in zip(axes, all_points, strict=True):
-            if self.manner.transformation == "tf_crop_and_resize":
+            if self.interpolation.transformation == "tf_crop_and_resize":
                 value = self._extrapolated(value, dtype, axis, points)
         site.replace(value)
 
@@ -141,24 +88,25 @@ class Resampler:
             "ceil": lambda op, at: op.Ceil(at),
             "by direction": lambda op, at: op.Where(op.Less(axis.scale, self.number(1)), op.Ceil(at), op.Floor(at)),
         }
-        if self.manner.rounding not in roundings:
-            self.site.refuse(Why.INVALID_MODEL, f"no text has a nearest_mode {self.manner.rounding!r}")
-        rounded = roundings[self.manner.rounding]
+        if self.interpolation.rounding not in roundings:
+            self.site.refuse(
+                Why.INVALID_MODEL, f"the specification defines no nearest_mode {self.interpolation.rounding!r}"
+            )
+        rounded = roundings[self.interpolation.rounding]
         # Confined first: what is rounded to -0 would leave open which zero a bound of 0 gives.
         return self.folded(lambda op: op.Cast(rounded(op, self._confined(op, points, axis)), to="int64"), "indices")
 
     def _confined(self, op: Operators, places: str, axis: ResampledAxis) -> str:
         return str(op.Clip(places, self.number(0), self.last(op, axis)))
 
-    def last(self, op: Operators, axis: ResampledAxis) -> str:
-        """The position of an axis's last element, float."""
-        return str(op.Sub(axis.size, self.number(1)))
-
     def _averaged(self, value: str, dtype: str, moving: Sequence[tuple[ResampledAxis, str]]) -> str:
         if dtype not in _FLOATS and dtype not in _INTEGERS:
             self.site.refuse(
                 Why.NO_EQUIVALENT,
-                f"{self.manner.mode} interpolation averages, and what the average of {dtype} is, no text says",
+                (
+                    f"{self.interpolation.mode} interpolation averages, and the specification does not define the "
+                    f"average of {dtype}"
+                ),
             )
         op = self.op
         carrier = _FLOATS.get(dtype) or _INTEGERS[dtype]
@@ -177,7 +125,7 @@ class Resampler:
         return str(op.Cast(value, to=dtype)) if carrier != dtype else value
 
     def _declare_rounding(self, dtype: str) -> None:
-        if not (self.manner.antialiases or self.manner.excludes_outside):
+        if not (self.interpolation.antialiases or self.interpolation.excludes_outside):
             self.site.rounds(ULPS)
         else:
             self.site.rounds(fewer_digits=_DIGITS_BEYOND_FLOAT if dtype == "double" else 0)
@@ -187,14 +135,16 @@ class Resampler:
         if known is None or (known / _EXACT_STEPS != numpy.rint(known / _EXACT_STEPS)).any():
             self.site.refuse(
                 Why.NO_EQUIVALENT,
-                "averages of integers are cut off to integers, which only weights that are sums of few powers of two "
-                "determine; with any others it depends on the order in which a runtime adds",
+                (
+                    "averages of integers are truncated; unless every weight is a sum of few powers of two, "
+                    "the result depends on the order of additions in the runtime"
+                ),
             )
 
     def _weighted(self, value: str, axis: ResampledAxis, indices: str, weights: str, carrier: str) -> str:
         """Gathered neighbours have a dimension of their own, behind the axis; it is summed away."""
         site, op = self.site, self.op
-        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         neighbours = gather_within(site, value, indices, axis=axis.axis)
 
         def shaped(name: str) -> str:
@@ -220,9 +170,9 @@ class Resampler:
     def _taps(self, axis: ResampledAxis, points: str) -> tuple[str, str]:
         """For each point its neighbours' indices and weights, both [points, neighbours]."""
         site, number = self.site, self.number
-        reach = 1 if self.manner.mode == "linear" else 2
+        reach = 1 if self.interpolation.mode == "linear" else 2
         stretch, offsets = None, site.constant(numpy.arange(1 - reach, 1 + reach, dtype=numpy.float32), "offsets")
-        if self.manner.antialiases:
+        if self.interpolation.antialiases:
             stretch = self.folded(lambda op: op.Max(number(1), op.Div(number(1), axis.scale)))
             offsets = self.folded(lambda op: self._stretched_offsets(op, stretch, reach))
         axes = site.constant_int64([1])
@@ -234,10 +184,10 @@ class Resampler:
             if stretch is not None:
                 distances = op.Div(distances, stretch)
             weights = self._weights(op, op.Abs(distances))
-            if self.manner.excludes_outside:
+            if self.interpolation.excludes_outside:
                 is_outside = op.Not(op.Equal(places, self._confined(op, places, axis)))
                 weights = op.Where(is_outside, number(0), weights)
-            if self.manner.excludes_outside or stretch is not None:
+            if self.interpolation.excludes_outside or stretch is not None:
                 total = op.ReduceSum(weights, axes, keepdims=1)
                 # A point whose neighbours are all left out has no value to take: 0, where the quotient is 0 / 0.
                 weights = op.Div(weights, op.Where(op.Equal(total, number(0)), number(1), total))
@@ -253,14 +203,10 @@ class Resampler:
 
     def _weights(self, op: Operators, distance: str) -> str:
         number = self.number
-        if self.manner.mode == "linear":
+        if self.interpolation.mode == "linear":
             return str(op.Relu(op.Sub(number(1), distance)))
-        # Equation (4) of Keys, "Cubic Convolution Interpolation".
-        a = numpy.float32(self.manner.cubic_coefficient)
-        near = op.Sub(op.Mul(number(a + 2), distance), number(a + 3))
-        near = op.Add(op.Mul(op.Mul(near, distance), distance), number(1))
-        far = op.Sub(op.Mul(number(a), distance), number(5 * a))
-        far = op.Sub(op.Mul(op.Add(op.Mul(far, distance), number(8 * a)), distance), number(4 * a))
+        a = numpy.float32(self.interpolation.cubic_coefficient)
+        near, far = cubic_polynomials(op, number, distance, a)
         beyond = op.Where(op.Less(distance, number(2)), far, number(0))
         return str(op.Where(op.Greater(distance, number(1)), beyond, near))
 
@@ -273,8 +219,10 @@ class Resampler:
         known = site.constant_value(outside)
         if known is not None and not known.any():
             return value
-        trailing = site.rank(0, because="the axes behind the one that is resized are counted") - axis.axis - 1
+        trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         if trailing:
             outside = self.folded(lambda inner: inner.Unsqueeze(outside, site.constant_int64(range(1, 1 + trailing))))
-        filling = site.constant(numpy.array(self.manner.extrapolation_value).astype(numpy_dtype(dtype)), "filling")
+        filling = site.constant(
+            numpy.array(self.interpolation.extrapolation_value).astype(numpy_dtype(dtype)), "filling"
+        )
         return str(op.Where(outside, filling, value))

@@ -1,4 +1,4 @@
-"""Helpers for the step to opset 7, at which `broadcast` and `axis` give way to numpy's broadcasting.
+"""Helpers for the step to opset 7, which replaces `broadcast` and `axis` with numpy's broadcasting.
 
 Before 7 the second input is repeated onto the first one's shape where `broadcast=1` says so: it has one element, or its
 shape is a contiguous part of the first one's, which starts at `axis` (without it: a suffix). The first input is never
@@ -10,35 +10,41 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import common_shape, filled_like, have_one_shape, repeated
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
-_RANKS_DECIDE = "below opset 7 the dimensions that are repeated have to be numbered"
+_RANKS_DECIDE = "below opset 7 the repeated dimensions must be counted"
 
 
-def broadcast_attributes_go(site: Site) -> None:
-    """A suffix and a single element are what numpy repeats too; any other part needs dimensions of 1 behind it."""
+def remove_broadcast_attributes(site: Site) -> None:
+    """Remove `broadcast` and `axis` of versions below 7; a part that is not a suffix gets dimensions of size 1."""
     axis = site.pop_attribute("axis")
     if not site.pop_attribute("broadcast", 0) or axis is None:
         return
     second = site.shape(1)
     if second is not None and all(dim == 1 for dim in second):
         return
-    rank = site.rank(0, because="axis counts the dimensions from the front, numpy's broadcasting from the back")
-    part = site.rank(1, because="axis counts the dimensions from the front, numpy's broadcasting from the back")
+    rank = site.rank(0, because="axis counts dimensions from the front, but numpy's broadcasting counts from the back")
+    part = site.rank(1, because="axis counts dimensions from the front, but numpy's broadcasting counts from the back")
     # The text knows no negative axis; exporters that wrote one meant the dimensions from the back.
     start = axis + rank if axis < 0 else axis
     if not 0 <= start <= rank - part:
-        site.refuse(Why.INVALID_MODEL, f"axis {axis} puts an input of rank {part} beyond the first one's rank {rank}")
+        site.refuse(
+            Why.INVALID_MODEL, f"axis {axis} places an input of rank {part} beyond the first input's rank {rank}"
+        )
     if start + part < rank:
         dimensions = site.constant_int64(range(part, rank - start))
-        site.set_input(1, site.op_at(13).Unsqueeze(site.input(1), dimensions))
+        site.set_input(1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), dimensions))
 
 
-def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
-    """The inverse. `mirrored` is the operator that computes the same with its inputs exchanged, if there is one."""
+def add_broadcast_attributes(mirrored: str = "") -> Rule:
+    """Make the rule that adds `broadcast` and `axis` for versions below 7.
 
-    def broadcast_becomes_attributes(site: Site) -> None:
+    `mirrored` is the operator that computes the same with its inputs exchanged, if there is one.
+    """
+
+    def add_broadcast_attributes(site: Site) -> None:
         shapes = [site.shape(0), site.shape(1)]
         if site.input(0) == site.input(1) or have_one_shape(shapes):
             return
@@ -49,7 +55,7 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
             site.replace(getattr(site.op, mirrored)(site.input(1), site.input(0), broadcast=1))
             return
         if shapes[0] == [] and site.known_shape(1) is None and site.dtype(0) in FLOATING:
-            site.set_input(0, filled_like(site.op_at(13), site.input(1), site.input(0), site.dtype(0)))
+            site.set_input(0, filled_like(site.op_at(opsets.BFLOAT16), site.input(1), site.input(0), site.dtype(0)))
             return
         first, second = _known(site, 0), _known(site, 1)
         if _is_repeated_onto(second, first):
@@ -60,7 +66,7 @@ def broadcast_becomes_attributes(mirrored: str = "") -> Rule:
         else:
             _tile(site, first, second)
 
-    return Rule("broadcast becomes attributes", broadcast_becomes_attributes)
+    return Rule("add broadcast attributes", add_broadcast_attributes)
 
 
 def _known(site: Site, value: str | int) -> Dims:
@@ -71,7 +77,7 @@ def _known(site: Site, value: str | int) -> Dims:
 
 
 def _block(part: Dims, whole: Dims) -> tuple[int, int] | None:
-    """Where in `whole` the dimensions lie that `part` has besides leading and trailing ones: (start, stop).
+    """The range (start, stop) in `whole` of the dimensions of `part` besides leading and trailing ones.
 
     None where `part` is not known to be repeated onto `whole` in this way.
     """
@@ -115,13 +121,13 @@ def _squeezed(site: Site, name: str, part: Dims, whole: Dims) -> tuple[str, int 
     offset = len(whole) - len(part)
     ones = [position - offset for position in range(offset, len(whole)) if not start <= position < stop]
     if ones:
-        name = site.op_at(13).Squeeze(name, site.constant_int64(ones))
+        name = site.op_at(opsets.AXES_AS_INPUTS).Squeeze(name, site.constant_int64(ones))
     return name, start if stop < len(whole) else None
 
 
 def _tile(site: Site, first: Dims, second: Dims) -> None:
     """Bring the first input to the common shape, and the second one too where attributes do not."""
-    op = site.op_at(13)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
     names = site.inputs
     target = common_shape([first, second])
     site.set_input(0, repeated(site, op, names[0], names[1:]))

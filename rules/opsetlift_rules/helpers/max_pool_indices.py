@@ -1,4 +1,4 @@
-"""Helpers for the second output of MaxPool: where in the input each maximum stands."""
+"""Helpers for the second output of MaxPool: the index of each maximum in the input."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import math
 import numpy
 
 from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.windows import Windows, padded, slice_of_tap, windows_of
 
 
-def indices_are_computed(site: Site) -> None:
-    """Below 8 there are no indices; the maxima are MaxPool's all the same."""
+def compute_indices_of_maxima(site: Site) -> None:
+    """Compute the indices of MaxPool-8 with other operators: MaxPool-1 has no second output."""
     if not site.is_read(1):
         site.keep_outputs(1)
         site.remove_attribute("storage_order")
         return
-    op, windows = site.op_at(13), windows_of(site)
+    op, windows = site.op_at(opsets.BFLOAT16), windows_of(site)
     value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
     indices = indices_of_maxima(site, op, value, windows)
     site.replace(site.copy(site.input(0), outputs=1, storage_order=None), indices)
@@ -28,7 +29,7 @@ def indices_of_maxima(site: Site, op: Operators, value: str, windows: Windows) -
     Axis by axis from the last: of equal maxima the first one in row-major order is found. Positions are doubles, which
     hold each of them, and -1 in the pads.
     """
-    shape = site.static_shape(0, because="the indices are those in the flat input")
+    shape = site.static_shape(0, because="the indices count the elements of the flattened input")
     column_major = bool(site.attribute("storage_order", 0))
     position = site.constant(_positions(shape[2:], windows.filled_pads, column_major=column_major), "positions")
     for axis in reversed(range(len(windows.kernel))):

@@ -15,12 +15,12 @@ _NARROW = ("tensor(float16)", "tensor(bfloat16)")
 BFLOAT16_IS_ADDED = "bfloat16 is added"
 """For steps of functions that add it and change nothing else."""
 
-ROUNDED_ONCE = "computed in float, of which bfloat16 is the upper half, and rounded to bfloat16 at the end"
+ROUNDED_ONCE = "computed in float and rounded to bfloat16 once"
 
-bfloat16_computes_in_float = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
+cast_bfloat16_and_round = rounded_cast("bfloat16", through="float", because=ROUNDED_ONCE)
 """For functions whose results a bfloat16 does not hold."""
 
-bfloat16_travels_in_float = exact_cast("bfloat16", through="float")
+cast_bfloat16 = exact_cast("bfloat16", through="float")
 """For operators whose results are bfloat16 where their inputs are."""
 
 
@@ -35,11 +35,10 @@ def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str],
     return "float", [op.Cast(name, to="float") for name in site.inputs], lambda value: str(op.Cast(value, to=dtype))
 
 
-def goes_in_float(site: Site) -> bool:
-    """Let a node with narrow floats among its inputs compute in float, cast in and out; says whether it has any.
+def compute_narrow_floats_in_float(site: Site) -> bool:
+    """Compute a node with narrow floats among its inputs in float, cast in and out; returns whether it has any.
 
-    It stays what it is, at the opset that it comes from, and takes its way from there in float. Only for rules that
-    declare rounding: the results are rounded once.
+    The node keeps its operator and its opset. Only for rules that declare rounding: the results round once.
     """
     narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
     if not narrow:
@@ -63,11 +62,11 @@ def goes_in_float(site: Site) -> bool:
     return True
 
 
-def body_in_float(*, ulps: int, because: str) -> Rule:
-    """`function_body`, of which narrow floats are not to round each step: they go in float."""
+def expand_body_in_float(*, ulps: int, because: str) -> Rule:
+    """The rule `function_body`, with narrow floats computed in float, so that not each step rounds to them."""
 
-    def becomes_its_function_body(site: Site) -> None:
-        if not goes_in_float(site):
+    def expand_the_function_body(site: Site) -> None:
+        if not compute_narrow_floats_in_float(site):
             expand(site)
 
-    return rounding(becomes_its_function_body, ulps=ulps, because=because)
+    return rounding(expand_the_function_body, ulps=ulps, because=because)

@@ -1,4 +1,4 @@
-"""Helpers for flat positions: an element's place in a tensor whose elements (or slices) stand in a row."""
+"""Helpers for flat positions: the index of an element, or slice, in the flattened tensor."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy
 
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dimensions import divisor
@@ -17,6 +19,18 @@ from opsetlift_rules.helpers.signs import is_negative
 
 Number = Array | str
 """Known integers, or the name of a tensor of them."""
+
+
+def tuple_length(site: Site, indices: str) -> int:
+    """How many dimensions the tuples in the last dimension of `indices` index."""
+    site.rank(indices, because="its last dimension is the number of indexed dimensions")
+    length = (site.shape(indices) or [None])[-1]
+    if not isinstance(length, int):
+        site.refuse(
+            Why.SHAPE_UNKNOWN,
+            f"the last dimension of {indices!r} cannot be inferred; it is the number of indexed dimensions",
+        )
+    return length
 
 
 class Sizes(Sequence[Number]):
@@ -61,8 +75,8 @@ class Positions:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.op = site.op_at(14)
-        self.dtype = "int64" if site.target >= 6 else "double"
+        self.op = site.op_at(opsets.ALLOWZERO)
+        self.dtype = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
 
     def of(self, value: str) -> Number:
         """The integers in a tensor of the model, constant or not."""
@@ -118,6 +132,7 @@ class Positions:
         return str(result if self.dtype == "int64" else self.op.Floor(result))
 
     def negated(self, number: Number) -> Number:
+        """The number with the other sign."""
         return -number if not isinstance(number, str) else str(self.op.Neg(number))
 
     def column(self, number: Number, trailing: int) -> Number:
@@ -126,7 +141,7 @@ class Positions:
             return number
         if not isinstance(number, str):
             return number.reshape(*number.shape, *[1] * trailing)
-        rank = self.site.rank(number, because="new dimensions come after those that it has")
+        rank = self.site.rank(number, because="new dimensions are appended to it")
         return str(self.op.Unsqueeze(number, self.site.constant_int64(range(rank, rank + trailing))))
 
     def sizes(self, value: str | int, *, because: str) -> Sizes:
@@ -135,7 +150,7 @@ class Positions:
         return Sizes(self, value if isinstance(value, str) else self.site.input(value))
 
     def strides(self, sizes: Sequence[Number]) -> list[Number]:
-        """For each dimension how far apart its elements stand in the row."""
+        """For each dimension the distance of its elements in the flattened tensor."""
         return [self.product(sizes[position + 1 :]) for position in range(len(sizes))]
 
     def counted(self, size: Number) -> Number:

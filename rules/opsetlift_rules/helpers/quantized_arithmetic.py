@@ -12,10 +12,14 @@ import numpy
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 
-_RANKS = "it tells a scale for all elements from one for each index of an axis"
+_AXIS = 13
+"""The version of QuantizeLinear and DequantizeLinear that adds an axis."""
+
+_RANKS = "the rank distinguishes one scale for all elements from one for each index of an axis"
 
 
 def quantized(site: Site, to: str, precision: str) -> None:
@@ -57,7 +61,7 @@ def dequantized(site: Site, to: str) -> None:
 def arithmetic(site: Site) -> Operators:
     """Operators of the side that the node comes from, of 13 at least; their own rules take them across."""
     near = site.transition.newer - 1 if site.transition.upward else site.transition.newer
-    return site.op_at(max(near, 13))
+    return site.op_at(max(near, opsets.AXES_AS_INPUTS))
 
 
 def cast(site: Site, op: Operators, name: str, to: str) -> str:
@@ -95,10 +99,10 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
         return _replicated(site, op, value)
     if rank == 0:
         return value
-    if site.rank(1, because=_RANKS) == 0 or site.transition.near < 13:
+    if site.rank(1, because=_RANKS) == 0 or site.transition.near < _AXIS:
         # Exporters write single numbers as vectors of one, too.
         return site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
-    whole = site.rank(0, because="the axis that is quantized is counted")
+    whole = site.rank(0, because="the quantization axis is counted from the front")
     if whole <= 1:
         return value if whole else site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], whole, name="axis")
@@ -108,7 +112,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
 
 def _replicated(site: Site, op: Operators, value: str) -> str:
     """Each number for `block_size` elements along the axis."""
-    rank = site.rank(0, because="the axis that is quantized is counted")
+    rank = site.rank(0, because="the quantization axis is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     block = site.scalar(site.attribute("block_size"), "int64", "block")
     position = site.scalar(axis, "int64", "axis")

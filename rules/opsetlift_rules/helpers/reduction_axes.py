@@ -7,6 +7,7 @@ import numpy
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
@@ -17,22 +18,18 @@ _STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
 """What adds to a 0, which makes 0 of -0."""
 
 
-_RESHAPE_TAKES_SHAPES = 5
-"""The opset from which Reshape has its shape from an input."""
-
-
-def axes_become_input(site: Site) -> None:
-    """Absent and empty axes both mean every axis, on either side."""
+def move_axes_to_an_input(site: Site) -> None:
+    """Move the attribute `axes` of a reduction to an input. Absent and empty axes both mean all axes."""
     axes = site.pop_attribute("axes")
     if axes:
         site.append_input(site.constant_int64(axes))
 
 
-def axes_become_attribute(site: Site) -> None:
-    """The inverse; `noop_with_empty_axes` disappears.
+def move_axes_to_an_attribute(site: Site) -> None:
+    """Move the axes of a reduction to an attribute, and remove noop_with_empty_axes.
 
-    Without axes it leaves what the operator does to a single value: nothing, or what one more dimension of size 1
-    gives (ReduceL1 the magnitude, ReduceLogSum the logarithm).
+    Without axes a noop still applies the operator to each element: ReduceL1 gives the magnitude, ReduceLogSum the
+    logarithm. Others become Identity.
     """
     is_noop_if_empty = bool(site.pop_attribute("noop_with_empty_axes", 0))
     axes_name = site.input(1)
@@ -46,32 +43,34 @@ def axes_become_attribute(site: Site) -> None:
     elif is_noop_if_empty and site.node.op_type in _KEEPS_SINGLE_VALUES:
         site.replace(site.op.Identity(site.input(0)))
     elif is_noop_if_empty:
-        single = site.op_at(13).Unsqueeze(site.input(0), site.constant_int64([0]))
+        single = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), site.constant_int64([0]))
         site.replace(site.copy(single, axes=[0], keepdims=0))
 
 
-def axes_count_from_front(site: Site) -> None:
-    """Below 11 axes are not negative."""
+def make_axes_non_negative(site: Site) -> None:
+    """Make the axes of a reduction non-negative, as versions below 11 require."""
     axes = site.attribute("axes")
     if not axes or min(axes) >= 0:
         return
-    rank = site.rank(0, because="negative axes have to be counted from the front below opset 11")
+    rank = site.rank(0, because="below opset 11 negative axes must be made non-negative")
     counted = counted_from_front(site, axes, rank)
     if len(set(counted)) < len(counted):
-        site.refuse(Why.INVALID_MODEL, f"axes {axes} name a dimension of {site.input(0)!r} twice")
+        site.refuse(Why.INVALID_MODEL, f"axes {axes} contain a dimension of {site.input(0)!r} twice")
     site.set_attribute("axes", counted)
 
 
 def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
     """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
     rank = site.rank(0, because="the axes are computed at run time")
-    if site.target < _RESHAPE_TAKES_SHAPES:
+    if site.target < opsets.SHAPE_AS_INPUT:
         site.refuse(
             Why.INPUT_NOT_CONSTANT,
-            f"the axes ({axes!r}) are computed at run time, and so is the shape that follows from them; "
-            "below opset 5 no operator takes a shape that is computed",
+            (
+                f"the axes ({axes!r}) are computed at run time, so the shape of the result is too; below "
+                "opset 5 no operator accepts a computed shape"
+            ),
         )
-    op = site.op_at(14)
+    op = site.op_at(opsets.ALLOWZERO)
     is_reduced = _named_dimensions(site, op, axes, rank)
     is_empty = op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")) if _may_be_empty(site, axes) else ""
     if is_empty and not is_noop_if_empty:
@@ -84,7 +83,9 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     keepdims = site.pop_attribute("keepdims", 1)
     if 0 in (site.known_shape(0) or []):
         # Below 14 Reshape cannot make every empty shape, and of no elements all are alike.
-        doubled = site.op_at(20).ConstantOfShape(shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
+        doubled = site.op_at(opsets.BFLOAT16_IN_CONSTANT_OF_SHAPE).ConstantOfShape(
+            shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0)))
+        )
     else:
         doubled = op.Reshape(site.input(0), shape, allowzero=1)
     doubled_axes = [2 * position + 1 for position in range(rank)]

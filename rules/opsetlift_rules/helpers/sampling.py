@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 
@@ -35,7 +36,7 @@ class Rows:
 
     def __init__(self, site: Site, op: Operators, data: str, dtype: str) -> None:
         self.site, self.op, self.dtype = site, op, dtype
-        rank = site.rank(data, because="the spatial axes are counted")
+        rank = site.rank(data, because="the number of spatial axes must be known")
         self.batch, self.channels = (size(site, op, data, axis) for axis in (0, 1))
         self.spatial = [size(site, op, data, axis) for axis in range(2, rank)]
         self.per_image = product(site, op, self.spatial)
@@ -132,17 +133,32 @@ def linear_weights(site: Site, op: Operators, distance: str, dtype: str) -> str:
     return str(op.Relu(op.Sub(site.scalar(1, dtype, "one"), distance)))
 
 
-def cubic_weights(site: Site, op: Operators, distance: str, dtype: str, coefficient: float) -> str:
-    """Equation (4) of Keys, "Cubic Convolution Interpolation", with the coefficient `a`."""
-    a = numpy.dtype(numpy_dtype(dtype)).type(coefficient)
+def cubic_polynomials(
+    op: Operators, number: Callable[[float | numpy.floating[Any]], str], distance: str, a: numpy.floating[Any]
+) -> tuple[str, str]:
+    """Equation (4) of Keys, "Cubic Convolution Interpolation", for distances up to 1, and from 1 to 2.
 
-    def number(value: float) -> str:
-        return site.scalar(value, dtype, "number")
-
+    Args:
+        op: Emits the nodes.
+        number: Makes a constant of the dtype of the distance.
+        distance: The distance of a neighbour, not negative.
+        a: The coefficient, in the dtype of the distance.
+    """
     near = op.Sub(op.Mul(number(a + 2), distance), number(a + 3))
     near = op.Add(op.Mul(op.Mul(near, distance), distance), number(1))
     far = op.Sub(op.Mul(number(a), distance), number(5 * a))
     far = op.Sub(op.Mul(op.Add(op.Mul(far, distance), number(8 * a)), distance), number(4 * a))
+    return near, far
+
+
+def cubic_weights(site: Site, op: Operators, distance: str, dtype: str, coefficient: float) -> str:
+    """The weights of cubic interpolation with the coefficient `a`."""
+    a = numpy.dtype(numpy_dtype(dtype)).type(coefficient)
+
+    def number(value: float | numpy.floating[Any]) -> str:
+        return site.scalar(value, dtype, "number")
+
+    near, far = cubic_polynomials(op, number, distance, a)
     # Both are 0 at the distance 1. NaN, which infinite points have for distances, is beyond.
     beyond = op.Where(op.Less(distance, number(2)), far, number(0))
     return str(op.Where(op.Less(distance, number(1)), near, beyond))

@@ -6,8 +6,10 @@ from opsetlift.rulebook.site import Operators, Site
 
 
 def is_negative(site: Site, op: Operators, value: str) -> str:
-    """Whether each integer is below 0. A float keeps the sign of each; Less takes integers from 9 on, and
-    onnxruntime 64-bit ones from 1.0 on."""
+    """Whether each integer is below 0.
+
+    A float keeps the sign of each; Less takes integers from 9 on, and onnxruntime 64-bit ones from 1.0 on.
+    """
     return str(op.Less(op.Cast(value, to="float"), site.scalar(0, "float", "zero")))
 
 

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opsetlift.rulebook.site import Operators
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.coordinates import Coordinates, ResampledAxis
 from opsetlift_rules.helpers.counting import iota
 
-if TYPE_CHECKING:
-    from opsetlift_rules.helpers.interpolation import ResampledAxis, Resampler
 
-
-def source_points(resampler: Resampler, axis: ResampledAxis) -> str:
+def source_points(coordinates: Coordinates, axis: ResampledAxis) -> str:
     """x_original for each x_resized of an axis, float."""
-    points = _SourcePoints(resampler, axis)
-    name = resampler.manner.transformation
+    points = _SourcePoints(coordinates, axis)
+    name = coordinates.interpolation.transformation
     if name not in _FORMULAS:
-        resampler.site.refuse(Why.INVALID_MODEL, f"no text has a coordinate_transformation_mode {name!r}")
-    return resampler.folded(lambda op: _FORMULAS[name](points, op))
+        coordinates.site.refuse(
+            Why.INVALID_MODEL, f"the specification defines no coordinate_transformation_mode {name!r}"
+        )
+    return coordinates.folded(lambda op: _FORMULAS[name](points, op))
 
 
 class _SourcePoints:
     """The formulas for one axis, as the text of Resize writes them."""
 
-    def __init__(self, resampler: Resampler, axis: ResampledAxis) -> None:
-        self._number = resampler.number
-        self._half = resampler.number(0.5)
-        self._index = resampler.folded(lambda op: op.Cast(iota(resampler.site, op, axis.length), to="float"))
-        self._resampler = resampler
+    def __init__(self, coordinates: Coordinates, axis: ResampledAxis) -> None:
+        self._number = coordinates.number
+        self._half = coordinates.number(0.5)
+        self._index = coordinates.folded(lambda op: op.Cast(iota(coordinates.site, op, axis.length), to="float"))
+        self._coordinates = coordinates
         self._axis = axis
 
     def half_pixel(self, op: Operators) -> str:
@@ -53,20 +51,20 @@ class _SourcePoints:
         # The target is fractional here, too, which onnx's issue 2462 calls intended.
         number = self._number
         gaps = op.Where(self._is_single(op), number(1), op.Sub(self._target(op), number(1)))
-        return str(op.Div(op.Mul(self._index, self._resampler.last(op, self._axis)), gaps))
+        return str(op.Div(op.Mul(self._index, self._coordinates.last(op, self._axis)), gaps))
 
     def tf_crop_and_resize(self, op: Operators) -> str:
         assert self._axis.region is not None
         start, end = self._axis.region
         number = self._number
-        single, last = self._is_single(op), self._resampler.last(op, self._axis)
+        single, last = self._is_single(op), self._coordinates.last(op, self._axis)
         gaps = op.Where(single, number(1), op.Sub(op.Cast(self._axis.length, to="float"), number(1)))
         middle = op.Mul(op.Mul(self._half, op.Add(start, end)), last)
         first = op.Where(single, middle, op.Mul(start, last))
         return str(op.Add(first, op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)))
 
     def _is_single(self, op: Operators) -> str:
-        return str(op.Equal(self._axis.length, self._resampler.site.scalar(1, "int64", "one")))
+        return str(op.Equal(self._axis.length, self._coordinates.site.scalar(1, "int64", "one")))
 
     def _target(self, op: Operators) -> str:
         """The length before it is cut to a whole number."""

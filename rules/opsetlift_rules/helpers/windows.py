@@ -1,4 +1,4 @@
-"""Helpers for the sliding windows of convolutions and poolings: where they lie, and their elements one by one."""
+"""Helpers for the sliding windows of convolutions and poolings: their positions and their elements."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def windows_of(site: Site) -> Windows:
     """The windows of a pooling. Refuses where pads that follow from the input's sizes cannot be known."""
     kernel = tuple(site.attribute("kernel_shape", ()))
     if not kernel:
-        site.refuse(Why.INVALID_MODEL, "kernel_shape is missing, without which there are no windows")
+        site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing")
     rank = len(kernel)
     strides = tuple(site.attribute("strides") or (1,) * rank)
     dilations = tuple(site.attribute("dilations") or (1,) * rank)
@@ -128,7 +128,7 @@ def _padded_to_same(site: Site, windows: Windows, auto_pad: str) -> Windows:
     for size, span, stride in zip(windows.sizes, windows.spans, windows.strides, strict=True):
         if size is None:
             site.refuse(
-                Why.SHAPE_UNKNOWN, f"the pads of auto_pad {auto_pad} follow from spatial sizes that are not known"
+                Why.SHAPE_UNKNOWN, f"the pads of auto_pad {auto_pad} depend on spatial sizes that cannot be inferred"
             )
         totals.append(max(0, (-(-size // stride) - 1) * stride + span - size))
     less, more = (tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals))
@@ -173,7 +173,7 @@ def slice_of_tap(site: Site, op: Operators, value: str, axis: int, first: int, s
 
 
 def added(op: Operators) -> Callable[[Sequence[str]], str]:
-    """For `combined`: one after the other."""
+    """The sum of values, as `combined` takes it."""
     return lambda values: reduce(op.Add, values)
 
 

@@ -15,7 +15,7 @@ from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.routes import Route, RouteStep
+from opsetlift.rulebook.routes import Route, RoutedTransition
 from opsetlift.rulebook.rule import Rule, becomes_its_values
 from opsetlift.rulebook.site import Site
 from opsetlift.rulebook.site.rounding import EXACT
@@ -87,19 +87,19 @@ class NodeWalk(ScopeValues, ABC):
             Stopped: It is refused at a transition.
         """
         emitted: list[NodeProto] = []
-        for step in route.steps:
-            site = Site(node, step.transition, self, step.rule.bound if step.rule else EXACT)
+        for routed in route.transitions:
+            site = Site(node, routed.transition, self, routed.rule.bound if routed.rule else EXACT)
             try:
-                applied_inside = self._apply(step, site)
+                applied_inside = self._apply(routed, site)
                 if site.touched:
-                    assert step.rule is not None
-                    self._note_applied(step.transition, step.rule, site, applied)
+                    assert routed.rule is not None
+                    self._note_applied(routed.transition, routed.rule, site, applied)
                     applied += applied_inside
-                    emitted += self._lower_emitted(step.transition, site, applied)
+                    emitted += self._lower_emitted(routed.transition, site, applied)
                 if not site.is_replaced:
-                    check_gates(step, node, self.facts, self._unread)
+                    check_gates(routed, node, self.facts, self._unread)
             except SiteRefused as reason:
-                raise Stopped(reason, step.transition) from reason
+                raise Stopped(reason, routed.transition) from reason
             if site.is_replaced:
                 return emitted
         if route.needs_runtime_check and (replacing := self._fit(node, applied)) is not None:
@@ -126,7 +126,7 @@ class NodeWalk(ScopeValues, ABC):
         try:
             if rule is None or self._in_progress.count(transition) >= _MOST_FALLBACKS:
                 raise SiteRefused(Why.TARGET, objection)
-            applied_inside = self._apply(RouteStep(transition, rule, ()), site)
+            applied_inside = self._apply(RoutedTransition(transition, rule, ()), site)
             if not site.touched:
                 raise SiteRefused(Why.TARGET, objection)
             self._note_applied(transition, rule, site, applied)
@@ -139,11 +139,11 @@ class NodeWalk(ScopeValues, ABC):
             raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
         return emitted if site.is_replaced else [*emitted, node]
 
-    def _apply(self, step: RouteStep, site: Site) -> AppliedRules:
+    def _apply(self, routed: RoutedTransition, site: Site) -> AppliedRules:
         """Give the site to its rule; returns the rules that were applied to subgraphs that it emitted."""
-        if step.rule is None:
+        if routed.rule is None:
             site.refuse(Why.NOT_WRITTEN, "no rule has been written for this transition yet")
-        if step.rule.apply is None:
+        if routed.rule.apply is None:
             return []
         if omitted := self.facts.omissible.intersection(site.node.input):
             site.refuse(
@@ -152,12 +152,12 @@ class NodeWalk(ScopeValues, ABC):
             )
         around, self._applied_inside = self._applied_inside, []
         try:
-            step.rule.apply(site)
+            routed.rule.apply(site)
             return self._applied_inside
         except (SiteRefused, Stopped, RuleFailed, ModelFileError, InternalError, MemoryError):
             raise
         except Exception as error:
-            raise RuleFailed(step.rule, step.transition) from error
+            raise RuleFailed(routed.rule, routed.transition) from error
         finally:
             self._applied_inside = around
 

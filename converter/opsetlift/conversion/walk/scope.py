@@ -72,10 +72,10 @@ class ScopeWalk(NodeWalk):
             possible = self.walk.facts.possible_types
             if not may_object(domain, operator, self.target(domain), possible, self.walk.runtime):
                 route = replace(route, needs_runtime_check=False)
-        if route is None or not any(step.gates for step in route.steps):
+        if route is None or not any(routed.gates for routed in route.transitions):
             return route
         possible = self.walk.facts.possible_types
-        return route if possible is None else route.without_idle_steps(possible)
+        return route if possible is None else route.without_idle_transitions(possible)
 
     @cached_property
     def _ahead(self) -> frozenset[str]:
@@ -103,7 +103,7 @@ class ScopeWalk(NodeWalk):
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
         if route.descend:
             self._descend(index, node)
-        if not (route.steps or route.why or route.needs_runtime_check) or (
+        if not (route.transitions or route.why or route.needs_runtime_check) or (
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return

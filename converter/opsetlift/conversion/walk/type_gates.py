@@ -7,19 +7,19 @@ from collections.abc import Mapping, Set
 from onnx import NodeProto
 
 from opsetlift.facts import ScopeFacts
-from opsetlift.rulebook.routes import RouteStep, lost_type_sentence
+from opsetlift.rulebook.routes import RoutedTransition, lost_type_sentence
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.refusal import SiteRefused, Why
 
 
-def check_gates(step: RouteStep, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:
-    """Raise SiteRefused where a value of the node has a type that the far side of the step lacks, or may have.
+def check_gates(routed: RoutedTransition, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:
+    """Raise SiteRefused where a value of the node has a type that the far side of the transition lacks, or may have.
 
     Values that nothing reads, `unread`, are free.
     """
-    for gate in step.gates:
+    for gate in routed.gates:
         names = node.input if gate.is_input else node.output
         stop = len(names) if gate.is_variadic else gate.position + 1
         for name in names[gate.position : stop]:
@@ -27,13 +27,13 @@ def check_gates(step: RouteStep, node: NodeProto, facts: ScopeFacts, unread: Set
                 continue
             found = facts.type_string(name)
             if found is None:
-                far = step.transition.landing_opset
+                far = routed.transition.landing_opset
                 lost = ", ".join(sorted(dtype_of_type(one) or one for one in gate.lost))
                 raise SiteRefused(
                     Why.DTYPE_UNKNOWN, f"the dtype of {name!r} is not known, and opset {far} does not take {lost}"
                 )
             if found in gate.lost:
-                raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(step.transition, name, found))
+                raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(routed.transition, name, found))
 
 
 def check_emitted(

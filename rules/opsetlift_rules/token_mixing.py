@@ -1,4 +1,4 @@
-"""What mixes the steps of a sequence, as old as the models that use it.
+"""Operators that mix the tokens of a sequence.
 
 RotaryEmbedding      23: introduced
 LinearAttention      27: introduced
@@ -13,25 +13,26 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
-from opsetlift_rules.helpers.narrow_floats import body_in_float, goes_in_float
+from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float, expand_body_in_float
 
 _DECAY, _BETA = 4, 5
 """Inputs of LinearAttention."""
 
-_IN_STEPS = "each step is rounded, where a kernel may keep more digits between them"
+_IN_STEPS = "each step rounds; a kernel may keep more digits between the steps"
 
 
-def pairs_are_rotated(site: Site) -> None:
-    """Each pair of elements as a complex number, times the cached cosine and sine of its angle."""
-    if goes_in_float(site):
+def decompose_rotary_embedding(site: Site) -> None:
+    """Replace RotaryEmbedding-23: rotate each pair of elements by the cached cosine and sine."""
+    if compute_narrow_floats_in_float(site):
         return
-    op = site.op_at(18)
-    is_packed = site.rank(0, because="it tells whether the heads are packed into one dimension") == 3
+    op = site.op_at(opsets.ALLOWZERO)
+    is_packed = site.rank(0, because="the rank shows whether the heads are packed into one dimension") == 3
     heads = site.attribute("num_heads", 0)
     value = with_heads(site, op, site.input(0), heads) if is_packed else site.input(0)
-    # The heads stand behind the length where they were packed, else before it.
+    # Packed heads come after the length, others before it.
     axis = site.constant_int64([2 if is_packed else 1])
     cosine, sine = (_angles(site, op, position, axis) for position in (1, 2))
     rotated = site.attribute("rotary_embedding_dim", 0) or _known_size(site, value)
@@ -77,11 +78,11 @@ def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str)
     return str(op.Reshape(pairs, op.Concat(sizes(site, op, real, 0, 3), end, axis=0), allowzero=1))
 
 
-def states_are_carried_from_token_to_token(site: Site) -> None:
-    """The recurrence itself, as a Scan along the tokens; chunk_size is a hint for other algorithms."""
-    if goes_in_float(site):
+def replace_with_a_scan_over_tokens(site: Site) -> None:
+    """Replace LinearAttention-27 with a Scan over the tokens; chunk_size is only a hint for other algorithms."""
+    if compute_narrow_floats_in_float(site):
         return
-    op, dtype = site.op_at(18), site.dtype(0)
+    op, dtype = site.op_at(opsets.ALLOWZERO), site.dtype(0)
     heads, shared = site.attribute("q_num_heads"), site.attribute("kv_num_heads")
     query = with_heads(site, op, site.input(0), heads)
     key, value = (with_heads(site, op, site.input(position), shared) for position in (1, 2))
@@ -106,7 +107,7 @@ def states_are_carried_from_token_to_token(site: Site) -> None:
         read = inner.MatMul(inner.Unsqueeze(query, before_last), shown)
         return [after, inner.Squeeze(read, before_last)]
 
-    body = site.subgraph(step, opset=18, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
+    body = site.subgraph(step, opset=opsets.ALLOWZERO, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
     axes = {"scan_input_axes": [1] * len(scanned), "scan_output_axes": [1]}
     final, results = op.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=body, **axes)
     site.declare(final, dtype, site.shape(state))
@@ -155,10 +156,10 @@ def _without_time(site: Site, value: str) -> Dims:
     return [batch, *others]
 
 
-_STATES_ARE_CARRIED = rounding(states_are_carried_from_token_to_token, ulps=64, because=_IN_STEPS)
+_STATES_ARE_CARRIED = rounding(replace_with_a_scan_over_tokens, ulps=64, because=_IN_STEPS)
 
 INTRODUCTIONS = [
-    Introduction("RotaryEmbedding", 23, down=rounding(pairs_are_rotated, ulps=4, because=_IN_STEPS)),
+    Introduction("RotaryEmbedding", 23, down=rounding(decompose_rotary_embedding, ulps=4, because=_IN_STEPS)),
     Introduction("LinearAttention", 27, down=_STATES_ARE_CARRIED),
-    Introduction("CausalConvWithState", 27, down=body_in_float(ulps=64, because=_IN_STEPS)),
+    Introduction("CausalConvWithState", 27, down=expand_body_in_float(ulps=64, because=_IN_STEPS)),
 ]

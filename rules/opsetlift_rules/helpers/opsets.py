@@ -1,0 +1,81 @@
+"""The opsets that rules write nodes for or ask the target for, each named for what it brings.
+
+A rule writes nodes for the opset at which they are shortest, and the walk converts them on to the target.
+"""
+
+from __future__ import annotations
+
+CONCAT_OF_ALL_TYPES = 4
+"""Concat takes every dtype."""
+
+SHAPE_AS_INPUT = 5
+"""Reshape takes its shape as an input."""
+
+INTEGERS_IN_ARITHMETIC = 6
+"""Add, Sub, Mul and Div take integers of 32 and 64 bits."""
+
+BROADCASTING = 7
+"""Binary operators broadcast both inputs as numpy does."""
+
+BROADCASTING_IN_MIN_AND_MAX = 8
+"""Min, Max, Sum and Mean broadcast their inputs."""
+
+SCAN = 8
+"""Scan is introduced."""
+
+WHERE = 9
+"""Where is introduced; Less and Greater take integers."""
+
+NON_ZERO = 9
+"""NonZero and ConstantOfShape are introduced."""
+
+SCATTER = 9
+"""Scatter is introduced."""
+
+SLICE_ATTRIBUTES = 9
+"""The last opset at which the bounds and axes of Slice are attributes."""
+
+SLICE_INPUTS = 10
+"""Slice takes its bounds and axes as inputs."""
+
+NON_NEGATIVE_INDICES = 10
+"""The last opset at which Gather and Scatter take no negative indices; runtimes for older opsets need no more."""
+
+UNIQUE = 11
+"""Unique is introduced."""
+
+GATHER_ND = 11
+"""GatherND is introduced."""
+
+BRANCHES_OF_DIFFERENT_SHAPES = 11
+"""The branches of If may give outputs of different shapes."""
+
+INTEGERS_IN_MIN_AND_MAX = 12
+"""Min and Max take all integers."""
+
+AXES_AS_INPUTS = 13
+"""Squeeze, Unsqueeze and ReduceSum take their axes as inputs, and Split its lengths."""
+
+BFLOAT16 = 13
+"""Arithmetic, Cast, Concat, Expand, Gather, Pad, Slice and most older operators take bfloat16."""
+
+ALLOWZERO = 14
+"""Reshape takes sizes of 0 as such, by `allowzero`."""
+
+ALL_INTEGERS_IN_ARITHMETIC = 14
+"""Add, Sub, Mul and Div take integers of 8 and 16 bits, too."""
+
+BFLOAT16_IN_WHERE = 16
+"""Where takes bfloat16."""
+
+BFLOAT16_IN_LOOPS = 16
+"""If, Loop and Scan take bfloat16."""
+
+REDUCTION_AXES_AS_INPUTS = 18
+"""All reductions take their axes as an input."""
+
+PAD_AXES = 18
+"""Pad takes axes."""
+
+BFLOAT16_IN_CONSTANT_OF_SHAPE = 20
+"""ConstantOfShape takes bfloat16."""

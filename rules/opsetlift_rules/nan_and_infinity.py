@@ -1,0 +1,58 @@
+"""Whether an element is NaN or infinite.
+
+IsNaN  9: introduced · 13: +bfloat16 · 20: +float8
+IsInf  10: introduced · 20: +float16 +bfloat16 +float8
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.site import Site
+from opsetlift.specification.dtypes import numpy_dtype
+
+
+def detect_nan_by_comparison(site: Site) -> None:
+    """Replace IsNaN-9 with comparisons: each number is less than 1 or greater than 0, and NaN is neither."""
+    op, dtype = site.op, site.dtype(0)
+    below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
+    above = op.Greater(site.input(0), site.scalar(0, dtype, "zero"))
+    site.replace(op.Not(op.Or(below, above)))
+
+
+def cast_double_to_float(site: Site) -> None:
+    """Compute IsNaN of double in float, for runtimes without the former: casts never give NaN for numbers."""
+    if site.dtype(0) == "double":
+        site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
+
+
+def detect_infinities_by_comparison(site: Site) -> None:
+    """Replace IsInf-10 with comparisons with the least and largest finite number."""
+    op, dtype = site.op, site.dtype(0)
+    limits = numpy.finfo(numpy_dtype(dtype))
+    detects = [bool(site.attribute(f"detect_{sign}", 1)) for sign in ("negative", "positive")]
+    below = op.Less(site.input(0), site.scalar(limits.min, dtype, "lowest")) if detects[0] or not detects[1] else ""
+    above = op.Greater(site.input(0), site.scalar(limits.max, dtype, "largest")) if detects[1] or not detects[0] else ""
+    if all(detects):
+        site.replace(op.Or(below, above))
+    elif any(detects):
+        site.replace(below or above)
+    else:
+        # Nothing is both: False everywhere.
+        site.replace(op.And(below, above))
+
+
+STEPS = [
+    Step("IsNaN", 13, 20, up=unchanged, down=values_travel()),
+    Step("IsInf", 10, 20, up=unchanged, down=values_travel()),
+]
+
+INTRODUCTIONS = [
+    Introduction("IsNaN", 9, down=detect_nan_by_comparison),
+    Introduction("IsInf", 10, down=detect_infinities_by_comparison),
+]
+
+FALLBACKS = [
+    Fallback("IsNaN", cast_double_to_float),
+]
