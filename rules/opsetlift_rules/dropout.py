@@ -69,9 +69,11 @@ def _cast_mask(site: Site, dtype: str) -> None:
 
 
 def ratio_becomes_an_input(site: Site) -> None:
-    """Without training_mode nothing is dropped, as in the versions before; the ratio is kept for whoever trains."""
+    """Without training_mode nothing is dropped, as in the versions before; the ratio is kept for whoever trains,
+    where it is one: below 12 it has no bounds, and from 12 on it lies in [0, 1).
+    """
     ratio = site.pop_attribute("ratio")
-    if ratio is not None:
+    if ratio is not None and 0 <= ratio < 1:
         site.append_input(site.scalar(ratio, "float", "ratio"))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -20,6 +22,19 @@ from opsetlift.evaluator.values import Array, Value
 from opsetlift.support.internal_error import Fault, InternalError
 
 Environment = dict[str, Value]
+
+_open_results: ContextVar[list[str] | None] = ContextVar("_open_results", default=None)
+
+
+@contextmanager
+def open_results() -> Iterator[list[str]]:
+    """What the nodes that run inside of the context compute that the specification does not define: "divides ..."."""
+    found: list[str] = []
+    token = _open_results.set(found)
+    try:
+        yield found
+    finally:
+        _open_results.reset(token)
 
 
 _OF_VALUES = (ValueError, IndexError, ArithmeticError, MemoryError)
@@ -111,6 +126,12 @@ class NodeCall:
         limit = self._step.element_limit
         if limit is not None and count > limit:
             raise TooLarge(f"a value of {count} elements, where at most {limit} are allowed", self._step.place)
+
+    def leave_open(self, reason: str) -> None:
+        """Record that the specification does not define the result."""
+        found = _open_results.get()
+        if found is not None:
+            found.append(reason)
 
     def fail(self, clause: str) -> NoReturn:
         """Reject the node: `clause` is the broken rule of the text."""
@@ -317,8 +338,12 @@ class Body:
             for name in step.uses:
                 self._load(name, known)
             try:
-                results = step.execute(known)
+                with open_results() as undefined:
+                    results = step.execute(known)
             except EvaluationError:  # it may never be reached; where it is, it fails again, then with reason
+                left.append(step)
+                continue
+            if undefined:  # each run is to report it
                 left.append(step)
                 continue
             known.update(zip(step.outputs, results, strict=False))

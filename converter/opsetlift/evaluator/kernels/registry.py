@@ -35,6 +35,9 @@ class Call(Protocol):
     def reserve(self, count: int) -> None:
         """Say that an array of `count` elements is about to be made, where numbers in inputs decide on its size."""
 
+    def leave_open(self, reason: str) -> None:
+        """Record that the specification does not define this result, such as an integer divided by zero."""
+
     def fail(self, clause: str) -> NoReturn:
         """Raise the evaluation error that names this node and version; `clause` is the broken rule of the text."""
 
