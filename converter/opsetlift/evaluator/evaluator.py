@@ -10,8 +10,8 @@ from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
-from opsetlift.evaluator.one_thread import one_thread
 from opsetlift.evaluator.execute import open_results
+from opsetlift.evaluator.one_thread import one_thread
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
 from opsetlift.specification import dtypes
