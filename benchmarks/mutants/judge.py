@@ -171,6 +171,9 @@ def _opinion(
             verdict = legal(values, mutated)
             if verdict is None:
                 continue
+            if found is None and name == "onnx.reference" and not verdict:
+                # It lacks old definitions (Cast to a name of a type, say) and notices as it runs.
+                return None
             return Opinion(name, compared, f"{different}; inputs: {shown(values)}", verdict)
     return Opinion(name, compared) if compared >= min(FEWEST, enough) or (compared and not inputs._types) else None
 

@@ -28,6 +28,7 @@ NOT_EXERCISED = "not exercised"
 ERROR = "fault of the benchmark"
 """Nothing is known of the mutant."""
 OUTCOMES = (
+    subjects.TESTED,
     subjects.SURVIVED,
     ERROR,
     subjects.KILLED,
@@ -230,6 +231,7 @@ def _in_child(
         os.dup2(nothing, 2)
         put_in_place(mutant)
         effective = 0
+        survived = []
         for index in indices:
             kept = coverage.kept[index]
             try:
@@ -241,19 +243,25 @@ def _in_child(
                 verdict = Verdict(subjects.FAULT, "out of memory")
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
-            os.write(
-                writing, (json.dumps([kept.example.name + _goal(kept.example.options), vars(verdict)]) + "\n").encode()
-            )
+            _write(writing, kept.example.name + _goal(kept.example.options), verdict)
             effective += verdict.outcome != subjects.SAME
+            survived += [verdict] if verdict.outcome == subjects.SURVIVED else []
             if effective >= limits.examples or time.process_time() > 2 * limits.seconds / 5:
                 break
+        if survived and not any(verdict.seen_by_evaluator for verdict in survived):
+            names = [coverage.kept[index].example.name for index in indices]
+            if subjects.is_caught_by_a_test(names):
+                _write(writing, "tests", Verdict(subjects.TESTED))
         status = 0
     except BaseException as error:
-        content = vars(Verdict(ERROR, f"{type(error).__name__}: {error}"[:200]))
-        os.write(writing, (json.dumps(["", content]) + "\n").encode())
+        _write(writing, "", Verdict(ERROR, f"{type(error).__name__}: {error}"[:200]))
         status = 0
     finally:
         os._exit(status)
+
+
+def _write(writing: int, name: str, verdict: Verdict) -> None:
+    os.write(writing, (json.dumps([name, vars(verdict)]) + "\n").encode())
 
 
 class _TooLong(BaseException):

@@ -78,10 +78,11 @@ def _cast_mask(site: Site, dtype: str) -> None:
 def move_ratio_to_an_input(site: Site) -> None:
     """Move the ratio of Dropout-10 to an input of Dropout-12.
 
-    Without training_mode nothing is dropped, as before; the ratio is kept for later training.
+    Without training_mode nothing is dropped, as before; the ratio is kept for later training, unless it is outside of
+    [0, 1), to which Dropout-12 confines it.
     """
     ratio = site.pop_attribute("ratio")
-    if ratio is not None:
+    if ratio is not None and 0 <= ratio < 1:
         site.append_input(site.scalar(ratio, "float", "ratio"))
 
 

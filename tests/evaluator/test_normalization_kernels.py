@@ -224,7 +224,8 @@ def test_dropout_since_12_trains_where_told_and_its_seed_decides() -> None:
     assert_gives(node("Dropout", 13, x, scalar(0.0), training), x)
 
 
-@pytest.mark.parametrize("ratio", [1.0, -0.5])
-def test_the_ratio_of_dropout_is_below_one(ratio: float) -> None:
-    case = node("Dropout", 12, floats(1), scalar(ratio), numpy.array(True))
+@pytest.mark.parametrize("ratio", [1.0, -0.5, numpy.nan])
+@pytest.mark.parametrize("trains", [True, False])
+def test_the_ratio_of_dropout_is_below_one(ratio: float, trains: bool) -> None:
+    case = node("Dropout", 12, floats(1), scalar(ratio), numpy.array(trains))
     assert_rejected(case, "ratio must be in [0, 1)")

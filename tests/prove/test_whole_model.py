@@ -31,6 +31,17 @@ def test_the_first_output_that_differs_is_named() -> None:
     assert "output 'z' at index" in found.sentence
 
 
+@pytest.mark.parametrize(
+    "division", ["y = Div (x, zero)", "q = Div (zero, zero) y = Mul (q, x)", "q = Mod (x, zero) y = Mul (q, zero)"]
+)
+def test_a_division_of_integers_by_zero_that_the_first_model_does_not_make_is_a_difference(division: str) -> None:
+    """Runtimes crash there, or give what they like; our evaluator gives 0."""
+    text = "g (int64[N] x) => (int64[N] y) <int64 zero = {0}> { %s }"
+    one, other = (model(text % nodes, 14) for nodes in ("y = Mul (x, zero)", division))
+    assert "divides an integer by zero" in prove_models(one, other).sentence
+    assert prove_models(other, other).outcome is not Outcome.DIFFERENT
+
+
 def test_given_inputs_are_used_as_they_are() -> None:
     one = model("g (float[N] x) => (float[N] y) { y = Relu (x) }", 13)
     other = model("g (float[N] x) => (float[N] y) { y = Identity (x) }", 13)

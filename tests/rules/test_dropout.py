@@ -1,7 +1,9 @@
 """Dropout across its versions: what trains goes on training, what infers goes on inferring."""
 
+import onnx
 import pytest
 
+from opsetlift import convert
 from opsetlift.support.refusal import Why
 from tests.conversion import check_converts, check_refusal, check_rewrite
 
@@ -51,6 +53,16 @@ def test_a_mask_that_nobody_reads_goes():
 def test_the_ratio_becomes_an_input_at_12():
     check_rewrite(dropout(10, "ratio = 0.25"), dropout(12, inputs="x, y_ratio", more="<float y_ratio = {0.25}>"))
     check_rewrite(dropout(12, "seed = 1", inputs="x, r", more="<float r = {0.25}>"), dropout(10, "ratio = 0.25"))
+
+
+@pytest.mark.parametrize("ratio", ["1.0", "-0.5", "nan"])
+def test_a_ratio_that_12_does_not_take_is_left_out(ratio):
+    before = onnx.parser.parse_model(dropout(10, "ratio = 0.5"))
+    before.graph.node[0].attribute[0].f = float(ratio)
+    after = convert(before, to=12)
+    assert list(after.model.graph.node[0].input) == ["x"]
+    assert after.certificate is not None
+    assert after.certificate.is_proven
 
 
 def test_a_ratio_computed_at_run_time_is_of_no_use_without_training():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.errors import EvaluationError, Place, Rejected
+from opsetlift.evaluator.open_results import open_results
 from opsetlift.evaluator.step import Environment, Step
 from opsetlift.evaluator.values import Array, Value
 
@@ -95,8 +96,12 @@ class Body:
             for name in step.uses:
                 self._load(name, known)
             try:
-                results = step.execute(known)
+                with open_results() as undefined:
+                    results = step.execute(known)
             except EvaluationError:  # it may never be reached; where it is, it fails again, then with reason
+                left.append(step)
+                continue
+            if undefined:  # each run reports it
                 left.append(step)
                 continue
             known.update(zip(step.outputs, results, strict=False))

@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 from opsetlift.evaluator import values
 from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
 from opsetlift.evaluator.one_thread import one_thread
+from opsetlift.evaluator.open_results import open_results
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
 from opsetlift.specification import dtypes
@@ -40,6 +41,8 @@ class Evaluator:
             model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
         )
         self._inputs = {info.name: info for info in model.graph.input}
+        self.open_results: Sequence[str] = ()
+        """What the last run computed that the specification does not define, such as an integer divided by zero."""
 
     @property
     def input_names(self) -> list[str]:
@@ -65,7 +68,7 @@ class Evaluator:
         unknown = set(outputs).difference(self._body.value_names) if outputs else None
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
-        with one_thread(), numpy.errstate(all="ignore"):
+        with one_thread(), numpy.errstate(all="ignore"), open_results() as self.open_results:
             plan = self._body.plan(outputs)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
         return {name: values.plain(value) for name, value in results.items()}

@@ -154,6 +154,10 @@ class _Runner:
         except EvaluationError as error:
             trial.counterexample = f"{case.label}: the result rejects what the original takes: {error}"
             raise Enough from error
+        if self._result.open_results and not self._original.open_results:
+            reason = self._result.open_results[0]
+            trial.counterexample = f"{case.label}: the result {reason}, and the original does not{_shown_inputs(case)}"
+            raise Enough
         for name, other in self._sides.outputs:
             verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
             trial.worst_ulps = max(trial.worst_ulps, verdict.worst_ulps)
@@ -189,6 +193,8 @@ class _Side:
     most_elements: int | None
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
+    open_results: Sequence[str] = ()
+    """What the last run computed that the specification does not define."""
     _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
 
     @property
@@ -209,7 +215,7 @@ class _Side:
     def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Strictly; where that is rejected and lenience was asked for, leniently."""
         try:
-            return self._evaluator(strict=True).run(values)
+            return self._run(self._evaluator(strict=True), values)
         except Rejected:
             if not self.lenient:
                 raise
@@ -217,7 +223,12 @@ class _Side:
 
     def run_leniently(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """With the clauses of the text relaxed that old exporters broke."""
-        return self._evaluator(strict=False).run(values)
+        return self._run(self._evaluator(strict=False), values)
+
+    def _run(self, evaluator: Evaluator, values: Mapping[str, Any]) -> dict[str, Any]:
+        results = evaluator.run(values)
+        self.open_results = evaluator.open_results
+        return results
 
     def _evaluator(self, *, strict: bool) -> Evaluator:
         if strict not in self._evaluators:

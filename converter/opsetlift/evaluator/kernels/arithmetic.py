@@ -20,6 +20,7 @@ from opsetlift.evaluator.kernels.numeric import (
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.open_results import report_open_result
 
 Array = NDArray[Any]
 
@@ -46,9 +47,15 @@ def multiply(call: Call, a: Array, b: Array) -> Array:
 def divide(call: Call, a: Array, b: Array) -> Array:
     a, b = operands(call, a, b)
     if is_integer(a.dtype):
-        # Truncating; by zero, which the texts leave open, numpy's 0.
+        _check_divisor(b)
+        # Truncating; by zero numpy's 0.
         return numpy.asarray((a - numpy.fmod(a, b)) // b)
     return numpy.asarray(a / b)
+
+
+def _check_divisor(divisor: Array) -> None:
+    if not divisor.all():
+        report_open_result("divides an integer by zero")
 
 
 @kernel("Pow", since=(1, 7, 12, 13, 15))
@@ -107,6 +114,8 @@ def modulo(call: Call, a: Array, b: Array) -> Array:
     # Version 13's text confines fmod=1 to floats, but ONNX's node test of that version applies it to int64.
     if call.since_version < 28 and not truncating and is_float(a.dtype):
         call.fail("floating-point inputs need fmod=1 before version 28")
+    if is_integer(a.dtype):
+        _check_divisor(b)
     wide_a, wide_b = widened(a), widened(b)
     result = numpy.fmod(wide_a, wide_b) if truncating else numpy.mod(wide_a, wide_b)
     return narrowed_as(numpy.asarray(result), a.dtype)

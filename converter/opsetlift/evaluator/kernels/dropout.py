@@ -33,6 +33,7 @@ def dropout_by_training_mode(
 ) -> tuple[Array, Array]:
     training = training_mode is not None and bool(scalar(call, training_mode, "training_mode"))
     share = 0.5 if ratio is None else float(scalar(call, ratio, "ratio"))
+    _check_ratio(call, share)
     if not training or share == 0:
         return _everything(data, numpy.dtype(bool))
     return _dropped(call, data, share, numpy.dtype(bool))
@@ -42,9 +43,13 @@ def _everything(data: Array, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array
     return data, numpy.ones(data.shape, mask_dtype)
 
 
-def _dropped(call: Call, data: Array, ratio: float, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
+def _check_ratio(call: Call, ratio: float) -> None:
     if not 0 <= ratio < 1:
         call.fail(f"ratio must be in [0, 1), not {ratio}")
+
+
+def _dropped(call: Call, data: Array, ratio: float, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
+    _check_ratio(call, ratio)
     generator = numpy.random.RandomState(call.attributes.get("seed", 0) % (1 << 32))
     mask = generator.uniform(0, 1, data.shape) >= ratio
     wide = widened(data)
