@@ -15,7 +15,7 @@ from opsetlift.model import dead_code as sweep
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import referenced_names
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal, model, normalised
+from testing.conversion import check_refusal, model, normalised
 
 TWO_MEANS = """
     <ir_version: 8, opset_import: ["": 13]>

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from opsetlift.evaluator import NotExecutable, Rejected, run_node
-from tests.evaluator.cases import node_cases
+from testing.cases import node_cases
 
 PIXELS = numpy.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=numpy.uint8)
 
