@@ -43,7 +43,7 @@ class Result:
 
     @property
     def direction(self) -> str:
-        """ "up" or "down"."""
+        """Either up, to a newer opset, or down."""
         return "up" if self.target > self.source else "down"
 
 
