@@ -114,6 +114,7 @@ def from_file_to_file(source: Path, target: Path, opset: int) -> tuple[Callable[
 
 
 def main() -> None:
+    """Run the command; the module's docstring describes it."""
     columns = ("nodes", "from-to", "", "alone", "opsetlift", "C++", "opsetlift / alone", "C++ / opsetlift")
     print("".join(f"{column:>{max(12, len(column) + 2)}}" for column in columns))
     with tempfile.TemporaryDirectory() as folder:

@@ -148,6 +148,7 @@ def measured(executor: str, folder: Path) -> dict[str, float] | None:
 
 
 def main() -> None:
+    """Time the evaluator, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, action="append", help="a folder of model folders")
     parser.add_argument("--only", help="a part of the names of the networks to run")

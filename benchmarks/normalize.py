@@ -39,7 +39,7 @@ from benchmarks.normalize_commands import command_table
 from opsetlift.evaluator import Evaluator
 from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
 from opsetlift.normalizer.report import node_count
-from tests.evaluator.cases import node_cases
+from testing.cases import node_cases
 
 OWN_MODELS = Path(__file__).parents[1] / "examples" / "models"
 SECONDS = 60
@@ -123,7 +123,7 @@ class Job:
 
 
 def node_jobs() -> Iterator[Job]:
-    """onnx's node tests."""
+    """The node tests of onnx."""
     for case in node_cases():
         yield Job(case.name, case.model, case.inputs(), False, case.rtol, max(case.atol, 1e-6))
 
@@ -320,6 +320,7 @@ def network_table(jobs: Sequence[Job], scores: Mapping[str, Score]) -> Iterator[
 
 
 def main() -> None:
+    """Run the normalisers, each in a process of its own, and print what each left."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, default=OWN_MODELS, help="a folder of model folders")
     parser.add_argument("--only", default="", help="a part of the names of the models to run")

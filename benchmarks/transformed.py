@@ -2,7 +2,7 @@
 
     python -m benchmarks.transformed [--only NAME] [--transform NAME] [--every N] [--ort] [--releases FOLDER]
 
-Each test goes through each transform of benchmarks/transforms, which keeps what the model means, and is converted,
+Each test goes through each transform of testing/transforms, which keeps what the model means, and is converted,
 checked and executed at each target as benchmarks/corpus.py does it. Beside wrong, invalid and crashed conversions, this
 counts those that are refused although the test itself is not.
 """
@@ -12,74 +12,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 from collections import Counter
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.corpus import Result, absolute_tolerance, all_cases, computes_the_same, judge, reproducible
-from benchmarks.transforms import TRANSFORMS, Transform
-from opsetlift.model.files import validate_model
-from opsetlift.specification.dtypes import type_string
-from tests.evaluator.cases import Case
+from testing.corpus import all_cases, chosen_cases, reproducible
+from testing.transformed import UNJUDGED, Outcome, outcomes
+from testing.transforms import TRANSFORMS
 
 TARGETS = (7, 9, 11, 13, 18, 21, 28)
-UNJUDGED = "unjudged"
-"""The outcome where the transformed test itself does not run, so that no conversion of it can be judged."""
 COLUMNS = ("correct", "refused", "refused anew", "wrong", "invalid", "crashed", UNJUDGED)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One test in one form at one target, and what became of it as it was."""
-
-    transform: str
-    result: Result
-    plain: str
-    """The outcome of the test that was not transformed; empty where nobody asked."""
-
-    @property
-    def kind(self) -> str:
-        is_new = self.result.outcome == "refused" and self.plain == "correct" and self.result.interface_exists
-        return "refused anew" if is_new else self.result.outcome
-
-    @property
-    def is_bad(self) -> bool:
-        return self.kind not in ("correct", "refused")
-
-    def __str__(self) -> str:
-        one = self.result
-        return f"{self.kind}: {one.name} {self.transform} {one.source}->{one.target}: {one.detail}"
-
-
-def transformed(case: Case, transform: Transform) -> Case | None:
-    """A test in another form, judged by the tolerances that it has in its own."""
-    changed = transform.apply(case)
-    if changed is None:
-        return None
-    return replace(changed, atol=absolute_tolerance(case, changed.expected()))
-
-
-def outcomes(case: Case, transform: Transform, targets: tuple[int, ...], *, ort: bool = False) -> list[Outcome]:
-    """A test in one form at each target."""
-    changed = transformed(case, transform)
-    if changed is None:
-        return []
-    if transform.is_legal and (reason := _why_unjudged(changed)):
-        return [Outcome(transform.name, Result(case.name, case.opset, case.opset, UNJUDGED, reason), "")]
-    found = []
-    for target in targets:
-        if target != changed.opset:
-            result = judge(changed, target, "opsetlift", ort, complaint=transform.complaint)
-            plain = judge(case, target, "opsetlift", False).outcome if result.outcome == "refused" else ""
-            found.append(Outcome(transform.name, result, plain))
-    return found
-
-
-def _why_unjudged(case: Case) -> str:
-    try:
-        validate_model(case.model)
-        return computes_the_same(case, case.model, False) or ""
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"[:300]
 
 
 def _judge_case(job: tuple[Path | None, int, tuple[str, ...], tuple[int, ...], bool]) -> list[Outcome]:
@@ -89,24 +29,6 @@ def _judge_case(job: tuple[Path | None, int, tuple[str, ...], tuple[int, ...], b
         return []
     chosen = (transform for transform in TRANSFORMS if transform.name in names)
     return [one for transform in chosen for one in outcomes(case, transform, targets, ort=ort)]
-
-
-def _kind(case: Case) -> object:
-    """What tells tests apart that are worth converting both: operators, attributes, types; not values or sizes."""
-    graph = case.model.graph
-    nodes = [(node.op_type, [bool(name) for name in node.input], len(node.output)) for node in graph.node]
-    attributes = [sorted((one.name, one.type) for one in node.attribute) for node in graph.node]
-    types = [type_string(info.type) for info in (*graph.input, *graph.output)]
-    return repr((case.opset, nodes, attributes, types))
-
-
-def chosen_cases(releases: Path | None, only: str, *, expanded: bool, all_kinds: bool) -> list[int]:
-    """The places of the tests to take in all_cases."""
-    found: dict[object, int] = {}
-    for index, case in enumerate(all_cases(releases)):
-        if (only in case.name or only == case.operator) and (expanded or "_expanded" not in case.name):
-            found.setdefault(index if all_kinds else _kind(case), index)
-    return list(found.values())
 
 
 def table(found: list[Outcome]) -> str:
@@ -119,6 +41,7 @@ def table(found: list[Outcome]) -> str:
 
 
 def main() -> None:
+    """Convert the chosen tests in the chosen forms, and print the table and the bad conversions."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a part of a test's name, or an operator")
     parser.add_argument("--transform", default="", help="parts of transforms' names, separated by commas")

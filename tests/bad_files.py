@@ -11,7 +11,7 @@ import numpy
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from tests.small_models import externalise, minimum_model, nested_model, weighted_model
+from testing.small_models import externalise, minimum_model, nested_model, weighted_model
 
 
 class Bad(NamedTuple):

@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 from onnx import AttributeProto, ModelProto, TensorProto, helper
 
+from testing.small_models import minimum_model, model_of, nested_model, weighted_model
 from tests.bad_files import Bad
-from tests.small_models import minimum_model, model_of, nested_model, weighted_model
 
 MODELS: dict[str, Bad] = {}
 

@@ -21,7 +21,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, numpy_helpe
 from opsetlift import ConversionRefused, InternalError, convert
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.model.files import ModelFileError, validate_model
-from tests.evaluator.cases import Case, folder_cases, node_cases
+from testing.cases import Case, folder_cases, node_cases
 
 OPSETS = (1, 4, 6, 8, 9, 10, 11, 12, 13, 15, 17, 18, 20, 22, 24, 26)
 

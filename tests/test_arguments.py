@@ -10,7 +10,7 @@ import pytest
 
 from opsetlift import convert, convert_version, normalize
 from opsetlift.proof import prove_models
-from tests.small_models import minimum_model
+from testing.small_models import minimum_model
 
 NUMBERS = [18, numpy.int64(18), numpy.uint8(18), numpy.array(18)]
 NO_NUMBERS = ["18", b"18", True, numpy.True_, 18.0, numpy.float32(18), [18], numpy.array([18, 19]), complex(18)]

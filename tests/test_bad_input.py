@@ -12,9 +12,9 @@ import onnx
 import pytest
 
 from opsetlift.cli import main
+from testing.small_models import externalise, minimum_model, weighted_model
 from tests.bad_files import FILES
 from tests.bad_models import MODELS
-from tests.small_models import externalise, minimum_model, weighted_model
 
 
 def snapshot(folder: Path) -> dict[str, bytes | str]:

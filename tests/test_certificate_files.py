@@ -15,7 +15,7 @@ import opsetlift
 from opsetlift.cli import main
 from opsetlift.facts import ModelFacts
 from opsetlift.proof import Certificate, verify
-from tests.small_models import externalise
+from testing.small_models import externalise
 
 TEXT = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
 g (float[N, 3] x, bool c, int64 k) => (float[N] y, float[N, 3] z) {

@@ -22,7 +22,7 @@ from opsetlift.proof.second_judge import SecondOpinion
 from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Transition
-from tests.small_models import externalise, minimum_model, model_of, weighted_model
+from testing.small_models import externalise, minimum_model, model_of, weighted_model
 
 
 @pytest.fixture

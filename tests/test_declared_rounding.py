@@ -16,7 +16,7 @@ from opsetlift.rulebook.site import Site
 from opsetlift.rulebook.site.rounding import UndeclaredRounding
 from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import ConversionRefused, Why
-from tests.conversion import model as model_of
+from testing.conversion import model as model_of
 
 RULES = sorted(default_rule_book().rules(), key=lambda pair: pair[0])
 FLOOR = '<ir_version: 8, opset_import: ["": 12]> agraph (float[N] x) => (float[N] y) { y = Floor (x) }'

@@ -20,7 +20,7 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model
 from opsetlift.pipeline.convert import Conversion
 from opsetlift.proof import Certificate, Outcome, prove_dtypes, verify
-from tests.evaluator.cases import node_cases
+from testing.cases import node_cases
 
 NARROW = {"int64": "int32"}
 SINGLE = {"double": "float"}

@@ -21,7 +21,7 @@ from opsetlift.cli import main
 from opsetlift.model.files import ModelFileError, load_model, save_model
 from opsetlift.model.files.neighbours import mentioned
 from opsetlift.model.files.temporary import Temporary, remove_leftovers
-from tests.small_models import externalise, minimum_model, model_of, weighted_model
+from testing.small_models import externalise, minimum_model, model_of, weighted_model
 from tests.test_bad_input import snapshot
 
 ROOT = Path(__file__).parents[1]

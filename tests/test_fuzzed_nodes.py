@@ -10,7 +10,7 @@ import pytest
 
 from opsetlift import ConversionRefused, Why, convert
 from opsetlift.evaluator import Evaluator, Rejected
-from tests.conversion import model as model_of
+from testing.conversion import model as model_of
 from tests.fuzzed_nodes import CHANGES, OPSETS, fuzzed, outcome
 
 MODELS = 60

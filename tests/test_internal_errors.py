@@ -27,7 +27,7 @@ from opsetlift.rulebook.rule import Rule, Step, refused, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.history import Transition
 from opsetlift.support.internal_error import Fault
-from tests.conversion import model as model_of
+from testing.conversion import model as model_of
 
 TEXT = """<ir_version: 8, opset_import: ["": 13]> agraph (float[2,3] x, int64[1] k) => (float[2,1] y, float[2,3] z) {
     [smallest] y = ReduceMin <axes = [1]> (x)

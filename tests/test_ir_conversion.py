@@ -15,8 +15,8 @@ from opsetlift import ConversionRefused, UnreachableTarget, Why, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.pipeline.report import Report
-from tests.evaluator.cases import node_cases
-from tests.small_models import minimum_model, model_of, weighted_model
+from testing.cases import node_cases
+from testing.small_models import minimum_model, model_of, weighted_model
 
 
 def at_ir(source: ModelProto, ir: int, to: int | None = None) -> tuple[ModelProto, Report]:

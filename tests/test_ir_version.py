@@ -10,7 +10,7 @@ import pytest
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
 from opsetlift.model.ir_version import minimum_for_opsets, natural_ir_version, needed_by_content
-from tests.small_models import minimum_model, model_of, weighted_model
+from testing.small_models import minimum_model, model_of, weighted_model
 
 RELEASED_OPSETS = sorted({row[2] for row in helper.VERSION_TABLE})
 

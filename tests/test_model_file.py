@@ -23,7 +23,7 @@ from opsetlift.model.files import (
     saving,
     validate_model,
 )
-from tests.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
+from testing.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
 
 LOSSLESS_EXTENSIONS = [".onnx", ".pb", ".textproto", ".txtpb", ".pbtxt", ".prototxt", ".json", ".onnxjson", ""]
 TEXTUAL_EXTENSIONS = [".onnxtxt", ".onnxtext"]

@@ -13,8 +13,8 @@ import pytest
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
 from opsetlift.support.refusal import Nearest
-from tests.conversion import model
-from tests.evaluator.cases import node_cases
+from testing.cases import node_cases
+from testing.conversion import model
 
 CONCAT = """<ir_version: 8, opset_import: ["" : 13]>
     g (int64[2] x) => (int64[4] y) { y = Concat <axis = 0> (x, x) }"""

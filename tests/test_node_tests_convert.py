@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.corpus import judge
 from opsetlift.specification import history
 from opsetlift.support.refusal import Why
-from tests.evaluator.cases import Case, node_cases
+from testing.cases import Case, node_cases
+from testing.corpus import judge
 
 CASES = [case for case in node_cases() if case.operator in ("ReduceMin", "ReduceMean", "Min")]
 

@@ -14,7 +14,7 @@ from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue
-from tests.small_models import minimum_model, model_of, weighted_model
+from testing.small_models import minimum_model, model_of, weighted_model
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/models/*/model.onnx"))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.lost_forms import UNEXPLAINED
-from benchmarks.round_trips import first_losses, round_trip, trips
-from tests.evaluator.cases import Case, folder_cases, node_cases
+from testing.cases import Case, folder_cases, node_cases
+from testing.lost_forms import UNEXPLAINED
+from testing.round_trips import first_losses, round_trip, trips
 
 SELECTED = (
     "test_add_bcast",

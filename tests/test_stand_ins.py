@@ -18,7 +18,7 @@ from opsetlift.rulebook.rule import Fallback
 from opsetlift.targets import TargetFileError, find_target
 from opsetlift.targets.forms import has_kernel
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
-from tests.conversion import model
+from testing.conversion import model
 
 
 def converted(text: str, runtime: str, *, opset: int = 13, ml_opset: int = 0) -> onnx.ModelProto:

@@ -17,7 +17,7 @@ from opsetlift.specification.history import AI_ONNX, Definition
 from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
 from opsetlift.targets.forms import Form
 from opsetlift.targets.reading import read_runtime
-from tests.small_models import minimum_model, model_of
+from testing.small_models import minimum_model, model_of
 
 FILES = sorted(file.name for file in files("opsetlift.targets").iterdir() if file.name.endswith(".toml"))
 TARGETS = [target for runtime in catalogue().values() for target in runtime.targets]

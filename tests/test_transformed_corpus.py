@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.transformed import Outcome, outcomes
-from benchmarks.transforms import TRANSFORMS
-from benchmarks.transforms.interface import INTERFACE
-from benchmarks.transforms.variants import VARIANTS
-from tests.evaluator.cases import Case, node_cases
+from testing.cases import Case, node_cases
+from testing.transformed import Outcome, outcomes
+from testing.transforms import TRANSFORMS
+from testing.transforms.interface import INTERFACE
+from testing.transforms.variants import VARIANTS
 
 SELECTED = (
     "test_argmax_no_keepdims_example_select_last_index",

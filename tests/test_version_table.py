@@ -21,7 +21,7 @@ from opsetlift.model.arrays import tensor_of
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, numpy_dtype
 from opsetlift.support.refusal import Why
-from tests.values import edge_values, same
+from testing.values import edge_values, same
 
 OPSETS = range(1, history.latest_opset() + 1)
 OPERATORS = ("ReduceMin", "ReduceMean", "Min")

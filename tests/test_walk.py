@@ -14,7 +14,7 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.names import Names
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal, model, normalised
+from testing.conversion import check_refusal, model, normalised
 
 TWO_MEANS = """
     <ir_version: 8, opset_import: ["": 13]>

@@ -59,6 +59,7 @@ def described(trial: Trial) -> str:
 
 
 def main() -> None:
+    """Try the chosen mutants, and print who noticed which."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.mutants")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--passes", action="store_true", help="the normaliser's passes instead of rules")

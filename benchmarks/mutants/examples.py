@@ -47,10 +47,12 @@ class Example:
 
     @property
     def proto(self) -> onnx.ModelProto:
+        """The model, parsed anew: callers may change it."""
         return onnx.ModelProto.FromString(self.model)
 
     @property
     def operators(self) -> frozenset[str]:
+        """The operators of its nodes."""
         return frozenset(operators_in(self.proto.graph))
 
     @property
@@ -106,6 +108,7 @@ class Tracer:
 
     @contextmanager
     def __call__(self) -> Iterator[set[tuple[str, int]]]:
+        """Collect the lines of the traced folder that run inside of the `with` statement."""
         self.lines = set()
         before = sys.gettrace()
         sys.settrace(self._called)

@@ -76,6 +76,7 @@ class Trial:
 
     @property
     def outcome(self) -> str:
+        """The strongest verdict of its examples."""
         found = {verdict.outcome for _, verdict in self.verdicts}
         if self.is_over_time:
             found.add(TIMEOUT)

@@ -70,6 +70,7 @@ class Subject(ABC):
 
     @property
     def paths(self) -> list[str]:
+        """The modules to mutate, relative to the project's root."""
         files = sorted((ROOT / self.folder).glob("*.py"))
         return [f"{self.folder}/{one.name}" for one in files if one.name not in {"__init__.py", *self.left_out}]
 
@@ -183,10 +184,12 @@ class Rules(Subject):
     _TESTS = ("tests/rules", "tests/test_stand_ins.py", "tests/test_walk.py")
 
     def prepare(self) -> None:
+        """Import the converter, the proof and all kernels, but no rule."""
         _import("opsetlift.pipeline.convert", "opsetlift.proof", "onnx.reference")
         importlib.import_module("opsetlift.evaluator.kernels.registry").all_kernels()
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
+        """Record the conversions of the rule tests, of ONNX's node tests and of the example models."""
         self._record_tests(collector, tests or self._TESTS)
         for example in collector.examples:
             if small := _of_single_elements(example):
@@ -265,6 +268,7 @@ class Rules(Subject):
             opsetlift.convert = convert
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
+        """Convert again with the mutated rule; where the result differs, ask the proof, then the judge."""
         from opsetlift import ConversionRefused, NotEquivalent, convert
         from opsetlift.model.files import ModelFileError
 
@@ -320,14 +324,16 @@ class Passes(Subject):
     sources = ("converter/opsetlift/normalizer", "tests/normalize", "converter/opsetlift/facts")
 
     def prepare(self) -> None:
+        """Import what rules need, and the normaliser without its passes."""
         SUBJECTS["rules"].prepare()
         _import("opsetlift.normalizer")
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
+        """Record the normalisations of the pass tests, of random graphs, and of models of several nodes."""
         self._record_tests(collector, tests or self._tests())
         if tests:
             return
-        from tests.normalize.random_graphs import random_graph
+        from testing.random_graphs import random_graph
 
         for seed in range(400):
             self._trace(
@@ -385,6 +391,7 @@ class Passes(Subject):
             package.normalize = original
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
+        """Normalise again with the mutated pass; where the result differs, ask the proof, then the judge."""
         from opsetlift.model.files import ModelFileError, check_model
         from opsetlift.normalizer.proving import prove_passes
         from opsetlift.proof import Outcome
@@ -427,9 +434,11 @@ class Kernels(Subject):
     """Where drawn numbers are lengths, they ask for more memory than there is."""
 
     def prepare(self) -> None:
+        """Import the converter and the evaluator without its kernels."""
         _import("opsetlift.pipeline.convert", "opsetlift.evaluator", "onnx.reference")
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
+        """Record executions of ONNX's node tests and of the models before and after the rules' conversions."""
         rules = coverage_of(SUBJECTS["rules"], tests)
         for name, model, shipped in () if tests else _node_examples():
             self._trace(collector, Example(name, _result_bytes(model), {}, shipped))
@@ -473,6 +482,7 @@ class Kernels(Subject):
         return found
 
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
+        """Execute again with the mutated kernel; where results differ, compare with onnxruntime and onnx.reference."""
         before: list[KernelRun] = pickle.loads(kept.result)
         after = self._runs(kept.example, [one.values for one in before])
         if not after:

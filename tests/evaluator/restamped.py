@@ -11,8 +11,8 @@ import onnx
 from onnx import ModelProto
 
 from opsetlift.evaluator import Evaluator, Rejected
-from tests.evaluator.cases import Case
-from tests.evaluator.comparison import mismatch
+from testing.cases import Case
+from testing.comparison import mismatch
 from tests.evaluator.verdict import all_nodes, inferred_types, objection, opset_of, schemas, since_version, versions_at
 
 

@@ -12,8 +12,8 @@ from onnx import helper
 from opsetlift.evaluator import Evaluator, NotExecutable, Rejected, prepare, run_node
 from opsetlift.evaluator.schema_functions import function_opsets
 from opsetlift.specification.history import definition
-from tests.evaluator.cases import Case, node_cases
-from tests.evaluator.comparison import mismatch
+from testing.cases import Case, node_cases
+from testing.comparison import mismatch
 
 FLOATS = numpy.array([-2, 0, 3], dtype=numpy.float32)
 

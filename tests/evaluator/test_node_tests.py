@@ -13,8 +13,8 @@ import pytest
 from onnx import ModelProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected
-from tests.evaluator.cases import Case, folder_cases, light_cases, node_cases, read_light_case
-from tests.evaluator.comparison import mismatch
+from testing.cases import Case, folder_cases, light_cases, node_cases, read_light_case
+from testing.comparison import mismatch
 from tests.evaluator.restamped import Restamped, restamped
 
 NOT_EXECUTABLE = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from opsetlift.pipeline.normalize import Normalization, normalize
-from tests.conversion import model, normalised
+from testing.conversion import model, normalised
 
 Passes = str | tuple[str, ...]
 

@@ -18,9 +18,9 @@ import opsetlift
 from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer.bridge import to_graph, to_model
 from opsetlift.normalizer.graphs.graphsurgeon_internals import new_constant, new_node, new_variable
-from tests.conversion import model
-from tests.evaluator.cases import Case, folder_cases, node_cases
-from tests.small_models import externalise, weighted_model
+from testing.cases import Case, folder_cases, node_cases
+from testing.conversion import model
+from testing.small_models import externalise, weighted_model
 
 PARTS = 8
 

@@ -14,8 +14,8 @@ import pytest
 import opsetlift.normalizer.discovery as discovery
 from opsetlift.cli import main
 from opsetlift.normalizer import Pass, known_passes
+from testing.small_models import externalise, weighted_model
 from tests.normalize.rewriting import text_model
-from tests.small_models import externalise, weighted_model
 
 SOURCE = "g (float[batch, 3] x) => (float[batch, 3] y) { s = Shape(x) a = Reshape(x, s) b = Identity(a) y = Neg(b) }"
 

@@ -10,8 +10,8 @@ import pytest
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.pipeline.normalize import normalize
-from tests.evaluator.cases import Case, node_cases
-from tests.evaluator.comparison import mismatch
+from testing.cases import Case, node_cases
+from testing.comparison import mismatch
 
 PARTS = 16
 

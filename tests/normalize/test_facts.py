@@ -13,7 +13,7 @@ from opsetlift.normalizer.bridge import to_graph
 from opsetlift.normalizer.facts import graph_facts
 from opsetlift.normalizer.model_state import ModelState
 from opsetlift.specification import dtypes
-from tests.conversion import model
+from testing.conversion import model
 from tests.normalize.rewriting import rewritten, text_model
 
 OPSETS = {"": 17}

@@ -29,7 +29,7 @@ from opsetlift.normalizer import (
 from opsetlift.normalizer.discovery import ORDER
 from opsetlift.pipeline.normalize import normalize
 from opsetlift.support import plugins
-from tests.conversion import model
+from testing.conversion import model
 from tests.normalize.rewriting import text_model
 
 GRAPH = "g (float[N, 3] x) => (float[N, 3] y) { a = Add(x, x) b = Identity(a) y = Neg(b) }"

@@ -6,7 +6,7 @@ import pytest
 
 from opsetlift.evaluator import Evaluator
 from opsetlift.pipeline.normalize import normalize
-from tests.normalize.random_graphs import inputs_of, random_graph
+from testing.random_graphs import inputs_of, random_graph
 
 SEEDS_PER_TEST = 25
 

@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.pipeline.normalize import normalize
-from tests.conversion import normalised
+from testing.conversion import normalised
 from tests.normalize.rewriting import check_rewrite, check_unchanged, text_model
 
 PASS = "remove-no-op-moves"

@@ -1,7 +1,7 @@
 """What is computed or stored twice."""
 
 from opsetlift.pipeline.normalize import normalize
-from tests.conversion import normalised
+from testing.conversion import normalised
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 
 NODES = "merge-common-subexpressions"

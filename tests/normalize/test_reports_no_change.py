@@ -14,8 +14,8 @@ from opsetlift.normalizer.rewriting import Context
 from opsetlift.normalizer.snapshots.snapshot import Snapshot
 from opsetlift.normalizer.snapshots.structure import Structure
 from opsetlift.pipeline.normalize import normalize
-from tests.evaluator.cases import node_cases
-from tests.normalize.random_graphs import random_graph
+from testing.cases import node_cases
+from testing.random_graphs import random_graph
 from tests.normalize.rewriting import text_model
 
 OTHERS = frozenset(("fix-defaults", "inline-functions", "remove-unused"))

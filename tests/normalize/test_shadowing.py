@@ -4,7 +4,7 @@ from opsetlift.normalizer import to_graph, to_model
 from opsetlift.normalizer.graphs.places import places_in
 from opsetlift.normalizer.graphs.shadowing import rename_shadowing
 from opsetlift.normalizer.graphs.traversal import tensors_in
-from tests.conversion import normalised
+from testing.conversion import normalised
 from tests.normalize.rewriting import rewritten, text_model
 
 LOOP = """g (int64 n, float[2] x) => (float[2] y) {

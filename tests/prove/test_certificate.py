@@ -17,8 +17,8 @@ from opsetlift.model.files import Contents, load_model, save_model
 from opsetlift.pipeline.convert import Conversion
 from opsetlift.proof import Certificate, CertificateRefused, verify
 from opsetlift.proof.certificate import model_sha256
+from testing.small_models import externalise
 from tests.prove.conversions import conversion, model
-from tests.small_models import externalise
 
 LAYERS = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
 g (float16[N, 3] x, float16[N, 3] b, bool c) => (float16[N] y, float16[N, 3] z)

@@ -16,7 +16,7 @@ from benchmarks.mutants.examples import ROOT
 from benchmarks.mutants.inputs import Inputs
 from benchmarks.mutants.judge import difference, judged
 from benchmarks.mutants.operators import diff, mutants_of, sampled
-from tests.conversion import model
+from testing.conversion import model
 
 SOURCE = '''"""What is written for people stays."""
 

@@ -4,7 +4,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model, normalised
+from testing.conversion import check_converts, check_refusal, check_rewrite, model, normalised
 
 ALL = "y, mean, var, saved_mean, saved_var"
 

@@ -7,7 +7,7 @@ from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.specification.dtypes import element_type, numpy_dtype
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 def bit_cast(source, to):

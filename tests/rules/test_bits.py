@@ -4,7 +4,7 @@ import numpy
 import onnx
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from testing.conversion import check_converts, check_rewrite
 
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]

@@ -7,7 +7,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 
 def test_the_dtype_becomes_a_number_at_6():

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 
 def test_bounds_become_inputs_and_absent_ones_stay_absent():

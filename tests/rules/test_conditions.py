@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts
+from testing.conversion import check_converts
 
 
 def conditional(then_shape, else_shape):

@@ -7,7 +7,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 @pytest.mark.parametrize(

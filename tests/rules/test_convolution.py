@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from testing.conversion import check_converts, check_rewrite
 
 
 @pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])

@@ -5,7 +5,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, model
+from testing.conversion import check_converts, check_refusal, model
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 
 def dropout(opset, attributes="", *, inputs="x", outputs="y", mask="float", dtype="float", more=""):

@@ -11,7 +11,7 @@ from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
 from opsetlift.rulebook.rule import ExperimentalOperator, unchanged
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 def text(node, opset=7, x="float[1, 2, 3, 4] x", y="float[A, B, C, D] y"):

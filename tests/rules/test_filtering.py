@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 

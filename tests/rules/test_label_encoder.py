@@ -5,7 +5,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal, check_rewrite, model
+from testing.conversion import check_refusal, check_rewrite, model
 
 IMPORTS = '<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": {ml}]>'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from testing.conversion import check_converts, check_rewrite
 
 
 def test_thirteen_changes_nothing_but_the_layout_of_the_text():

@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal
+from testing.conversion import check_converts, check_refusal
 
 TEXT = (
     '<ir_version: 4, opset_import: ["": 9]> g ({signature}) => (float[{out}] y) '

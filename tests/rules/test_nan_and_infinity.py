@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts
+from testing.conversion import check_converts
 
 FLOATS = ["float", "double", "float16"]
 

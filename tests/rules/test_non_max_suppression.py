@@ -5,7 +5,7 @@ import re
 import pytest
 
 from opsetlift import convert
-from tests.conversion import check_converts, model
+from testing.conversion import check_converts, model
 
 _11 = '<ir_version: 6, opset_import: ["": 11]>'
 

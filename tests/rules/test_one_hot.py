@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 _CONSTANT = "<int64 d = {3}, float[2] v = {0.5, 2.5}>"

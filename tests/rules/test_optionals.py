@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal, check_rewrite
+from testing.conversion import check_refusal, check_rewrite
 
 
 def test_what_is_no_optional_is_resolved_below_18():

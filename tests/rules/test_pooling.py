@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 
 def pool(opset, operator, attributes, shape="1, 2, 5, 6", *, dtype="float", outputs="y"):

@@ -6,7 +6,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.specification.dtypes import element_type
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 def test_one_scale_needs_no_axis_below_13():

@@ -6,7 +6,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal, model
+from testing.conversion import check_refusal, model
 
 PROBABILITIES = numpy.array([0, 0.25, 0.5, 1], numpy.float32)
 

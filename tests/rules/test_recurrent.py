@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 

@@ -9,7 +9,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.support.refusal import Why
 from opsetlift_rules.resize import scales_to_reach
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 _TRANSFORMATIONS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from testing.conversion import check_converts, check_rewrite
 
 
 def test_the_shift_of_16_is_none_of_10():

@@ -7,7 +7,7 @@ import pytest
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 BODY = "body = cell (float[2] h, float[2] v) => (float[2] k, float[2] o) { k = Add (h, v) o = Mul (k, v) }"
 

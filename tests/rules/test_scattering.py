@@ -5,7 +5,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 _18 = '<ir_version: 8, opset_import: ["": 18]>'

@@ -4,7 +4,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 HEADER = '<ir_version: 7, opset_import: ["": 13]>'
 

@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite
 
 POOL = "ngram_counts = [0, 2, 6], ngram_indexes = [1, 0, 3, 2, 4], pool_int64s = [5, 2, 5, 2, 2, 2, 1, 2, 5]"
 

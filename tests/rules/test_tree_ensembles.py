@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from opsetlift import convert
 from opsetlift.support.refusal import Why
-from tests.conversion import check_refusal
+from testing.conversion import check_refusal
 
 DOMAIN = "ai.onnx.ml"
 TYPES = {"float": TensorProto.FLOAT, "double": TensorProto.DOUBLE, "int64": TensorProto.INT64}

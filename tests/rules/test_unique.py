@@ -3,7 +3,7 @@
 import pytest
 
 from opsetlift.support.refusal import Why
-from tests.conversion import check_converts, check_refusal
+from testing.conversion import check_converts, check_refusal
 
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conversion import check_converts, check_rewrite
+from testing.conversion import check_converts, check_rewrite
 
 
 def test_image_scales_become_scales_for_every_axis_and_back():

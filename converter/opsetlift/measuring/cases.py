@@ -343,9 +343,7 @@ def build(example: Example, layout: Layout) -> Case | None:
     found, known = features_of(node, example.definition, facts)
     # onnx calls some operators random because of their subgraphs or bodies; those that draw numbers have a seed.
     is_random = example.definition.is_random and "seed" in example.definition.schema.attributes
-    return Case(
-        example.key, example.opset, model, inputs, expected, known, found, is_random
-    )
+    return Case(example.key, example.opset, model, inputs, expected, known, found, is_random)
 
 
 def _model(example: Example, layout: Layout) -> tuple[ModelProto, dict[str, Array]]:

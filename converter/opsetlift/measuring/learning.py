@@ -61,9 +61,7 @@ def grids_of(answers: Sequence[Answered], definition: Definition) -> list[dict[s
     """
     # What has no elements is right whatever is computed.
     right = [
-        one.case.dtypes
-        for one in answers
-        if one.is_right and any(value.size for value in one.case.expected.values())
+        one.case.dtypes for one in answers if one.is_right and any(value.size for value in one.case.expected.values())
     ]
     if not right:
         return []
@@ -131,8 +129,6 @@ def _best(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> fro
             if not frozenset.intersection(*(lacking[one] for one in chosen))
         ]
         if found:
-            counts = {
-                chosen: sum(one.case.features.issuperset(chosen) for one in wrong) for chosen in found
-            }
+            counts = {chosen: sum(one.case.features.issuperset(chosen) for one in wrong) for chosen in found}
             return frozenset(min(found, key=lambda one: (sum(_COST[each.key] for each in one), -counts[one])))
     return None

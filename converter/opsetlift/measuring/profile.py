@@ -160,9 +160,7 @@ def _ml_model(opset: int, newest: int) -> ModelProto:
     own = min(released_with(opset), newest)
     imports = {AI_ONNX: own, AI_ONNX_ML: opset}
     ir_version = max(4, minimum_for_opsets(imports))
-    return _parsed(
-        f'<ir_version: {ir_version}, opset_import: ["": {own}, "ai.onnx.ml": {opset}]> measured {_ML_PROBE}'
-    )
+    return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {own}, "ai.onnx.ml": {opset}]> measured {_ML_PROBE}')
 
 
 def _parsed(text: str) -> ModelProto:

@@ -113,7 +113,9 @@ class Routes:
         descend = any(definition.takes_subgraphs for definition in found.definitions.values())
         transitions = self._transitions(found, source, target)
         needs_runtime_check = (domain, operator) in self._needing_check
-        return Route(transitions, descend, needs_runtime_check) if transitions or descend or needs_runtime_check else None
+        return (
+            Route(transitions, descend, needs_runtime_check) if transitions or descend or needs_runtime_check else None
+        )
 
     def _transitions(self, found: OperatorHistory, source: int, target: int) -> tuple[RoutedTransition, ...]:
         routed = []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy
 import onnx
 from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, numpy_helper
 
-from benchmarks.transforms.transform import (
+from testing.cases import Case
+from testing.transforms.transform import (
     Transform,
     add_initializer,
     copied,
@@ -19,12 +21,11 @@ from benchmarks.transforms.transform import (
     tensors_of_inputs,
     without_inputs,
 )
-from tests.evaluator.cases import Case
 
 Form = Callable[[ModelProto, TensorProto], bool]
 """Puts a constant into a model; False where it cannot take this form."""
 
-_DENSE_FORMS = {
+_DENSE_FORMS: dict[int, tuple[str, str]] = {
     TensorProto.FLOAT: ("value_floats", "value_float"),
     TensorProto.INT64: ("value_ints", "value_int"),
     TensorProto.STRING: ("value_strings", "value_string"),
@@ -137,7 +138,7 @@ def _sparse(tensor: TensorProto) -> SparseTensorProto | None:
     )
 
 
-def _constant(model: ModelProto, name: str, **attribute: object) -> bool:
+def _constant(model: ModelProto, name: str, **attribute: Any) -> bool:
     node: NodeProto = onnx.helper.make_node("Constant", [], [name], **attribute)
     without_inputs(model, [name])
     model.graph.node.insert(0, node)

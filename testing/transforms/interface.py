@@ -9,8 +9,8 @@ import numpy
 import onnx
 from onnx import ModelProto, TensorShapeProto, TypeProto
 
-from benchmarks.transforms.transform import Transform, copied, rewritten
-from tests.evaluator.cases import Case
+from testing.cases import Case
+from testing.transforms.transform import Transform, copied, rewritten
 
 
 def tensor_types(declared: TypeProto) -> Iterator[TypeProto.Tensor]:

@@ -14,10 +14,10 @@ import numpy
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto
 
-from benchmarks.transforms.transform import Transform, copied, required_inputs, rewritten
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.specification.history import history
-from tests.evaluator.cases import Case
+from testing.cases import Case
+from testing.transforms.transform import Transform, copied, required_inputs, rewritten
 
 OTHER_DTYPES = {
     "float32": ("float16", "bfloat16", "float64", "int32", "int64", "uint8"),
@@ -72,7 +72,8 @@ def _arrays(case: Case) -> dict[str, numpy.ndarray]:
 
 
 def _main_node(case: Case) -> NodeProto:
-    return case.model.graph.node[0]
+    node: NodeProto = case.model.graph.node[0]
+    return node
 
 
 def versions_back(number: int) -> Callable[[Case], Case | None]:

@@ -8,7 +8,8 @@ import numpy
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_graph, make_node, make_tensor_value_info
 
-from benchmarks.transforms.transform import (
+from testing.cases import Case
+from testing.transforms.transform import (
     Transform,
     add_initializer,
     computes_its_outputs,
@@ -19,7 +20,6 @@ from benchmarks.transforms.transform import (
     rewritten,
     tensor_of,
 )
-from tests.evaluator.cases import Case
 
 CONDITION = "the_condition"
 RUNS = 2

@@ -10,8 +10,8 @@ import onnx
 import onnxruntime
 
 from opsetlift.model.scopes import imported_opsets
-from tests.evaluator.cases import Case
-from tests.evaluator.comparison import mismatch
+from testing.cases import Case
+from testing.comparison import mismatch
 
 OLDEST_OPSET = 7
 """The oldest opset of ai.onnx that onnxruntime's documentation says it supports."""
@@ -65,4 +65,5 @@ def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 def _run(model: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
-    return _session(model).run(None, inputs)
+    outputs: list[Any] = _session(model).run(None, inputs)
+    return outputs

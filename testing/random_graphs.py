@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy
 import onnx
@@ -38,7 +39,7 @@ class Builder:
             self.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
         return name
 
-    def add(self, operator: str, inputs: list[str], shape: Shape, **attributes: object) -> None:
+    def add(self, operator: str, inputs: list[str], shape: Shape, **attributes: Any) -> None:
         """A node whose output has this shape."""
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [name], **attributes))
@@ -56,7 +57,8 @@ def _transpose(b: Builder, x: str, shape: Shape) -> None:
 
 
 def _reshape(b: Builder, x: str, shape: Shape) -> None:
-    left, sizes = prod(shape), []
+    left = prod(shape)
+    sizes: list[int] = []
     while left > 1 and len(sizes) < 4:
         sizes.append(b.draw.choice([size for size in range(1, left + 1) if left % size == 0]))
         left //= sizes[-1]

@@ -10,7 +10,7 @@ import numpy
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, numpy_helper
 
-from tests.evaluator.cases import Case
+from testing.cases import Case
 
 
 def no_complaint(_before: Case, _after: ModelProto) -> str:

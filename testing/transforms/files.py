@@ -12,10 +12,10 @@ from google.protobuf.message import Message
 from onnx import ModelProto, NodeProto, external_data_helper
 from onnx.helper import make_opsetid
 
-from benchmarks.transforms.constants import as_constants, initializer
-from benchmarks.transforms.functions import in_function
-from benchmarks.transforms.transform import Transform, copied, ensure_ir_version, rewritten
-from tests.evaluator.cases import Case
+from testing.cases import Case
+from testing.transforms.constants import as_constants, initializer
+from testing.transforms.functions import in_function
+from testing.transforms.transform import Transform, copied, ensure_ir_version, rewritten
 
 UNKNOWN_FIELD = b"\xfa\xff\x01\x07unknown"
 """Field 4095, of seven bytes, which no message of ONNX has."""

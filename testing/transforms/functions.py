@@ -8,7 +8,9 @@ from functools import cache
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
 from onnx.helper import make_node, make_opsetid
 
-from benchmarks.transforms.transform import (
+from opsetlift.specification.history import history, latest_opset
+from testing.cases import Case, node_cases
+from testing.transforms.transform import (
     Transform,
     computes_its_outputs,
     copied,
@@ -18,8 +20,6 @@ from benchmarks.transforms.transform import (
     required_inputs,
     rewritten,
 )
-from opsetlift.specification.history import history, latest_opset
-from tests.evaluator.cases import Case, node_cases
 
 DOMAIN = "local.functions"
 _BY_REFERENCE = (
