@@ -10,11 +10,11 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.scopes import GRAPH_PATH
-from opsetlift.proof.battery import FEW_GUESSES, GUESSES, Battery, Case, Floor
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
-from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, Case, Floor, InputGenerator
+from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
@@ -141,19 +141,6 @@ class SiteProofs:
         self._whole_run = self._whole_run or WholeRun(self._original, site.facts.base_dir, self._seed)
         return self._whole_run.tensors(names)
 
-    def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
-        """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
-
-        None where that fails: it need not be the fault of the rule, which may have used the sizes, the constants and
-        what the model declares of the outputs.
-        """
-        verdict = self._try(site, [small, own] if small != own and is_bearable(own) else [small], {}, key)
-        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (
-            small != own or _large_constants(site) or site.declared
-        ):
-            return None
-        return verdict
-
     def _try(
         self,
         site: Site,
@@ -183,8 +170,8 @@ class SiteProofs:
             for dims in ways:
                 inputs = drawn_inputs(site, left, dims, seen)
                 first = [Case("as in a run of the whole model", seen)] if seen else []
-                battery = partial(
-                    Battery,
+                generator = partial(
+                    InputGenerator,
                     inputs,
                     seed_of(self._seed, key),
                     rounding=site.ulps > 0,
@@ -195,7 +182,7 @@ class SiteProofs:
                     constants=met,
                     guesses=GUESSES if is_last and dims == site.dims else FEW_GUESSES,
                 )
-                trial = try_sides(sides, battery)
+                trial = try_sides(sides, generator)
                 measured = trial.diversity
                 if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
                     seed = seed_of(self._seed, key)

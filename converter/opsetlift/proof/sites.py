@@ -84,6 +84,7 @@ class Site:
 
     @property
     def path(self) -> str:
+        """The path of the scope of the node."""
         return self.pair.path
 
     @property
@@ -94,6 +95,7 @@ class Site:
 
     @property
     def ulps(self) -> int:
+        """The sum of the rounding bounds of its rules, in units in the last place; 0 where all are exact."""
         return sum(one.site.ulps for one in (*self.joined, self.aligned) if one.site)
 
     @cached_property
@@ -211,8 +213,11 @@ class Site:
 
     @property
     def numbers(self) -> list[int]:
-        """The integers in its attributes, the values and sizes of its small constants, and how many outputs it has:
-        sizes may depend on them."""
+        """The numbers that sizes may depend on.
+
+        These are the integers in its attributes, the values and sizes of its small constants, and how many outputs it
+        has.
+        """
         found = [len(self.node.output)]
         for value in self.embedded.values():
             found += value.shape

@@ -156,8 +156,12 @@ def _all_nodes(container: Container) -> Iterator[NodeProto]:
 
 
 def scope_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
-    """What differs in one scope outside its sites, and where its sites do not take their place; `functions` are the
-    original's."""
+    """What differs in one scope outside its sites, and where its sites do not fit in; a sentence each.
+
+    Args:
+        pair: The scope of the original and its counterpart.
+        functions: The functions of the original.
+    """
     if pair.problem:
         yield f"{pair.path}: {pair.problem}"
         return
