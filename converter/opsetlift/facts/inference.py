@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 1 << 10
 """Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
 
+MOST_FLOATS = 16
+"""The same for floats, which are scales, limits or a depth where shapes depend on them."""
+
 MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
 
@@ -160,7 +163,7 @@ class Question:
         data = {name: tensor_of(value, name) for name, value in stand_ins.items()}
         if constant is not None:
             for name in node.input:
-                if name and name not in data and _is_small(types[name]):
+                if name and name not in data and may_be_sizes(types[name]):
                     value = constant(name)
                     if value is not None:
                         data[name] = tensor_of(value, name)
@@ -270,9 +273,14 @@ _HIGHEST_RANK = 8
 """Of tensors that models have."""
 
 
-def _is_small(type_proto: TypeProto) -> bool:
+def may_be_sizes(type_proto: TypeProto) -> bool:
+    """Whether sizes may follow from the values of a tensor of a type: scales are floats, one or two per dimension."""
     tensor = type_proto.tensor_type
+    most = MOST_FLOATS if tensor.elem_type in _FLOATS else MOST_ELEMENTS
     size = 1
     for dim in tensor.shape.dim:
         size *= dim.dim_value or (0 if dim.HasField("dim_value") else MOST_ELEMENTS + 1)
-    return size <= MOST_ELEMENTS and tensor.HasField("shape")
+    return size <= most and tensor.HasField("shape")
+
+
+_FLOATS = frozenset((TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16))

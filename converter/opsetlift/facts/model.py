@@ -7,6 +7,7 @@ from functools import cached_property
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
+from opsetlift.facts.like_nodes import LikeNodes
 from opsetlift.facts.scope import ScopeFacts
 from opsetlift.facts.type_strings import types_from_nothing
 from opsetlift.facts.whole_model import Types, whole_model_types
@@ -34,6 +35,7 @@ class ModelFacts:
         self.base_dir = base_dir
         self.is_undeclared = is_undeclared
         self.functions = {function_key(function): function for function in model.functions}
+        self.like_nodes = LikeNodes()
         self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imported_opsets(model.opset_import))
         self._scopes = {GRAPH_PATH: self.graph}
 

@@ -13,10 +13,12 @@ from opsetlift.facts.agreement import Agreement
 from opsetlift.facts.folding import folded
 from opsetlift.facts.given_types import given_types
 from opsetlift.facts.inference import inferred_ranks, inferred_types
+from opsetlift.facts.like_nodes import ScopeKeys
 from opsetlift.facts.type_strings import type_strings
 from opsetlift.facts.value_types import has_rank, merged, type_of_tensor
 from opsetlift.model.arrays import Array, array_of
 from opsetlift.model.scopes import (
+    GRAPH_PATH,
     Container,
     function_key,
     omitted_inputs,
@@ -258,16 +260,21 @@ class ScopeFacts:
         known = dict(self.given_types)
         self.__dict__["_types"] = known  # what is known so far serves the constants that are folded on the way
         hints = self.model.hints.get(self.path, {})
-        agreement = Agreement(self, known)
+        agreement = Agreement(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
+        keys = ScopeKeys(self, hints)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
             if all(map(self._presumed.__contains__, outputs)):
                 known.update((name, self._presumed[name]) for name in outputs)
-            elif (certain := agreement.types_of(node)) is not None:
+            elif agreement is not None and (certain := agreement.types_of(node)) is not None:
                 known.update(certain)
+            elif (like := self.model.like_nodes.outputs_of(key := keys.key(node))) is not None:
+                known.update((name, one) for name, one in zip(outputs, like, strict=True) if one is not None)
             else:
                 self._infer(node, outputs, hints, known)
-            agreement.learn(node, known)
+                self.model.like_nodes.learn(key, [known.get(name) for name in outputs])
+            if agreement is not None:
+                agreement.learn(node, known)
         return known
 
     def _infer(

@@ -23,7 +23,7 @@ def type_of_tensor(element_type: int, dims: Iterable[int]) -> TypeProto:
 
 def merged(known: TypeProto, hint: TypeProto | None) -> TypeProto:
     """`known`, with what it leaves open of a tensor's shape filled in from `hint`."""
-    if hint is None or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):
+    if hint is None or known == hint or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):
         return known
     if known.tensor_type.elem_type == TensorProto.UNDEFINED:
         known.tensor_type.elem_type = hint.tensor_type.elem_type

@@ -133,7 +133,8 @@ def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
 def _holds_large_number(tensor: TensorProto) -> bool:
     dtype = _READ_IN_PLACE.get(int(tensor.data_type))
     if dtype is not None and tensor.HasField("raw_data"):
-        return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
+        with numpy.errstate(invalid="ignore"):
+            return bool((abs(numpy.frombuffer(tensor.raw_data, dtype)) > _LONGEST_VECTOR).any())
     value = array_of(tensor, "")
     if value is None or value.dtype.kind not in "iuf":
         return False
