@@ -18,6 +18,9 @@ SMALL = 8
 LIGHT = 1 << 11
 """Inputs of so few elements in all are never shrunk."""
 
+FEW = 1 << 8
+"""The same as `LIGHT` where the result iterates over elements, which costs a subgraph's run for each."""
+
 BEARABLE = 1 << 15
 """Inputs of so few elements in all are tried at the model's own shapes, besides the shrunk ones."""
 
@@ -55,16 +58,6 @@ def shrunk(dims: Mapping[str, Dims | None], fixed: Collection[int]) -> dict[str,
         return renamed[size]
 
     return {name: None if sizes is None else tuple(map(small, sizes)) for name, sizes in dims.items()}
-
-
-def is_light(dims: Mapping[str, Dims | None]) -> bool:
-    """Whether the sizes that are fixed are so few that nothing need be shrunk."""
-    return fixed_elements(dims) <= LIGHT
-
-
-def is_bearable(dims: Mapping[str, Dims | None]) -> bool:
-    """Whether the sizes that are fixed are few enough to be tried as they are."""
-    return fixed_elements(dims) <= BEARABLE
 
 
 def fixed_elements(dims: Mapping[str, Dims | None]) -> int:

@@ -13,10 +13,10 @@ from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
-from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, Case, Floor, InputGenerator
+from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.scopes import ScopePair
-from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
+from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
 from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
@@ -31,6 +31,9 @@ Open = Mapping[str, Dims | None]
 
 MOST_NUMBERS = 12
 """So many numbers in the constants and attributes of a site, each with its neighbours, are required of its inputs."""
+
+MOST_ITERATED = 1 << 10
+"""So many elements inputs of open sizes have together where the result iterates over elements."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -112,10 +115,11 @@ class SiteProofs:
     def _verdict(self, site: Site) -> tuple[Key, Verdict]:
         own = site.dims
         fixed = {size for value in site.embedded.values() for size in value.shape}
-        small = own if is_light(own) else shrunk(own, fixed)
+        count = fixed_elements(own)
+        small = own if count <= (FEW if site.iterates else LIGHT) else shrunk(own, fixed)
         key = (site.key, types_key(site.types, small), small == own, site.is_constant)
         if key not in self._verdicts:
-            ways = [small, own] if small != own and is_bearable(own) else [small]
+            ways = [small, own] if small != own and count <= (LIGHT if site.iterates else BEARABLE) else [small]
             self._verdicts[key] = self._try(site, ways, {}, key, is_last=not site.has_large and small == own)
         verdict = self._verdicts[key]
         if verdict.outcome not in (Outcome.DIFFERENT, Outcome.UNPROVEN):
@@ -194,6 +198,7 @@ class SiteProofs:
                     numbers=numbers,
                     constants=met,
                     guesses=GUESSES if is_last else FEW_GUESSES,
+                    most_elements=MOST_ITERATED if site.iterates else LONG,
                 )
                 trial = try_sides(sides, generator)
                 measured = trial.diversity

@@ -173,6 +173,11 @@ class Site:
         return all(self.constant(name) is not None for name in self.outputs)
 
     @cached_property
+    def iterates(self) -> bool:
+        """Whether the result runs subgraphs where the original has none: a loop may go over each element."""
+        return any(map(_has_subgraphs, self.after)) and not any(map(_has_subgraphs, self.before))
+
+    @cached_property
     def has_large(self) -> bool:
         """Whether something that it reads may be a large constant."""
         return any(map(self._is_large, self.types))
@@ -249,6 +254,10 @@ class Site:
             tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
             self.ulps,
         )
+
+
+def _has_subgraphs(node: NodeProto) -> bool:
+    return any(subgraphs(node))
 
 
 def is_large(kind: TypeProto | None) -> bool:

@@ -2,10 +2,12 @@
 
 from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
 from opsetlift.proof.inputs.generator import FEW_GUESSES, GUESSES, InputGenerator
+from opsetlift.proof.inputs.layouts import LONG
 
 __all__ = [
     "FEW_GUESSES",
     "GUESSES",
+    "LONG",
     "Attempt",
     "Case",
     "Enough",

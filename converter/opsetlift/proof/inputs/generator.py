@@ -28,7 +28,7 @@ from opsetlift.proof.inputs.exhaustive import (
 )
 from opsetlift.proof.inputs.filling import BROAD, CONTROLLING, GENTLE, NOT_FINITE, ROUNDING, SPECIAL
 from opsetlift.proof.inputs.floor import DiversityFloor
-from opsetlift.proof.inputs.layouts import Layout, Layouts
+from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.shapes import BEARABLE, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
@@ -87,6 +87,7 @@ class InputGenerator:
         constants: Those that the nodes read besides the inputs.
         limit: After so many accepted cases only required ones follow.
         guesses: How many random layouts are tried where the original accepts none of the usual ones.
+        most_elements: How many elements the inputs may have together, where open sizes decide on it.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class InputGenerator:
         constants: Sequence[Array] = (),
         limit: int | None = None,
         guesses: int = GUESSES,
+        most_elements: int = LONG,
     ) -> None:
         self._inputs = inputs
         self._guesses = guesses
@@ -118,7 +120,9 @@ class InputGenerator:
         self._floor = DiversityFloor(self._builder, floor, numbers)
         dims = {one.name: dims_of(one.type) for one in inputs}
         beside = [value.shape for value in constants]
-        self._layouts = Layouts(dims, rng, lists=set(self._builder.controls), hints=hints, beside=beside)
+        self._layouts = Layouts(
+            dims, rng, lists=set(self._builder.controls), hints=hints, beside=beside, most=most_elements
+        )
         self._accepted = AcceptedStrategies()
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
 

@@ -54,6 +54,7 @@ class Layouts:
         lists: The inputs that control shapes.
         hints: Numbers that sizes may have to be equal to or divisible by.
         beside: The shapes of the constants that the nodes read besides the inputs.
+        most: How many elements all inputs may have together, where open sizes decide on it.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Layouts:
         lists: Collection[str] = (),
         hints: Sequence[int] = (),
         beside: Sequence[Shape] = (),
+        most: int = LONG,
     ) -> None:
         self._dims = dims
         self._beside_constants = any(size > 1 for shape in beside for size in shape)
@@ -74,7 +76,8 @@ class Layouts:
         self._pool = list(dict.fromkeys([1, 2, 3, 4, *self._fixed, *hints, 6, 8]))[:MOST_GUESSED]
         self._pool = [size for size in self._pool if 0 < size <= BEARABLE]
         self._unranked = [name for name, sizes in dims.items() if sizes is None]
-        self._limit = max(LIGHT * 4, fixed_elements(dims))
+        self._limit = max(min(LIGHT * 4, most), fixed_elements(dims))
+        self._most_at_once = min(LONG, most)
 
     @property
     def are_fixed(self) -> bool:
@@ -181,7 +184,7 @@ class Layouts:
                 rest = [dict.fromkeys(base.sizes, others), dict(base.sizes)]
                 for sizes in rest if self._beside_constants else rest[:1]:
                     layout = self._layout("every value and pair", base.ranks, {**sizes, symbol: size})
-                    if layout.elements <= LONG:
+                    if layout.elements <= self._most_at_once:
                         yield layout, symbol
 
     def axis_of(self, symbol: str, name: str, layout: Layout) -> int | None:
