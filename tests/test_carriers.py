@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from opsetlift.evaluator import Evaluator
-from opsetlift.proof.draw import every_value_of, special_values
+from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 

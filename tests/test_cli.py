@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from opsetlift.cli import main
 from opsetlift.proof import Certificate
 from opsetlift.proof.certificate import model_sha256
-from opsetlift.proof.second_judge import SecondOpinion
+from opsetlift.proof.onnxruntime_comparison import OnnxruntimeVerdict
 from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Transition
@@ -256,7 +256,7 @@ class TestSecondJudge:
     def test_a_disagreement_is_no_verdict(
         self, workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        opinion = SecondOpinion(False, 0, "output 'y' differs")
+        opinion = OnnxruntimeVerdict(False, 0, "output 'y' differs")
         monkeypatch.setattr("opsetlift.cli.proving.ask_onnxruntime", lambda *_, **__: opinion)
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
         assert main(["prove", "in.onnx", "out.onnx", "--judge", "ort"]) == 2

@@ -210,7 +210,7 @@ def _replace_a_constant_of_a_rule(done: ModelProto) -> None:
 
 
 def _add_a_trigger(done: ModelProto) -> None:
-    """The output is another one for a single input that no battery tries."""
+    """The output is another one for a single input that no test input has."""
     done.graph.initializer.append(numpy_helper.from_array(numpy.float16(0.1234), "secret"))
     index = next(index for index, node in enumerate(done.graph.node) if node.op_type == "ReduceMin")
     done.graph.node[index].output[0] = "y_usual"

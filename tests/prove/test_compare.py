@@ -7,7 +7,8 @@ import numpy
 import pytest
 
 from opsetlift.proof.compare import compare
-from opsetlift.proof.draw import draw, special_values
+from opsetlift.proof.inputs.filling import draw
+from opsetlift.proof.special_values import special_values
 from opsetlift.specification.dtypes import numpy_dtype
 
 ALL_DTYPES = ["float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e5m2", "float4e2m1", "complex64"]

@@ -14,7 +14,7 @@ from opsetlift.cli.output import complain, printable, show, show_json
 from opsetlift.model.arrays import Array
 from opsetlift.model.files import check_regular, load_model, validate_model
 from opsetlift.proof import Outcome, WholeModelResult, prove_models
-from opsetlift.proof.second_judge import JudgeUnavailable, SecondOpinion, ask_onnxruntime
+from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
 
 _DISAGREEMENT = "the evaluators disagree"
@@ -51,7 +51,7 @@ def prove_files(
     if asks_onnxruntime:
         try:
             opinion = ask_onnxruntime(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
-        except JudgeUnavailable as error:
+        except OnnxruntimeMissing as error:
             raise UsageFault(str(error)) from error
     disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
     if as_json:
@@ -82,7 +82,7 @@ def prove_files(
     return REFUSED if disagree else _STATUS[result.outcome]
 
 
-def _contradicts(result: WholeModelResult, opinion: SecondOpinion) -> bool:
+def _contradicts(result: WholeModelResult, opinion: OnnxruntimeVerdict) -> bool:
     return result.outcome is not Outcome.UNPROVEN and result.agrees != opinion.agrees
 
 

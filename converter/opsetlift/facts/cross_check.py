@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto, TypeProto
 
 from opsetlift.facts.environment import Environment
-from opsetlift.facts.inference import MOST_ELEMENTS
-from opsetlift.facts.value_types import is_static
-from opsetlift.model.scopes import GRAPH_PATH, called_function_key
+from opsetlift.facts.value_types import MOST_ELEMENTS, is_static
+from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import shape_of_type
 
@@ -27,9 +26,8 @@ class CrossCheck:
 
     def __init__(self, scope: Environment, given: Mapping[str, TypeProto]) -> None:
         self._scope = scope
-        is_undeclared = scope.model.is_undeclared and scope.path == GRAPH_PATH
-        inferred = self._inferred = scope.model.hints[scope.path] if is_undeclared else {}
-        self._certain = scope.model.certain_types[scope.path] if is_undeclared else {}
+        inferred = self._inferred = scope.model.hints[scope.path]
+        self._certain = scope.model.certain_types[scope.path]
         self._computed: set[str] = set()
         """Integers that a node has computed, and few enough to be sizes."""
         self._agreed = {name for name, known in given.items() if name not in inferred or inferred[name] == known}

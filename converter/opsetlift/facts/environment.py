@@ -7,6 +7,7 @@ from typing import Protocol
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
+from opsetlift.facts.like_nodes import LikeNodes
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import Container, FunctionKey
@@ -98,6 +99,10 @@ class ModelEnvironment(Protocol):
     @property
     def hints(self) -> Types:
         """Types as onnx's own whole-model inference, with its propagation of data, gives them."""
+
+    @property
+    def like_nodes(self) -> LikeNodes:
+        """The types that were found for nodes, for those that are like them."""
 
     @property
     def certain_types(self) -> Types:

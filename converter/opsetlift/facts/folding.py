@@ -22,16 +22,18 @@ _MOST_ELEMENTS = 1 << 20
 
 def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, Array]:
     """The values of a node's outputs by name; none where they may differ between runs, or are large."""
-    if not _may_fold(scope, node, imports):
-        return {}
     domain = history.canonical_domain(node.domain)
-    definition = history.definition(domain, node.op_type, imports[domain])
-    assert definition is not None
-    if reads_only_shapes(domain, node.op_type, definition.since_version):
-        values = [_stand_in(scope, value) for value in node.input]
-    else:
-        values = [scope.constant(value) if value else None for value in node.input]
-    if any(value is None and given for value, given in zip(values, node.input, strict=True)):
+    definition = history.definition(domain, node.op_type, imports.get(domain, 0))
+    if definition is None or definition.is_random or definition.takes_subgraphs:
+        return {}
+    only_shapes = reads_only_shapes(domain, node.op_type, definition.since_version)
+    values: list[Array | None] = []
+    for name in node.input[:]:
+        value = None if not name else _stand_in(scope, name) if only_shapes else scope.constant(name)
+        if value is None and name:
+            return {}  # as for most nodes, whose inputs depend on those of the model
+        values.append(value)
+    if called_function_key(node) in scope.model.functions or any(one.ref_attr_name for one in node.attribute):
         return {}
     if sum(value.size for value in values if value is not None) > _MOST_ELEMENTS:
         return {}
@@ -57,12 +59,3 @@ def _stand_in(scope: Environment, name: str) -> Array | None:
     if shape is None or not all(isinstance(dim, int) for dim in shape):
         return None
     return numpy.broadcast_to(numpy.zeros((), numpy.bool_), tuple(int(dim or 0) for dim in shape))
-
-
-def _may_fold(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> bool:
-    if called_function_key(node) in scope.model.functions:
-        return False
-    definition = history.definition(node.domain, node.op_type, imports.get(history.canonical_domain(node.domain), 0))
-    if definition is None or definition.is_random or definition.takes_subgraphs:
-        return False
-    return not any(attribute.ref_attr_name for attribute in node.attribute)

@@ -18,7 +18,7 @@ from onnx import (
 )
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
-from opsetlift.facts.value_types import has_rank, rank_of, without_shape
+from opsetlift.facts.value_types import has_rank, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
 from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
 from opsetlift.model.arrays import Array, tensor_of
@@ -32,9 +32,6 @@ from opsetlift.model.scopes import (
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
 from opsetlift.support.onnx_errors import ONNX_ERRORS
-
-MOST_ELEMENTS = 1 << 10
-"""Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
 
 MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
@@ -158,7 +155,7 @@ class Question:
         data = {name: tensor_of(value, name) for name, value in stand_ins.items()}
         if constant is not None:
             for name in node.input:
-                if name and name not in data and _is_small(types[name]):
+                if name and name not in data and may_be_sizes(types[name]):
                     value = constant(name)
                     if value is not None:
                         data[name] = tensor_of(value, name)
@@ -268,11 +265,3 @@ def type_told_by_outputs(
 
 _HIGHEST_RANK = 8
 """Of tensors that models have."""
-
-
-def _is_small(type_proto: TypeProto) -> bool:
-    tensor = type_proto.tensor_type
-    size = 1
-    for dim in tensor.shape.dim:
-        size *= dim.dim_value or (0 if dim.HasField("dim_value") else MOST_ELEMENTS + 1)
-    return size <= MOST_ELEMENTS and tensor.HasField("shape")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
 from opsetlift.facts.environment import Types
+from opsetlift.facts.like_nodes import LikeNodes
 from opsetlift.facts.scope import ScopeFacts, ScopeTables
 from opsetlift.facts.type_strings import types_from_nothing
 from opsetlift.facts.whole_model import whole_model_types
@@ -64,6 +65,7 @@ class ModelFacts:
             tables = ModelTables(index, ScopeTables(index.graph))
         self.tables = tables
         self.functions = {function_key(function): function for function in model.functions}
+        self.like_nodes = LikeNodes()
         imports = imported_opsets(model.opset_import)
         self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imports, tables=tables.graph)
         self._scopes = {GRAPH_PATH: self.graph}

@@ -12,11 +12,13 @@ from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
 from opsetlift.facts.given_types import given_types
 from opsetlift.facts.inference import inferred_ranks, inferred_types
+from opsetlift.facts.node_keys import ScopeKeys
 from opsetlift.facts.type_strings import type_strings
 from opsetlift.facts.value_types import has_rank, merged, type_of_tensor
 from opsetlift.model.arrays import Array, array_of
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import (
+    GRAPH_PATH,
     Container,
     function_key,
     omitted_inputs,
@@ -295,16 +297,21 @@ class ScopeFacts:
     def _infer_nodes(self, known: dict[str, TypeProto]) -> None:
         hints = self.model.hints.get(self.path, {})
         presumed = self.tables.presumed
-        cross_check = CrossCheck(self, known)
+        cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
+        keys = ScopeKeys(self, hints)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
             if all(map(presumed.__contains__, outputs)):
                 known.update((name, presumed[name]) for name in outputs)
-            elif (certain := cross_check.types_of(node)) is not None:
+            elif cross_check is not None and (certain := cross_check.types_of(node)) is not None:
                 known.update(certain)
+            elif (like := self.model.like_nodes.outputs_of(key := keys.key(node))) is not None:
+                known.update((name, one) for name, one in zip(outputs, like, strict=True) if one is not None)
             else:
                 self._infer(node, outputs, hints, known)
-            cross_check.learn(node, known)
+                self.model.like_nodes.learn(key, [known.get(name) for name in outputs])
+            if cross_check is not None:
+                cross_check.learn(node, known)
 
     def _infer(
         self, node: NodeProto, outputs: Sequence[str], hints: Mapping[str, TypeProto], known: dict[str, TypeProto]

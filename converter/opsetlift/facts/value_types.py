@@ -9,6 +9,14 @@ from onnx import TensorProto, TypeProto
 
 from opsetlift.specification.dtypes import shape_of_type, type_string
 
+_FLOATS = frozenset((TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16))
+
+MOST_FLOATS = 16
+"""The same for floats, which are scales, limits or a depth where shapes depend on them."""
+
+MOST_ELEMENTS = 1 << 10
+"""Inference reads the values of inputs up to this many elements (target shapes, axes, repeats...)."""
+
 
 def type_of_tensor(element_type: int, dims: Iterable[int]) -> TypeProto:
     """The type of a tensor whose shape is known."""
@@ -23,7 +31,7 @@ def type_of_tensor(element_type: int, dims: Iterable[int]) -> TypeProto:
 
 def merged(known: TypeProto, hint: TypeProto | None) -> TypeProto:
     """`known`, with what it leaves open of a tensor's shape filled in from `hint`."""
-    if hint is None or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):
+    if hint is None or known == hint or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):
         return known
     if known.tensor_type.elem_type == TensorProto.UNDEFINED:
         known.tensor_type.elem_type = hint.tensor_type.elem_type
@@ -89,3 +97,13 @@ def common_type(types: Sequence[TypeProto | None]) -> TypeProto | None:
             if dim != other_dim:
                 dim.Clear()
     return result
+
+
+def may_be_sizes(type_proto: TypeProto) -> bool:
+    """Whether sizes may follow from the values of a tensor of a type: scales are floats, one or two per dimension."""
+    tensor = type_proto.tensor_type
+    most = MOST_FLOATS if tensor.elem_type in _FLOATS else MOST_ELEMENTS
+    size = 1
+    for dim in tensor.shape.dim:
+        size *= dim.dim_value or (0 if dim.HasField("dim_value") else MOST_ELEMENTS + 1)
+    return size <= most and tensor.HasField("shape")

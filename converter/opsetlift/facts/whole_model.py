@@ -11,8 +11,8 @@ import numpy
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
 
 from opsetlift.facts.environment import Types
-from opsetlift.facts.inference import MOST_DIMENSIONS, MOST_ELEMENTS, overrides_operator
-from opsetlift.facts.value_types import is_static
+from opsetlift.facts.inference import MOST_DIMENSIONS, overrides_operator
+from opsetlift.facts.value_types import MOST_ELEMENTS, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
@@ -130,7 +130,8 @@ def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
 def _holds_large_number(tensor: TensorProto) -> bool:
     dtype = _READ_IN_PLACE.get(int(tensor.data_type))
     if dtype is not None and tensor.HasField("raw_data"):
-        return any(abs(number) > _LONGEST_VECTOR for number in numpy.frombuffer(tensor.raw_data, dtype).tolist())
+        with numpy.errstate(invalid="ignore"):
+            return bool((abs(numpy.frombuffer(tensor.raw_data, dtype)) > _LONGEST_VECTOR).any())
     value = array_of(tensor, "")
     if value is None or value.dtype.kind not in "iuf":
         return False

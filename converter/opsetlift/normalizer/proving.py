@@ -18,9 +18,9 @@ from onnx import ModelProto
 from opsetlift.model.files.tensors import all_tensors
 from opsetlift.normalizer.opaque_nodes import Cut, cut_out
 from opsetlift.proof import Outcome
-from opsetlift.proof.battery import Attempt, Battery, Case, Explored, Floor, Input
 from opsetlift.proof.diversity import InputDiversity
-from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
+from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.whole_model import MOST_NUMBERS, interface_differences, model_inputs, note_constant_outputs
@@ -135,18 +135,18 @@ class _Comparison:
     def run(self, ulps: int, seed: int) -> tuple[Trial, int]:
         """What came of it, and how many shapes of the inputs were taken."""
         sides = Sides(self.original, self.result, self.outputs, ulps=ulps, base_dir=self.base_dir)
-        batteries: list[_FewOfEachShape] = []
+        generators: list[_FewOfEachShape] = []
 
-        def cases() -> Battery:
+        def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
             numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers}
-            batteries.append(_FewOfEachShape(inputs, [seed], **options))
-            return batteries[-1]
+            generators.append(_FewOfEachShape(inputs, [seed], **options))
+            return generators[-1]
 
         trial = try_sides(sides, cases)
         note_constant_outputs(trial, self.original, self.base_dir)
-        return trial, max((len(battery.runs) for battery in batteries), default=0)
+        return trial, max((len(generator.runs) for generator in generators), default=0)
 
     def is_repeatable(self, seed: int) -> bool:
         """Whether the original gives the same outputs for the same inputs again."""
@@ -154,14 +154,14 @@ class _Comparison:
         return not again.run(0, seed)[0].counterexample
 
 
-class _FewOfEachShape(Battery):
-    """A battery for whole models: some inputs of the first shapes that the model takes, then a few of others."""
+class _FewOfEachShape(InputGenerator):
+    """Test inputs for whole models: some of the first shapes that the model takes, then a few of others."""
 
     def __init__(self, inputs: Sequence[Input], *arguments: Any, **options: Any) -> None:
         super().__init__(inputs, *arguments, **options)
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
-        self._numbers = [one.name for one in inputs if one.may_direct and one.type.HasField("tensor_type")]
+        self._numbers = [one.name for one in inputs if one.may_control_shapes and one.type.HasField("tensor_type")]
         self._tried_numbers: set[tuple[bytes, ...]] = set()
 
     def _wanted(self, attempt: Attempt) -> Attempt:

@@ -11,8 +11,8 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.evaluator.kernels.registry import keeps_form, reads_no_elements
-from opsetlift.proof.battery import Battery, Case, Enough, Input
 from opsetlift.proof.diversity import codes
+from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.specification.history import canonical_domain, definition
@@ -57,8 +57,10 @@ def _is_declared(property_of: Callable[[str, str, int], bool], node: NodeProto, 
 
 
 def _vary_at_other_sizes(model: ModelProto, inputs: Sequence[Input], seed: Sequence[int], *, lenient: bool) -> bool:
-    """Whether the same ways of drawing inputs make the outputs vary where sizes of 1 are larger: along an axis of
-    size 1, the first element is the largest, whatever it is."""
+    """Whether the same fill strategies make the outputs vary where sizes of 1 are larger.
+
+    Along an axis of size 1, the first element is the largest, whatever it is.
+    """
     opened = [replace(one, type=_opened(one.type)) for one in inputs]
     if opened == list(inputs):
         return False
@@ -80,7 +82,7 @@ def _vary_at_other_sizes(model: ModelProto, inputs: Sequence[Input], seed: Seque
             raise Enough
         return [numpy.shape(value) if isinstance(value, numpy.ndarray) else None for value in outputs.values()]
 
-    Battery(opened, seed, limit=_MOST_CASES).run(attempt)
+    InputGenerator(opened, seed, limit=_MOST_CASES).run(attempt)
     return any(len(values) > 1 for values in found.values())
 
 

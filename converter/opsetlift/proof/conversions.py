@@ -10,8 +10,9 @@ from opsetlift.model.notes import without_notes
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.proof.certificate import Certificate, Destination, model_sha256
 from opsetlift.proof.dtype_changes import prove_dtypes
+from opsetlift.proof.scopes import paired_scopes
 from opsetlift.proof.site_proofs import SiteProofs
-from opsetlift.proof.sites import Facts, sites_of
+from opsetlift.proof.sites import Facts
 from opsetlift.proof.structure import structural_differences
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
@@ -38,8 +39,8 @@ def prove_conversion(
     """
     noted = without_notes(original, trace.moved_notes)
     proofs = SiteProofs(noted, converted, seed)
-    for site in sites_of(noted, converted, trace, facts):
-        proofs.add(site)
+    pairs = list(paired_scopes(noted, converted, trace))
+    proofs.add_all(pairs, trace, facts)
     contents = Contents(facts.base_dir)
     return Certificate(
         source_sha256=model_sha256(original, contents),
@@ -47,7 +48,7 @@ def prove_conversion(
         source_opsets=_shown(imported_opsets(original.opset_import)),
         target_opsets=_shown(imported_opsets(converted.opset_import)),
         seed=seed,
-        structure=structural_differences(noted, converted, trace),
+        structure=structural_differences(noted, converted, trace, pairs),
         sites=proofs.records,
         nodes=proofs.nodes,
         trace=trace,

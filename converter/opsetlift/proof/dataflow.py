@@ -17,13 +17,38 @@ def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Ite
         if name in pair.mentioned:
             yield f"{pair.path}: the added initializer {name!r} has a name that the original uses"
     for aligned in pair.aligned:
-        if aligned.site is None:
+        if aligned.site is None or _fits_plainly(pair, aligned):
             continue
-        where = f"{pair.path}: in the place of node {aligned.index} ({describe(aligned.node)})"
+        where = f"{pair.path}: in the place of node {aligned.position} ({describe(aligned.node)})"
         for sentence in _site_differences(pair, aligned, pair.mentioned):
             yield f"{where} {sentence}"
         if called_function_key(aligned.node) not in functions and not _keeps_words(aligned):
             yield f"{where} no node has its doc_string and metadata_props"
+
+
+def _fits_plainly(pair: ScopePair, aligned: Aligned) -> bool:
+    """Whether a site of nodes without subgraphs and metadata shows no difference, found by its names alone."""
+    node = aligned.node
+    if node.doc_string or node.metadata_props or any(map(_has_subgraphs, (node, *aligned.after))):
+        return False
+    if aligned.is_same:
+        return True
+    readable, outputs = {*node.input[:], ""}, node.output[:]
+    defined: set[str] = set()
+    for other in aligned.after:
+        if not all(name in readable or name in pair.added_constants for name in other.input[:]):
+            return False
+        for name in filter(None, other.output[:]):
+            if name in defined or (name not in outputs and name in pair.mentioned):
+                return False
+            defined.add(name)
+        readable |= defined
+    used, added = pair.used, pair.trace.added_initializers
+    return all(name in defined or name in added or name not in used for name in outputs)
+
+
+def _has_subgraphs(node: NodeProto) -> bool:
+    return bool(node.attribute) and any(subgraphs(node))
 
 
 def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:

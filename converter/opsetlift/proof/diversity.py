@@ -15,8 +15,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from opsetlift.proof.draw import every_value_of, special_values
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification import dtypes
 
 Array = NDArray[Any]
@@ -133,7 +133,7 @@ class Tally:
 
 @dataclass
 class Diversity:
-    """What was measured of all inputs of a battery, and of the outputs of the original."""
+    """What was measured of all test inputs of a site or a model, and of the outputs of the original."""
 
     inputs: Sequence[InputDiversity] = ()
     outputs_vary: bool = True

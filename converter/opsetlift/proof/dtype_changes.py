@@ -23,9 +23,9 @@ from opsetlift.evaluator.values import Array
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import Contents
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.proof.battery import Battery, Case, Enough, Input
 from opsetlift.proof.certificate import DtypeProof, Outcome, model_sha256
 from opsetlift.proof.compare import compare
+from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.proof.whole_model import model_inputs
@@ -59,7 +59,7 @@ def prove_dtypes(
     )
     watched = _changed_values(ModelFacts(original, base_dir), ModelFacts(retyped, base_dir), changes)
     comparison = _Comparison(original, result, watched, proof, clamped, runs, seed, base_dir)
-    Battery(_drawn(model_inputs(original), changes), [seed], rounding=True).run(comparison.attempt)
+    InputGenerator(_drawn(model_inputs(original), changes), [seed], rounding=True).run(comparison.attempt)
     if proof.outcome is Outcome.UNPROVEN and proof.runs and not comparison.is_undecided:
         proof.outcome, proof.sentence = Outcome.EQUAL, ""
     return proof
@@ -97,7 +97,7 @@ def _drawn(inputs: Sequence[Input], changes: Mapping[str, str]) -> list[Input]:
         kind.CopyFrom(one.type)
         if spelt:
             set_type(kind, spelt)
-        found.append(Input(one.name, kind, one.directs))
+        found.append(Input(one.name, kind, one.controls_shapes))
     return found
 
 
@@ -156,7 +156,7 @@ class _Comparison:
             )
             raise Enough from error
         for name, spelt in self._outputs:
-            self._judge(case, name, expected[name], _as_type(actual[name], spelt))
+            self._compare(case, name, expected[name], _as_type(actual[name], spelt))
         proof.runs += 1
         if proof.runs >= self._runs:
             raise Enough
@@ -169,7 +169,7 @@ class _Comparison:
             value = numpy.asarray(value.astype(numpy.float64) * scale).astype(value.dtype)
         return _as_type(value, spelt)
 
-    def _judge(self, case: Case, name: str, expected: Any, actual: Any) -> None:
+    def _compare(self, case: Case, name: str, expected: Any, actual: Any) -> None:
         proof = self._proof
         precision = _precision(expected)
         allowed = max(1, round(proof.tolerance / precision)) if precision and proof.tolerance else 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -23,7 +23,9 @@ from opsetlift.specification.history import canonical_domain, definition
 
 def names_read(node: NodeProto) -> set[str]:
     """The values that a node takes from its scope: its inputs, and what its subgraphs capture."""
-    names = set(filter(None, node.input))
+    names = set(filter(None, node.input[:]))
+    if not node.attribute:
+        return names
     for _, graph in subgraphs(node):
         names |= names_captured(graph)
     return names
@@ -70,15 +72,17 @@ def names_used(container: Container) -> set[str]:
     return names
 
 
-@dataclass(frozen=True)
-class Aligned:
+class Aligned(NamedTuple):
     """A node of the original scope and what stands in its place in the result."""
 
-    index: int
+    position: int
+    """Of the node among those of the original's scope."""
     node: NodeProto
     after: Sequence[NodeProto]
     site: SiteTrace | None
     """None where the trace claims nothing, so that `after` is to be the very same node."""
+    is_same: bool
+    """Whether `after` is the same node, byte for byte."""
 
 
 class ScopePair:
@@ -111,7 +115,7 @@ class ScopePair:
         """Why the nodes could not be aligned by the trace; empty where they are."""
         self._traces = traces
         try:
-            self.aligned = list(_align(original.node, result.node, self.trace))
+            self.aligned = list(_align(original.node[:], result.node[:], self.trace))
         except ValueError as error:
             self.problem = str(error)
 
@@ -124,6 +128,11 @@ class ScopePair:
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
         return names_used(self.result)
+
+    @cached_property
+    def in_parts(self) -> frozenset[str]:
+        """The values that the result has in parts only, here and in the scopes around."""
+        return (self.parent.in_parts if self.parent else frozenset()) | self.trace.dissolved
 
     @cached_property
     def mentioned(self) -> set[str]:
@@ -145,6 +154,8 @@ class ScopePair:
 
     def joined(self, aligned: Aligned) -> list[Aligned]:
         """The sites that compute what a node reads and the result has in parts only, here or further out, in order."""
+        if not self.in_parts:
+            return []
         found: dict[int, Aligned] = {}
         for name in sorted(names_read(aligned.node)):
             for one in self._computing(name):
@@ -176,7 +187,7 @@ class ScopePair:
         for name, graph in subgraphs(node):
             if name in counterparts:
                 yield ScopePair(
-                    subgraph_path(self.path, aligned.index, node, name),
+                    subgraph_path(self.path, aligned.position, node, name),
                     graph,
                     counterparts[name],
                     (self.source, self.target),
@@ -201,17 +212,24 @@ def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: Scop
         if found is None:
             if position >= len(results):
                 raise ValueError(f"nothing stands in the place of node {index} ({describe(node)})")
-            yield Aligned(index, node, [results[position]], None)
+            yield _aligned(index, node, [results[position]], None)
             position += 1
             continue
         if found.start != position or not found.start <= found.stop <= len(results):
             raise ValueError(
                 f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, and it stands at {position}"
             )
-        yield Aligned(index, node, list(results[found.start : found.stop]), found)
+        yield _aligned(index, node, results[found.start : found.stop], found)
         position = found.stop
     if position < len(results):
         raise ValueError(f"nodes have been added that no site claims, the first of them {describe(results[position])}")
+
+
+def _aligned(index: int, node: NodeProto, after: Sequence[NodeProto], site: SiteTrace | None) -> Aligned:
+    is_same = len(after) == 1 and node.SerializeToString(deterministic=True) == after[0].SerializeToString(
+        deterministic=True
+    )
+    return Aligned(index, node, after, site, is_same)
 
 
 def describe(node: NodeProto) -> str:

@@ -1,12 +1,10 @@
-"""Shapes to try: sizes for the dimensions that a site or a model leaves open, bound alike in all inputs."""
+"""The dimensions of inputs, and how large ones are made small."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
-import numpy
 from onnx import TypeProto
 
 Dims = tuple[int | str | None, ...]
@@ -20,23 +18,11 @@ SMALL = 8
 LIGHT = 1 << 11
 """Inputs of so few elements in all are never shrunk."""
 
+FEW = 1 << 8
+"""The same as `LIGHT` where the result iterates over elements, which costs a subgraph's run for each."""
+
 BEARABLE = 1 << 15
 """Inputs of so few elements in all are tried at the model's own shapes, besides the shrunk ones."""
-
-LONG = 1 << 18
-"""The most elements of inputs that hold every pair of values."""
-
-MOST_GUESSED = 24
-"""At most so many different sizes are guessed."""
-
-MOST_FITTED = 8
-"""At most so many ways to take sizes from constants and other inputs are tried."""
-
-_UNKNOWN = "?"
-_LENGTH = "the length of a list"
-
-_SIZES = (2, 3, 4, 5, 2, 3)
-_LARGER = (7, 11, 5, 3)
 
 
 def dims_of(type_proto: TypeProto) -> Dims | None:
@@ -74,221 +60,6 @@ def shrunk(dims: Mapping[str, Dims | None], fixed: Collection[int]) -> dict[str,
     return {name: None if sizes is None else tuple(map(small, sizes)) for name, sizes in dims.items()}
 
 
-def is_light(dims: Mapping[str, Dims | None]) -> bool:
-    """Whether the sizes that are fixed are so few that nothing need be shrunk."""
-    return _fixed_elements(dims) <= LIGHT
-
-
-def is_bearable(dims: Mapping[str, Dims | None]) -> bool:
-    """Whether the sizes that are fixed are few enough to be tried as they are."""
-    return _fixed_elements(dims) <= BEARABLE
-
-
-def _fixed_elements(dims: Mapping[str, Dims | None]) -> int:
+def fixed_elements(dims: Mapping[str, Dims | None]) -> int:
+    """How many elements inputs have whose open sizes are taken for 1."""
     return sum(elements([size for size in sizes if isinstance(size, int)]) for sizes in dims.values() if sizes)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A shape for each input."""
-
-    label: str
-    ranks: Mapping[str, int]
-    """The ranks of the inputs whose rank is not known."""
-    sizes: Mapping[str, int]
-    """What the open dimensions stand for, by symbol."""
-    shapes: Mapping[str, Shape]
-
-    @property
-    def elements(self) -> int:
-        return sum(map(elements, self.shapes.values()))
-
-
-class Layouts:
-    """The layouts for inputs of the given dimensions.
-
-    Symbols are bound alike in all inputs. Dimensions of which nothing is known are equal where they stand at equal
-    distance from the last, as broadcasting wants it; but a list that steers the operator (`lists`) has a length of its
-    own. `hints` are numbers that sizes may have to be equal to or divisible by, `beside` the shapes of the constants
-    that the inputs meet.
-    """
-
-    def __init__(
-        self,
-        dims: Mapping[str, Dims | None],
-        rng: numpy.random.Generator,
-        *,
-        lists: Collection[str] = (),
-        hints: Sequence[int] = (),
-        beside: Sequence[Shape] = (),
-    ) -> None:
-        self._dims = dims
-        self._beside_constants = any(size > 1 for shape in beside for size in shape)
-        self._beside = [*beside, *(sizes for sizes in dims.values() if sizes)]
-        self._rng = rng
-        self._lists = lists
-        self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
-        self._pool = list(dict.fromkeys([1, 2, 3, 4, *self._fixed, *hints, 6, 8]))[:MOST_GUESSED]
-        self._pool = [size for size in self._pool if 0 < size <= BEARABLE]
-        self._unranked = [name for name, sizes in dims.items() if sizes is None]
-        self._limit = max(LIGHT * 4, _fixed_elements(dims))
-
-    @property
-    def are_fixed(self) -> bool:
-        """Whether nothing is open."""
-        return not self._unranked and not self._symbols({})
-
-    def bases(self) -> Iterator[Layout]:
-        """Layouts to begin with; where the original takes one of them, its `variants` come next."""
-        for ranks in self._rankings():
-            symbols = self._symbols(ranks)
-            suffix = f", rank {max(ranks.values())}" if ranks else ""
-            if not symbols:
-                yield self._layout(f"the model's shapes{suffix}", ranks, {})
-            elif _LENGTH in symbols:
-                data = [name for name in self._dims if name not in self._lists]
-                rank = len(self._tokens(data[0], ranks)) if data else 1
-                for length in dict.fromkeys([rank, 1, 2 * rank, len(self._lists)]):
-                    for label, sizes in self._small(symbols, ranks):
-                        yield from self._bearable(label + suffix, ranks, {**sizes, _LENGTH: length})
-            else:
-                for label, sizes in self._small(symbols, ranks):
-                    yield from self._bearable(label + suffix, ranks, sizes)
-
-    def _small(self, symbols: Sequence[str], ranks: Mapping[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
-        small = {symbol: _SIZES[n % len(_SIZES)] for n, symbol in enumerate(symbols)}
-        yield "small sizes", small
-        for sizes in self._fitting(small, ranks):
-            yield "the sizes of what it meets", sizes
-        for size in dict.fromkeys([2, *self._fixed[:1], 1, 16]):
-            yield f"every open size {size}", dict.fromkeys(symbols, size)
-
-    def _fitting(self, small: Mapping[str, int], ranks: Mapping[str, int]) -> Iterator[dict[str, int]]:
-        """Open sizes set to those of the constants and of other inputs, aligned at the last dimension or the first."""
-        found: list[Mapping[str, int]] = [small]
-        for shape in self._beside:
-            for name in self._dims:
-                tokens = self._tokens(name, ranks)
-                for pairs in (zip(tokens[::-1], shape[::-1], strict=False), zip(tokens, shape, strict=False)):
-                    bound = {
-                        token: size
-                        for token, size in pairs
-                        if token in small and token != _LENGTH and isinstance(size, int) and size > 1
-                    }
-                    sizes: dict[str, int] = {**small, **bound}  # type: ignore[dict-item]
-                    if sizes not in found and len(found) <= MOST_FITTED:
-                        found.append(sizes)
-                        yield sizes
-
-    def guesses(self, count: int) -> Iterator[Layout]:
-        """Random layouts, each once, for where the original takes none of the bases."""
-        guessed = set()
-        for _ in range(count):
-            ranks = {name: int(self._rng.integers(0 if name in self._lists else 1, 5)) for name in self._unranked}
-            symbols = self._symbols(ranks)
-            chosen = self._rng.integers(len(self._pool), size=len(symbols))
-            sizes = {symbol: self._pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
-            guess = (*ranks.values(), *sizes.items())
-            if guess in guessed:
-                continue
-            guessed.add(guess)
-            yield from self._bearable("guessed sizes", ranks, sizes)
-
-    def variants(self, base: Layout, *, few: bool) -> Iterator[Layout]:
-        """Other sizes around a layout that the original takes: none, more, one, random ones, broadcasting."""
-        symbols, sizes, ranks = list(base.sizes), base.sizes, base.ranks
-        if not symbols:
-            return
-        for size in (0, 1):
-            if any(found != size for found in sizes.values()):
-                yield from self._bearable(f"every open size {size}", ranks, dict.fromkeys(symbols, size))
-        chosen = self._rng.integers(1, 6, size=len(symbols)).tolist()
-        yield from self._bearable("random sizes", ranks, dict(zip(symbols, chosen, strict=True)))
-        if few:
-            return
-        for symbol in symbols[:4]:
-            yield from self._bearable(f"size 0 for {symbol}", ranks, {**sizes, symbol: 0})
-        larger = {symbol: _LARGER[n] if n < len(_LARGER) else 2 for n, symbol in enumerate(symbols)}
-        yield from self._bearable("larger sizes", ranks, larger)
-        yield from self._bearable("every open size 5", ranks, dict.fromkeys(symbols, 5))
-        if any(symbol.startswith(_UNKNOWN) for symbol in symbols) and len(self._dims) > 1:
-            for name in list(self._dims)[:2]:
-                yield self._broadcasting(base, name)
-
-    def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
-        """A layout with another size for one open dimension, for each of the first few."""
-        for symbol in list(base.sizes)[:4]:
-            if symbol != _LENGTH:
-                yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
-
-    def long(self, base: Layout, size: int, others: int) -> Iterator[tuple[Layout, str]]:
-        """Layouts with `size` for one open dimension, and that dimension's symbol. The other open dimensions are
-        `others`, and then, where a constant fixes them, as they are in the layout that the original takes.
-
-        Left out are symbols that stand at more than one place: their outer product is too large.
-        """
-        for symbol in base.sizes:
-            places = {
-                index - len(tokens)
-                for tokens in (self._tokens(name, base.ranks) for name in self._dims)
-                for index, token in enumerate(tokens)
-                if token == symbol
-            }
-            if len(places) == 1 and symbol != _LENGTH:
-                rest = [dict.fromkeys(base.sizes, others), dict(base.sizes)]
-                for sizes in rest if self._beside_constants else rest[:1]:
-                    layout = self._layout("every value and pair", base.ranks, {**sizes, symbol: size})
-                    if layout.elements <= LONG:
-                        yield layout, symbol
-
-    def axis_of(self, symbol: str, name: str, layout: Layout) -> int | None:
-        """Which dimension of an input a symbol stands for."""
-        tokens = self._tokens(name, layout.ranks)
-        return tokens.index(symbol) if symbol in tokens else None
-
-    def _rankings(self) -> Iterator[dict[str, int]]:
-        """Ranks for the inputs whose rank is not known: the same for all, but lists may be lists or single numbers."""
-        if not self._unranked:
-            yield {}
-            return
-        lists = [name for name in self._unranked if name in self._lists]
-        for rank in (2, 1, 3, 4, 0, 5):
-            ranks = dict.fromkeys(self._unranked, rank)
-            for list_rank in dict.fromkeys([1, 0, rank]) if lists else ():
-                yield {**ranks, **dict.fromkeys(lists, list_rank)}
-            if not lists:
-                yield ranks
-
-    def _broadcasting(self, base: Layout, name: str) -> Layout:
-        tokens = self._tokens(name, base.ranks)
-        shape = tuple(
-            1 if isinstance(token, str) and token.startswith(_UNKNOWN) else size
-            for token, size in zip(tokens, base.shapes[name], strict=True)
-        )
-        if self._dims[name] is None:
-            shape = shape[1:]
-        return Layout("one input broadcast", base.ranks, base.sizes, {**base.shapes, name: shape})
-
-    def _tokens(self, name: str, ranks: Mapping[str, int]) -> list[int | str]:
-        dims = self._dims[name]
-        if dims is None:
-            dims = (None,) * ranks[name]
-        if name in self._lists and dims == (None,):
-            return [_LENGTH]
-        return [f"{_UNKNOWN}{len(dims) - index}" if dim is None else dim for index, dim in enumerate(dims)]
-
-    def _symbols(self, ranks: Mapping[str, int]) -> list[str]:
-        tokens = (token for name in self._dims for token in self._tokens(name, ranks))
-        return list(dict.fromkeys(token for token in tokens if isinstance(token, str)))
-
-    def _bearable(self, label: str, ranks: Mapping[str, int], sizes: Mapping[str, int]) -> Iterator[Layout]:
-        layout = self._layout(label, ranks, sizes)
-        if layout.elements <= self._limit:
-            yield layout
-
-    def _layout(self, label: str, ranks: Mapping[str, int], sizes: Mapping[str, int]) -> Layout:
-        shapes = {
-            name: tuple(token if isinstance(token, int) else sizes[token] for token in self._tokens(name, ranks))
-            for name in self._dims
-        }
-        return Layout(label, ranks, sizes, shapes)

@@ -25,6 +25,7 @@ class Numbering:
         self._numbers: dict[str, int] = {"": -1}
 
     def __call__(self, name: str) -> int:
+        """The number of a value; "" has -1."""
         return self._numbers.setdefault(name, len(self._numbers) - 1)
 
     def all(self, names: Iterable[str]) -> Key:
@@ -92,6 +93,6 @@ def types_key(types: Mapping[str, TypeProto | None], dims: Mapping[str, Dims | N
 
 
 def seed_of(seed: int, key: Key) -> list[int]:
-    """The seed of a site's battery: it depends on what the site is, not on where it stands."""
+    """The seed of a site's test inputs: it depends on what the site is, not on where it is."""
     content = hashlib.sha256(repr(key).encode()).digest()
     return [seed, *(int.from_bytes(content[start : start + 4], "little") for start in range(0, 16, 4))]

@@ -8,7 +8,7 @@ from itertools import islice, product
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from opsetlift.model.scopes import called_function_key, function_key, subgraphs, subgraphs_within
-from opsetlift.proof.battery import Input
+from opsetlift.proof.inputs import Input
 from opsetlift.proof.proven_bodies import DOMAIN
 from opsetlift.proof.shapes import Dims, dims_of
 from opsetlift.proof.sites import Array, BodyOutput, Site
@@ -18,7 +18,7 @@ from opsetlift.specification.history import Definition
 ALTERNATIVES = 24
 """Where dtypes are not known, up to so many ways to choose them are tried."""
 
-_STEERING = frozenset(["tensor(int32)", "tensor(int64)"])
+_INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
 def typings(site: Site) -> list[dict[str, TypeProto]]:
@@ -85,13 +85,13 @@ def _bare_type(spelt: str) -> TypeProto:
 def drawn_inputs(
     site: Site, types: Mapping[str, TypeProto], dims: Mapping[str, Dims | None], seen: Mapping[str, Array]
 ) -> list[Input]:
-    """The inputs of a site as the battery draws them, with these types and dimensions; `seen` are values of them."""
+    """The inputs of a site to generate values for, with these types and dimensions; `seen` are values of them."""
     return [
         Input(
             name,
             _with_dims(kind, dims[name]),
-            _directs(site, name),
-            _may_direct(site, name, kind),
+            _controls_shapes(site, name),
+            _may_control_shapes(site, name, kind),
             seen.get(name, site.example(name)),
         )
         for name, kind in types.items()
@@ -104,22 +104,21 @@ def _with_dims(kind: TypeProto, dims: Dims | None) -> TypeProto:
     return helper.make_tensor_type_proto(kind.tensor_type.elem_type, list(dims))
 
 
-def _directs(site: Site, name: str) -> bool:
-    """Whether an input steers the operator, as its formal parameter says: it takes nothing but indices, or a type of
-    its own while others are generic."""
+def _controls_shapes(site: Site, name: str) -> bool:
+    """Whether the formal parameter of an input takes only indices, or a fixed type while others are generic."""
     definition, variable = site.definition, _variable_of(site, name)
     if definition is None or variable is None:
         return False
     allowed = definition.allowed_types(variable)
-    return allowed <= _STEERING or (variable == "tensor(float)" and _is_generic(definition))
+    return allowed <= _INDEX_TYPES or (variable == "tensor(float)" and _is_generic(definition))
 
 
-def _may_direct(site: Site, name: str, kind: TypeProto) -> bool:
-    """Whether an input may steer where no formal parameter says so: single integers and lists of them may."""
+def _may_control_shapes(site: Site, name: str, kind: TypeProto) -> bool:
+    """Whether an input may control shapes where it has no formal parameter: single integers and lists of them may."""
     if site.definition is not None and _variable_of(site, name) is not None:
         return False
     dims = dims_of(kind)
-    return dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
+    return dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
 
 
 def _is_generic(definition: Definition) -> bool:
@@ -161,7 +160,7 @@ def _declare(model: ModelProto, known: Mapping[str, BodyOutput]) -> None:
 
 
 def _bare_input(name: str, kind: TypeProto) -> ValueInfoProto:
-    """An input of any shape: the battery varies what is open."""
+    """An input of any shape: the test inputs vary what is open."""
     info = ValueInfoProto(name=name)
     info.type.CopyFrom(kind)
     inner = info.type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -10,17 +10,20 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.scopes import GRAPH_PATH
-from opsetlift.proof.battery import FEW_GUESSES, GUESSES, Battery, Case, Floor
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
-from opsetlift.proof.own_numbers import numbers_of
-from opsetlift.proof.shapes import Dims, is_bearable, is_light, shrunk
+from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, InputGenerator
+from opsetlift.proof.model_numbers import numbers_of
+from opsetlift.proof.scopes import ScopePair
+from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
+from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
-from opsetlift.proof.sites import Array, Site
+from opsetlift.proof.sites import Array, Facts, Site, SiteFinder
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.whole_run import WholeRun
+from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
 
 Open = Mapping[str, Dims | None]
@@ -28,6 +31,9 @@ Open = Mapping[str, Dims | None]
 
 MOST_NUMBERS = 12
 """So many numbers in the constants and attributes of a site, each with its neighbours, are required of its inputs."""
+
+MOST_ITERATED = 1 << 10
+"""So many elements inputs of open sizes have together where the result iterates over elements."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -58,7 +64,8 @@ class SiteProofs:
         self._seed = seed
         self._verdicts: dict[Key, Verdict] = {}
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
-        self._nodes: set[tuple[str, int]] = set()
+        self._nodes = 0
+        self._like_sites: dict[Key, Sequence[SiteRecord]] = {}
         self._whole_run: WholeRun | None = None
 
     @property
@@ -69,43 +76,51 @@ class SiteProofs:
     @property
     def nodes(self) -> int:
         """How many nodes they stand for."""
-        return len(self._nodes)
+        return self._nodes
 
-    def add(self, site: Site) -> None:
-        """Prove a site, unless an equal one has been."""
+    def add_all(self, pairs: Iterable[ScopePair], trace: ConversionTrace, facts: Facts) -> None:
+        """Prove every site of a conversion: one that is like a site before is counted, and costs no more than its key.
+
+        Args:
+            pairs: The scopes of both models.
+            trace: Which nodes became which.
+            facts: What is known of the original's values.
+        """
+        finder = SiteFinder(self._original, self._result, trace, facts)
+        types = TypeNumbers()
+        for pair in pairs:
+            keys = SiteKeys(pair, facts, finder.overridable(pair), types)
+            for aligned in finder.changed(pair):
+                self._nodes += 1
+                key = keys.of(aligned)
+                records = None if key is None else self._like_sites.get(key)
+                if records is None:
+                    found = [self._added(site) for site in finder.sites(pair, aligned)]
+                    if key is not None and all(is_general for _, is_general in found):
+                        self._like_sites[key] = [record for record, _ in found]
+                else:
+                    for record in records:
+                        record.count += 1
+
+    def _added(self, site: Site) -> tuple[SiteRecord, bool]:
+        """The record of a site, and whether it is that of all sites with the same cheap key, too."""
         key, verdict = self._verdict(site)
-        self._nodes.add((site.path, site.aligned.index))
         identity = (key, site.rules)
-        if identity in self._records:
-            self._records[identity].count += 1
-            return
-        domain = display_domain(site.node.domain)
-        self._records[identity] = SiteRecord(
-            operator=f"{domain}.{site.node.op_type}" if site.node.domain else site.node.op_type,
-            source_since=site.since_versions[0],
-            target_since=site.since_versions[1],
-            path=site.path,
-            node=site.node.name or next(filter(None, site.node.output), ""),
-            count=1,
-            rules=list(site.rules),
-            ulps=site.ulps,
-            outcome=verdict.outcome,
-            cases=verdict.cases,
-            rejected=verdict.rejected,
-            worst_ulps=verdict.worst_ulps,
-            reason=verdict.reason,
-            notes=list(verdict.notes),
-            inputs=list(verdict.diversity.inputs),
-        )
+        if identity not in self._records:
+            self._records[identity] = _record(site, verdict)
+        record = self._records[identity]
+        record.count += 1
+        return record, verdict.outcome in _GENERAL and not site.is_constant
 
     def _verdict(self, site: Site) -> tuple[Key, Verdict]:
         own = site.dims
         fixed = {size for value in site.embedded.values() for size in value.shape}
-        small = own if is_light(own) else shrunk(own, fixed)
-        key = (site.key, types_key(site.types, small))
+        count = fixed_elements(own)
+        small = own if count <= (FEW if site.iterates else LIGHT) else shrunk(own, fixed)
+        key = (site.key, types_key(site.types, small), small == own, site.is_constant)
         if key not in self._verdicts:
-            ways = [small, own] if small != own and is_bearable(own) else [small]
-            self._verdicts[key] = self._try(site, ways, {}, key)
+            ways = [small, own] if small != own and count <= (LIGHT if site.iterates else BEARABLE) else [small]
+            self._verdicts[key] = self._try(site, ways, {}, key, is_last=not site.has_large and small == own)
         verdict = self._verdicts[key]
         if verdict.outcome not in (Outcome.DIFFERENT, Outcome.UNPROVEN):
             return key, verdict
@@ -113,7 +128,9 @@ class SiteProofs:
         numbered = tuple((list(site.types).index(name), array_key(value)) for name, value in constants.items())
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         if own_key not in self._verdicts:
-            if small != own or constants or site.declared:
+            # What is declared only leaves out inputs, of which none was accepted where nothing differed.
+            is_declared = site.declared and verdict.outcome is Outcome.DIFFERENT
+            if small != own or site.has_large or is_declared:
                 verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
                 verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
@@ -141,19 +158,6 @@ class SiteProofs:
         self._whole_run = self._whole_run or WholeRun(self._original, site.facts.base_dir, self._seed)
         return self._whole_run.tensors(names)
 
-    def _try_generally(self, site: Site, small: Open, own: Open, key: Key) -> Verdict | None:
-        """With large sizes made small and large constants drawn: what holds then, holds for every site of the key.
-
-        None where that fails: it need not be the fault of the rule, which may have used the sizes, the constants and
-        what the model declares of the outputs.
-        """
-        verdict = self._try(site, [small, own] if small != own and is_bearable(own) else [small], {}, key)
-        if verdict.outcome in (Outcome.DIFFERENT, Outcome.UNPROVEN) and (
-            small != own or _large_constants(site) or site.declared
-        ):
-            return None
-        return verdict
-
     def _try(
         self,
         site: Site,
@@ -163,6 +167,7 @@ class SiteProofs:
         *,
         declared: Open = NOTHING,
         seen: Mapping[str, Array] = NOTHING,
+        is_last: bool = True,
     ) -> Verdict:
         if not site.outputs:
             return Verdict(Outcome.UNUSED)
@@ -172,7 +177,6 @@ class SiteProofs:
             return Verdict(Outcome.UNPROVEN, reason=str(error))
         hints = [*site.numbers, *(size for value in constants.values() for size in value.shape)]
         met = [*site.embedded.values(), *constants.values()]
-        is_last = bool(seen) or len(constants) == len(_large_constants(site))
         verdicts = []
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
@@ -183,8 +187,8 @@ class SiteProofs:
             for dims in ways:
                 inputs = drawn_inputs(site, left, dims, seen)
                 first = [Case("as in a run of the whole model", seen)] if seen else []
-                battery = partial(
-                    Battery,
+                generator = partial(
+                    InputGenerator,
                     inputs,
                     seed_of(self._seed, key),
                     rounding=site.ulps > 0,
@@ -193,9 +197,10 @@ class SiteProofs:
                     floor=Floor.FULL,
                     numbers=numbers,
                     constants=met,
-                    guesses=GUESSES if is_last and dims == site.dims else FEW_GUESSES,
+                    guesses=GUESSES if is_last else FEW_GUESSES,
+                    most_elements=MOST_ITERATED if site.iterates else LONG,
                 )
-                trial = try_sides(sides, battery)
+                trial = try_sides(sides, generator)
                 measured = trial.diversity
                 if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
                     seed = seed_of(self._seed, key)
@@ -210,8 +215,32 @@ class SiteProofs:
         return verdict
 
 
+def _record(site: Site, verdict: Verdict) -> SiteRecord:
+    domain = display_domain(site.node.domain)
+    return SiteRecord(
+        operator=f"{domain}.{site.node.op_type}" if site.node.domain else site.node.op_type,
+        source_since=site.since_versions[0],
+        target_since=site.since_versions[1],
+        path=site.path,
+        node=site.node.name or next(filter(None, site.node.output), ""),
+        count=0,
+        rules=list(site.rules),
+        ulps=site.ulps,
+        outcome=verdict.outcome,
+        cases=verdict.cases,
+        rejected=verdict.rejected,
+        worst_ulps=verdict.worst_ulps,
+        reason=verdict.reason,
+        notes=list(verdict.notes),
+        inputs=list(verdict.diversity.inputs),
+    )
+
+
 _AGREE = (Outcome.EQUAL, Outcome.WEAK)
 """Both sides agreed wherever the original ran."""
+
+_GENERAL = (Outcome.EQUAL, Outcome.SAME_STRUCTURE, Outcome.UNUSED)
+"""What holds for every site of a key, whatever large constants, declared shapes and runs of the model may say."""
 
 
 def _large_constants(site: Site) -> dict[str, Array]:
@@ -242,7 +271,7 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
         return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
     if may_be_empty and not trial.has_elements:
         return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity)
-    diversity.may_be_constant |= all(site.constant(name) is not None for name in site.outputs)
+    diversity.may_be_constant |= site.is_constant
     missing = diversity.missing
     return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, *numbers, missing, notes, diversity)
 

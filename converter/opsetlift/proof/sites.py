@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,10 +11,10 @@ import numpy
 from numpy.typing import NDArray
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
-from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, subgraph_path, subgraphs
+from opsetlift.model.scopes import called_function_key, function_key, subgraph_path, subgraphs
 from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
 from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
-from opsetlift.proof.scopes import Aligned, ScopePair, names_read, paired_scopes
+from opsetlift.proof.scopes import Aligned, ScopePair, names_read
 from opsetlift.proof.shapes import Dims, dims_of, elements
 from opsetlift.proof.signature import Key, Numbering, array_key, node_key
 from opsetlift.proof.structure import scope_differences
@@ -30,6 +30,9 @@ EMBEDDED = {"int64": 256, "int32": 256, "bool": 256, "string": 256}
 
 EMBEDDED_OTHERWISE = 8
 """The same for all other dtypes."""
+
+MOST_EXAMPLE = 64
+"""Default values of so many elements may be axes, sizes or indices, and are tried as they are."""
 
 
 class Facts(Protocol):
@@ -84,6 +87,7 @@ class Site:
 
     @property
     def path(self) -> str:
+        """The path of the scope of the node."""
         return self.pair.path
 
     @property
@@ -94,6 +98,7 @@ class Site:
 
     @property
     def ulps(self) -> int:
+        """The sum of the rounding bounds of its rules, in units in the last place; 0 where all are exact."""
         return sum(one.site.ulps for one in (*self.joined, self.aligned) if one.site)
 
     @cached_property
@@ -151,7 +156,7 @@ class Site:
         """
         found: dict[str, list[BodyOutput]] = {}
         for one in (*self.joined, self.aligned):
-            for output in _body_outputs(self.path, one.index, one.node, self.facts):
+            for output in _body_outputs(self.path, one.position, one.node, self.facts):
                 found.setdefault(output.declared.name, []).append(output)
         return {name: outputs[0] for name, outputs in found.items() if all(one == outputs[0] for one in outputs)}
 
@@ -160,21 +165,27 @@ class Site:
         return None if name in self.overridable else self.facts.constant(self.path, name)
 
     def _is_large(self, name: str) -> bool:
-        found = self.facts.type_of(self.path, name)
-        dims = found and dims_of(found)
-        if found is None or dims is None or found.WhichOneof("value") != "tensor_type":
-            return False
-        most = EMBEDDED.get(dtypes.dtype_name(found.tensor_type.elem_type), EMBEDDED_OTHERWISE)
-        return elements([dim for dim in dims if isinstance(dim, int)]) > most
+        return is_large(self.facts.type_of(self.path, name))
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether its outputs are the same in every run of the original."""
+        return all(self.constant(name) is not None for name in self.outputs)
+
+    @cached_property
+    def iterates(self) -> bool:
+        """Whether the result runs subgraphs where the original has none: a loop may go over each element."""
+        return any(map(_has_subgraphs, self.after)) and not any(map(_has_subgraphs, self.before))
+
+    @cached_property
+    def has_large(self) -> bool:
+        """Whether something that it reads may be a large constant."""
+        return any(map(self._is_large, self.types))
 
     def example(self, name: str) -> Array | None:
         """The default value of an initializer that the caller may override, or what looks like the output's shape."""
         tensor = self.overridable.get(name)
-        if tensor is None:
-            return self._shape_of_output(name)
-        if tensor.data_location == TensorProto.EXTERNAL:
-            return None
-        return numpy.asarray(numpy_helper.to_array(tensor))
+        return self._shape_of_output(name) if tensor is None else example_of(tensor)
 
     def _shape_of_output(self, name: str) -> Array | None:
         """For a vector of integers, as long as the first output has dimensions: these, an open one as -1."""
@@ -211,8 +222,11 @@ class Site:
 
     @property
     def numbers(self) -> list[int]:
-        """The integers in its attributes, the values and sizes of its small constants, and how many outputs it has:
-        sizes may depend on them."""
+        """The numbers that sizes may depend on.
+
+        These are the integers in its attributes, the values and sizes of its small constants, and how many outputs it
+        has.
+        """
         found = [len(self.node.output)]
         for value in self.embedded.values():
             found += value.shape
@@ -235,10 +249,31 @@ class Site:
             tuple(node_key(node, number) for node in self.after),
             tuple((number(name), array_key(value)) for name, value in self.embedded.items()),
             number.all(self.types),
+            tuple(None if (one := self.example(name)) is None else array_key(one) for name in self.types),
             number.all(self.outputs),
             tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
             self.ulps,
         )
+
+
+def _has_subgraphs(node: NodeProto) -> bool:
+    return any(subgraphs(node))
+
+
+def is_large(kind: TypeProto | None) -> bool:
+    """Whether a constant of a type is drawn like an input at first, and no part of a site."""
+    dims = kind and dims_of(kind)
+    if kind is None or dims is None or kind.WhichOneof("value") != "tensor_type":
+        return False
+    most = EMBEDDED.get(dtypes.dtype_name(kind.tensor_type.elem_type), EMBEDDED_OTHERWISE)
+    return elements([dim for dim in dims if isinstance(dim, int)]) > most
+
+
+def example_of(tensor: TensorProto) -> Array | None:
+    """The default value of an initializer, where it may be axes, sizes or indices; None for weights."""
+    if tensor.data_location == TensorProto.EXTERNAL or elements(tensor.dims) > MOST_EXAMPLE:
+        return None
+    return numpy.asarray(numpy_helper.to_array(tensor))
 
 
 def _body_outputs(path: str, index: int, node: NodeProto, facts: Facts) -> Iterator[BodyOutput]:
@@ -272,35 +307,61 @@ def _history(node: NodeProto) -> OperatorHistory | None:
     return history(node.domain, node.op_type)
 
 
-def sites_of(original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> Iterator[Site]:
-    """Every site of a conversion, in the order of the nodes; in a function, one per kind of call where that matters."""
-    functions = {function_key(function) for function in original.functions}
-    bindings = attribute_bindings(original)
-    bodies = ProvenBodies(original, result, trace)
-    given = {info.name for info in original.graph.input}
-    overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
-    for pair in paired_scopes(original, result, trace):
-        if pair.in_site and any(scope_differences(pair, functions)):
-            continue  # the rule that changed the node around it answers for all of it
-        function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
-        calls = bindings[function_key(function)] if function is not None else [{}]
+class SiteFinder:
+    """Finds the sites of a conversion.
+
+    Args:
+        original: The model before.
+        result: The model after.
+        trace: Which nodes became which.
+        facts: What is known of the original's values.
+    """
+
+    def __init__(self, original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> None:
+        self._facts = facts
+        self._functions = {function_key(function) for function in original.functions}
+        self._bindings = attribute_bindings(original)
+        self._bodies = ProvenBodies(original, result, trace)
+        given = {info.name for info in original.graph.input}
+        self._overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
+
+    def changed(self, pair: ScopePair) -> Iterator[Aligned]:
+        """The nodes of a scope that a rule changed, or whose operator has another definition at the target."""
+        if pair.in_site and any(scope_differences(pair, self._functions)):
+            return  # the rule that changed the node around it answers for all of it
+        changes: dict[tuple[str, str], bool] = {}
         for aligned in pair.aligned:
-            if aligned.site is None and not _crosses(aligned.node, pair, functions):
-                continue
-            joined = pair.joined(aligned)
-            nodes = [*(one.node for one in joined), aligned.node]
-            after = [node for one in (*joined, aligned) for node in one.after]
-            for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
-                *computing, node = (resolved(one, call) for one in nodes)
-                replaced = bodies.replaced(pair, aligned, call)
-                there = [resolved(one, call) for one in after]
-                given_defaults = {} if function is not None else overridable
-                yield Site(pair, aligned, node, there, facts, given_defaults, joined, computing, replaced)
+            if aligned.site is None:
+                node = aligned.node
+                operator = node.domain, node.op_type
+                if operator not in changes:
+                    changes[operator] = _definition_changes(node, pair)
+                if not changes[operator] or (self._functions and called_function_key(node) in self._functions):
+                    continue
+            yield aligned
+
+    def overridable(self, pair: ScopePair) -> Mapping[str, TensorProto]:
+        """The initializers seen from a scope that callers of the model may override."""
+        return {} if isinstance(pair.root.original, FunctionProto) else self._overridable
+
+    def sites(self, pair: ScopePair, aligned: Aligned) -> Iterator[Site]:
+        """The site of a node; in a function, one per kind of call where that matters."""
+        function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
+        calls = self._bindings[function_key(function)] if function is not None else [{}]
+        joined = pair.joined(aligned)
+        nodes = [*(one.node for one in joined), aligned.node]
+        after = [node for one in (*joined, aligned) for node in one.after]
+        for call in calls if any(map(refers, (*nodes, *after))) else [{}]:
+            *computing, node = (resolved(one, call) for one in nodes)
+            replaced = self._bodies.replaced(pair, aligned, call)
+            there = [resolved(one, call) for one in after]
+            given = self.overridable(pair)
+            yield Site(pair, aligned, node, there, self._facts, given, joined, computing, replaced)
 
 
-def _crosses(node: NodeProto, pair: ScopePair, functions: Collection[FunctionKey]) -> bool:
+def _definition_changes(node: NodeProto, pair: ScopePair) -> bool:
     found = _history(node)
-    if found is None or (functions and called_function_key(node) in functions):
+    if found is None:
         return False
     domain = canonical_domain(node.domain)
     source, target = pair.source.get(domain, 1), pair.target.get(domain, 1)

@@ -9,7 +9,7 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -38,12 +38,23 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 _NO_OPSETS: Mapping[str, int] = {}
 
 
-def structural_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> list[str]:
-    """Every difference outside the sites, a sentence each, with its path; empty where there is none."""
-    return list(_differences(original, result, trace))
+def structural_differences(
+    original: ModelProto, result: ModelProto, trace: ConversionTrace, pairs: Iterable[ScopePair] | None = None
+) -> list[str]:
+    """Every difference outside the sites, a sentence each, with its path; empty where there is none.
+
+    Args:
+        original: The model before.
+        result: The model after.
+        trace: Which nodes became which.
+        pairs: Their scopes, where somebody has paired them already.
+    """
+    return list(_differences(original, result, trace, pairs or paired_scopes(original, result, trace)))
 
 
-def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
+def _differences(
+    original: ModelProto, result: ModelProto, trace: ConversionTrace, pairs: Iterable[ScopePair]
+) -> Iterator[str]:
     for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
         yield f"model: {field} differs"
     yield from _opset_differences(
@@ -56,7 +67,7 @@ def _differences(original: ModelProto, result: ModelProto, trace: ConversionTrac
     functions = {function_key(function) for function in original.functions}
     for unknown in sorted(set(trace.scopes) - original_paths(original)):
         yield f"{unknown}: the trace names this scope, and the original does not have it"
-    for pair in paired_scopes(original, result, trace):
+    for pair in pairs:
         if not pair.in_site:
             yield from scope_differences(pair, functions)
         if pair.parent is None:
@@ -124,6 +135,8 @@ def _opset_differences(
 def _function_differences(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[str]:
     before = {function_key(function): function for function in original.functions}
     after = {function_key(function): function for function in result.functions}
+    if not before and not after:
+        return
     called = {
         called_function_key(node) for container in (result.graph, *result.functions) for node in _all_nodes(container)
     }
@@ -156,15 +169,19 @@ def _all_nodes(container: Container) -> Iterator[NodeProto]:
 
 
 def scope_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
-    """What differs in one scope outside its sites, and where its sites do not take their place; `functions` are the
-    original's."""
+    """What differs in one scope outside its sites, and where its sites do not fit in; a sentence each.
+
+    Args:
+        pair: The scope of the original and its counterpart.
+        functions: The functions of the original.
+    """
     if pair.problem:
         yield f"{pair.path}: {pair.problem}"
         return
     for aligned in pair.aligned:
-        if aligned.site is None:
+        if aligned.site is None and not aligned.is_same:
             for what in _node_differences(aligned.node, aligned.after[0]):
-                where = f"{pair.path}: node {aligned.index} ({describe(aligned.node)})"
+                where = f"{pair.path}: node {aligned.position} ({describe(aligned.node)})"
                 yield f"{where} differs in {what}, and no rule did that"
     original, result = pair.original, pair.result
     if isinstance(original, GraphProto) and isinstance(result, GraphProto):
@@ -185,8 +202,7 @@ def _node_differences(one: NodeProto, other: NodeProto) -> Iterator[str]:
     """What differs, the insides of subgraphs left out: those are scopes of their own."""
     attributes = one.attribute, other.attribute
     if not any(attribute.type in _GRAPHS for attribute in one.attribute):
-        if _bytes(one) != _bytes(other):
-            yield ", ".join(_differing_fields(one, other))
+        yield ", ".join(_differing_fields(one, other))
         return
     yield from _differing_fields(one, other, {"attribute"})
     if [attribute.name for attribute in attributes[0]] != [attribute.name for attribute in attributes[1]]:

@@ -1,4 +1,4 @@
-"""Runs two models on the same inputs, case by case, and judges the outputs."""
+"""Runs two models on the same inputs, case by case, and compares the outputs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy
 from onnx import ModelProto, NodeProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected, TooLarge
-from opsetlift.proof.battery import Battery, Case, Enough
 from opsetlift.proof.compare import compare
 from opsetlift.proof.diversity import Diversity, codes
+from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.shapes import Dims
 
 ITERATIONS = 1000
@@ -72,7 +72,7 @@ class Sides:
     """Whether loops may run for as long as they like, as on inputs that the user gave."""
 
 
-def try_sides(sides: Sides, cases: Callable[[], Battery | Sequence[Case]]) -> Trial:
+def try_sides(sides: Sides, cases: Callable[[], InputGenerator | Sequence[Case]]) -> Trial:
     """Run both sides on every case. Where the original strictly takes none, all is tried again leniently."""
     strict = _Runner(sides, lenient=False).run(cases())
     if strict.cases or strict.counterexample or strict.blocked:
@@ -95,9 +95,9 @@ class _Runner:
         folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
         self._result = _Side(sides.result, folder, lenient, limit and limit * 100, most and most * 2)
 
-    def run(self, cases: Battery | Sequence[Case]) -> Trial:
+    def run(self, cases: InputGenerator | Sequence[Case]) -> Trial:
         try:
-            if isinstance(cases, Battery):
+            if isinstance(cases, InputGenerator):
                 cases.run(self._attempt)
                 self._trial.diversity = cases.diversity()
                 self._trial.diversity.outputs_vary = self._outputs_vary
@@ -126,7 +126,7 @@ class _Runner:
                 trial.obstacle = f"output {name!r} never has the shape that the model declares"
                 return None
         try:
-            self._judge(case, expected)
+            self._compare(case, expected)
         except TooLarge as error:
             trial.rejected += 1
             trial.obstacle = f"the result: {error}"
@@ -142,7 +142,7 @@ class _Runner:
         self._first_outputs = self._first_outputs or list(outputs)
         return any(map(_differ, outputs, self._first_outputs))
 
-    def _judge(self, case: Case, expected: Mapping[str, Any]) -> None:
+    def _compare(self, case: Case, expected: Mapping[str, Any]) -> None:
         trial = self._trial
         try:
             actual = self._run_result(case)

@@ -12,10 +12,10 @@ import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.proof.battery import Battery, Case, Floor, Input
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.diversity import InputDiversity
-from opsetlift.proof.own_numbers import numbers_of
+from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
+from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -26,7 +26,7 @@ ModelOrPath = ModelProto | str | os.PathLike[str]
 MOST_NUMBERS = 12
 """So many numbers in the constants of two models, each with its neighbours, are required of their inputs."""
 
-_STEERING = frozenset(["tensor(int32)", "tensor(int64)"])
+_INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class WholeModelResult:
 
     @property
     def is_equal(self) -> bool:
+        """Whether both models gave the same, on inputs that are diverse enough for a proof."""
         return self.outcome is Outcome.EQUAL
 
     @property
@@ -66,12 +67,26 @@ def prove_models(
     ulps: int = 0,
     base_dir: str = "",
 ) -> WholeModelResult:
-    """Execute both models on the same inputs: on `inputs` by name, else on `runs` inputs drawn from the types, and on
-    more until each input has held every kind of value that its dtype has and the first model takes.
+    """Execute two models on the same inputs and compare their outputs.
 
     Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
-    External data is looked for in the folder of a file, or in `base_dir`. Raises TypeError and ValueError for numbers
-    that are none, or too small.
+
+    Args:
+        a: The first model, or its file.
+        b: The second model, or its file.
+        inputs: The inputs by name. Without them, inputs are drawn from the declared types.
+        runs: How many drawn inputs both run on at least. More follow until each input has held every kind of value
+            that its dtype has and the first model accepts.
+        seed: Random seed for the drawn inputs.
+        ulps: How far floats may differ, in units in the last place of the largest magnitude of an output.
+        base_dir: Folder of the external data, by default that of the file.
+
+    Returns:
+        The outcome, with the first output that differs, or what keeps equal outputs from being a proof.
+
+    Raises:
+        TypeError: `runs`, `seed` or `ulps` is no whole number.
+        ValueError: One of them is too small.
     """
     runs, seed = whole_number(runs, "the number of runs", least=1), whole_number(seed, "the seed", least=0)
     ulps = whole_number(ulps, "the bound in ULPs", least=0)
@@ -91,8 +106,8 @@ def prove_models(
         loops_freely=bool(given),
     )
 
-    def cases() -> Battery | Sequence[Case]:
-        return given or Battery(
+    def cases() -> InputGenerator | Sequence[Case]:
+        return given or InputGenerator(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
@@ -203,8 +218,8 @@ def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Inp
     for info in required_inputs(model):
         kind = _merged(info.type, hints[info.name])
         dims = dims_of(kind)
-        may_direct = dtypes.type_string(kind) in _STEERING and (dims is None or len(dims) <= 1)
-        drawn.append(Input(info.name, kind, may_direct=may_direct))
+        may_control_shapes = dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
+        drawn.append(Input(info.name, kind, may_control_shapes=may_control_shapes))
     return drawn
 
 

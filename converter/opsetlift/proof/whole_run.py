@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.proof.battery import Battery, Case, Enough
+from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.proof.whole_model import model_inputs
 
@@ -61,5 +61,5 @@ class WholeRun:
             raise Enough
 
         if self._evaluator is not None:
-            Battery(model_inputs(self._model), [self._seed]).run(attempt)
+            InputGenerator(model_inputs(self._model), [self._seed]).run(attempt)
         return taken[0] if taken else None

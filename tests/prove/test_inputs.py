@@ -1,4 +1,4 @@
-"""The inputs that are tried."""
+"""Which test inputs are generated."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy
 import pytest
 from onnx import TypeProto, helper
 
-from opsetlift.proof.battery import Battery, Case, Enough, Input
-from opsetlift.proof.draw import every_value_of, special_values
+from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
+from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification.dtypes import element_type, numpy_dtype
 
 
@@ -37,7 +37,7 @@ class Taker:
 
 def run(*inputs: Input, seed: int = 0, rounding: bool = False, hints: Sequence[int] = (), **taker: Any) -> Taker:
     made = Taker(**taker)
-    Battery(inputs, [seed], rounding=rounding, hints=hints).run(made)
+    InputGenerator(inputs, [seed], rounding=rounding, hints=hints).run(made)
     return made
 
 
@@ -147,21 +147,21 @@ def test_what_is_rejected_is_redrawn_from_narrower_ranges() -> None:
     assert found.rejected
 
 
-def test_steering_inputs_stay_small() -> None:
-    found = run(Input("x", tensor("float", [3, 4])), Input("shape", tensor("int64", [2]), directs=True))
+def test_inputs_that_control_shapes_stay_small() -> None:
+    found = run(Input("x", tensor("float", [3, 4])), Input("shape", tensor("int64", [2]), controls_shapes=True))
     assert all(numpy.abs(case.values["shape"]).max() <= 12 for case in found.taken)
     assert any(case.values["shape"].tolist() == [3, 4] for case in found.taken)
 
 
-def test_inputs_that_steer_are_drawn_each_in_its_own_manner() -> None:
+def test_inputs_that_control_shapes_are_filled_by_different_strategies() -> None:
     def fits(values: Any) -> bool:
         axes, steps = values["axes"], values["steps"]
         return len({int(axis) % 3 for axis in axes}) == 3 and bool((abs(axes + 0.5) < 3.5).all() and (steps != 0).all())
 
     found = run(
         Input("x", tensor("float", [4, 5, 6])),
-        Input("axes", tensor("int64", [3]), directs=True),
-        Input("steps", tensor("int64", [3]), directs=True),
+        Input("axes", tensor("int64", [3]), controls_shapes=True),
+        Input("steps", tensor("int64", [3]), controls_shapes=True),
         accepts=fits,
     )
     assert len({tuple(case.values["axes"]) for case in found.taken}) > 5
@@ -176,7 +176,7 @@ def test_single_numbers_stay_small_where_sizes_follow_from_values() -> None:
         made(case)
         return [(max(0, int(case.values["limit"])),)]
 
-    Battery([Input("limit", tensor("int64", []))], [0]).run(arange)
+    InputGenerator([Input("limit", tensor("int64", []))], [0]).run(arange)
     assert len(made.taken) > 5
 
 
@@ -186,7 +186,7 @@ def test_an_example_is_tried_first() -> None:
     def is_the_example(values: Any) -> bool:
         return bool((values["axes"] == example).all())
 
-    found = run(Input("axes", tensor("int64", [2]), directs=True, example=example), accepts=is_the_example)
+    found = run(Input("axes", tensor("int64", [2]), controls_shapes=True, example=example), accepts=is_the_example)
     assert found.taken
     assert not found.rejected or found.taken[0].values["axes"] is example
 
@@ -203,12 +203,12 @@ def test_no_layout_is_guessed_twice() -> None:
         if case.label.startswith("guessed"):
             guessed.append(case.values["x"].shape)
 
-    Battery([Input("x", tensor("float", ["N", 3]))], [0]).run(reject)
+    InputGenerator([Input("x", tensor("float", ["N", 3]))], [0]).run(reject)
     assert len(set(guessed)) > 4
-    assert all(guessed.count(shape) <= 2 for shape in guessed), "two manners each"
+    assert all(guessed.count(shape) <= 2 for shape in guessed), "two strategies each"
 
 
-def test_a_battery_gives_up_on_an_original_that_takes_nothing() -> None:
+def test_the_search_ends_where_the_original_accepts_nothing() -> None:
     found = run(Input("x", tensor("float", None)), accepts=lambda values: False)
     assert not found.taken
     assert found.rejected < 1000
@@ -230,9 +230,9 @@ def test_rounding_sites_get_what_is_not_finite_too() -> None:
 
 
 @pytest.mark.parametrize("rounding", [False, True])
-def test_what_is_not_finite_meets_every_value_that_steers_and_was_taken(rounding: bool) -> None:
-    steering = Input("s", tensor("int64", [1]), directs=True)
-    found = run(Input("x", tensor("float", [40])), steering, rounding=rounding, accepts=lambda values: values["s"] > 0)
+def test_what_is_not_finite_is_tried_beside_every_accepted_value_that_controls_shapes(rounding: bool) -> None:
+    control = Input("s", tensor("int64", [1]), controls_shapes=True)
+    found = run(Input("x", tensor("float", [40])), control, rounding=rounding, accepts=lambda values: values["s"] > 0)
     met: dict[int, set[bytes]] = {}
     for case in found.taken:
         x = case.values["x"]
@@ -261,7 +261,7 @@ def test_sequences_and_optionals_are_drawn() -> None:
     assert any(case.values["o"] is not None for case in found.taken)
 
 
-def test_an_attempt_ends_the_battery_when_it_has_enough() -> None:
+def test_an_attempt_ends_the_generator_when_it_has_enough() -> None:
     count = 0
 
     def attempt(case: Case) -> list[Any]:
@@ -271,5 +271,5 @@ def test_an_attempt_ends_the_battery_when_it_has_enough() -> None:
             raise Enough
         return [()]
 
-    Battery([Input("x", tensor("float", [2]))], [0]).run(attempt)
+    InputGenerator([Input("x", tensor("float", [2]))], [0]).run(attempt)
     assert count == 3

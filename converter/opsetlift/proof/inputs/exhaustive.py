@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from opsetlift.proof.shapes import Layout, Layouts, Shape
+from opsetlift.proof.inputs.layouts import Layout, Layouts
+from opsetlift.proof.shapes import Shape
 
 Array = NDArray[Any]
 Tables = Mapping[str, Array]
@@ -31,7 +32,7 @@ MOST_PAIRED = 3
 SMALL_TENSORS = 16
 """Inputs of different shapes are tried on pairs of values where they have at most so many elements together."""
 
-TELLING = 9
+MOST_DIFFERENT = 9
 """Of each table so many values are first paired with each other."""
 
 
@@ -65,7 +66,7 @@ def every_value(tables: Tables, shapes: Mapping[str, Shape]) -> Iterator[Filling
 
 
 def pairs_beside_constant(tables: Tables, shapes: Mapping[str, Shape], constant: Array) -> Iterator[Filling]:
-    """The values of a constant, and their neighbours, in the places where an input meets them by broadcasting."""
+    """The values of a constant, and their neighbours, in the places where broadcasting puts them beside an input."""
     for name, table in tables.items():
         if table.dtype != constant.dtype or not constant.size:
             continue
@@ -90,10 +91,16 @@ def _neighbours(values: Array) -> list[Array]:
 def pairs_by_turns(
     tables: Tables, shapes: Mapping[str, Shape], rng: numpy.random.Generator, most: int, *, briefly: bool
 ) -> Iterator[Filling]:
-    """Each pair of values of two inputs at least once, or as many pairs as the turns can hold: first equal values and
-    neighbours, then pairs of the most telling values.
+    """Each pair of values of two inputs at least once, or as many pairs as the turns can hold.
 
-    `briefly`: not more than `most` turns, as the pairs have met elsewhere.
+    Equal values and neighbours come first, then pairs of the most different values.
+
+    Args:
+        tables: The values of each input.
+        shapes: The shapes of the inputs.
+        rng: Shuffles the pairs.
+        most: So many turns are taken at least.
+        briefly: Not more than `most` turns, as the pairs were tried elsewhere.
     """
     for number, (one, other) in enumerate(combinations(tables, 2)):
         counts = math.prod(shapes[one]), math.prod(shapes[other])
@@ -141,7 +148,7 @@ def _broadcast_small(one: Shape, other: Shape) -> bool:
 
 
 def _pairs_in_order(one: Array, other: Array, rng: numpy.random.Generator) -> NDArray[numpy.int_]:
-    """All pairs of places in two tables: those of equal values and neighbours, of telling values, then the others."""
+    """All pairs of places in two tables: equal values and neighbours, most different values, the others."""
     everything = numpy.indices((len(one), len(other))).reshape(2, -1).T
     everything = rng.permutation(everything)
     if one.dtype == other.dtype and len(one) == len(other) and one.dtype.kind != "O":
@@ -150,8 +157,8 @@ def _pairs_in_order(one: Array, other: Array, rng: numpy.random.Generator) -> ND
         near = numpy.abs(ranks[everything[:, 0]] - ranks[everything[:, 1]]) <= 1
     else:
         near = numpy.zeros(len(everything), dtype=bool)
-    telling = _telling(one)[everything[:, 0]] & _telling(other)[everything[:, 1]]
-    return everything[numpy.argsort(numpy.where(near, 0, numpy.where(telling, 1, 2)), kind="stable")]
+    different = _most_different(one)[everything[:, 0]] & _most_different(other)[everything[:, 1]]
+    return everything[numpy.argsort(numpy.where(near, 0, numpy.where(different, 1, 2)), kind="stable")]
 
 
 def _order(table: Array) -> NDArray[numpy.int_]:
@@ -162,25 +169,25 @@ def _order(table: Array) -> NDArray[numpy.int_]:
     return numpy.argsort(table.astype(numpy.float64), kind="stable")
 
 
-def _telling(table: Array) -> NDArray[numpy.bool_]:
+def _most_different(table: Array) -> NDArray[numpy.bool_]:
     """Of a table of special values those that differ most in kind: extremes, zeros, ones, what is not finite."""
-    if len(table) <= TELLING or table.dtype.kind in "Oc":
-        return numpy.arange(len(table)) < TELLING
+    if len(table) <= MOST_DIFFERENT or table.dtype.kind in "Oc":
+        return numpy.arange(len(table)) < MOST_DIFFERENT
     order = _order(table)
     wide = table.astype(numpy.float64)
     chosen = numpy.isin(numpy.abs(wide), (0, 1)) | ~numpy.isfinite(wide)
     chosen[order[[0, 1, -2, -1]]] = True
     rest = order[~chosen[order]]
-    chosen[rest[:: max(1, len(rest) // max(1, TELLING - int(chosen.sum())))]] = True
+    chosen[rest[:: max(1, len(rest) // max(1, MOST_DIFFERENT - int(chosen.sum())))]] = True
     found: NDArray[numpy.bool_] = chosen
     return found
 
 
 def pairs_at_once(tables: Tables, layouts: Layouts, base: Layout) -> Iterator[tuple[Layout, Filling]]:
-    """Each pair of values, of two inputs or of two elements of one, along an open dimension; for small tables all
-    triples and more.
+    """Each pair of values, of two inputs or of two elements of one, along an open dimension.
 
-    Position p of that dimension holds the digits of p, one per input and per step in other dimensions.
+    For small tables it is all triples and more. Position p of that dimension holds the digits of p, one per input and
+    per step in other dimensions.
     """
     values = max(map(len, tables.values()))
     digits = 2 if values > 16 else 3 if values > 4 else 8

@@ -1,28 +1,28 @@
-"""Values to try: special values by dtype, and the manners of drawing a tensor of them.
+"""Fill strategies: the ways to fill a tensor.
 
-A manner is a way to fill a tensor. The broad ones look for trouble (special values, the dtype's extremes, ties); the
-gentle ones stay where most operators accept their input; the directing ones are for inputs that steer an operator
-(indices, axes, sizes, repeats), where a large number means a large tensor and not a large value.
+The broad strategies look for differences (special values, the dtype's extremes, ties); the gentle ones stay where most
+operators accept their input; those for inputs that control shapes (indices, axes, sizes, repeats) keep numbers small,
+as a large number there means a large tensor and not a large value.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.special_values import WORDS, special_values, texts
 from opsetlift.specification import dtypes
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 SPECIAL = "special"
-"""The only manner that needs several tensors: it goes on until all special values have had their turn."""
+"""The only strategy that needs several tensors: it goes on until every special value was used."""
 
 BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", "largest", "smallest")
 """For sites that keep every bit."""
@@ -46,7 +46,7 @@ ROUNDING = (
 """For sites that may round: one sign in a tensor, far from the extremes. Where terms cancel or overflow half-way,
 another order of summation is far off in units of the result, and no bound of a rounding rule could hold."""
 
-DIRECTING = (
+CONTROLLING = (
     "index",
     "zeros and ones",
     "ones",
@@ -61,68 +61,15 @@ DIRECTING = (
     "signed axes",
     "minus one",
 )
-"""For inputs that steer an operator."""
+"""For inputs that control shapes."""
 
 NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
-"""The manners with a single value that is not finite, and the values."""
+"""The strategies with a single value that is not finite, and the values."""
 
-_TURNS_OF_COMPLEX = (0, 7, 12)
-"""By so many places the special values of imaginary parts are shifted against those of real parts."""
-
-_WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
 
-@cache
-def special_values(dtype: str) -> Array:
-    """The values of a dtype that are worth a try: signed zeros, infinities, NaN, extremes, and neighbours of limits."""
-    numpy_dtype = dtypes.numpy_dtype(dtype)
-    if dtype == "string":
-        return _texts(_WORDS)
-    if dtype == "bool":
-        return numpy.array([False, True])
-    if numpy_dtype.kind == "c":
-        parts = special_values("float" if dtype == "complex64" else "double")
-        # Each as a real and as an imaginary part. All combinations would be 625, and pairs of them 390,625.
-        pairs = numpy.empty((len(_TURNS_OF_COMPLEX), len(parts)), numpy_dtype)
-        pairs.real, pairs.imag = parts, [numpy.roll(parts, turn) for turn in _TURNS_OF_COMPLEX]
-        return pairs.reshape(-1)
-    if is_floating(numpy_dtype):
-        return _special_floats(numpy_dtype)
-    low, high = integer_limits(numpy_dtype)
-    near = [0, 1, 2, 3, -1, -2, low, low + 1, high, high - 1]
-    # Beside the largest integers that the float dtypes count to, where a detour through them shows.
-    near += [sign * (2**bits + one) for bits in (8, 11, 24, 31, 53) for one in (-1, 0, 1) for sign in (-1, 1)]
-    wide = numpy.uint64 if high >= 2**63 else numpy.int64
-    return numpy.array(sorted({value for value in near if low <= value <= high}), dtype=wide).astype(numpy_dtype)
-
-
-def _special_floats(dtype: numpy.dtype[Any]) -> Array:
-    limits = float_limits(dtype)
-    magnitudes = [0.0, 0.5, 1.0, 1.5, 2.5, 1.0 + limits.eps, numpy.inf]
-    # Beyond what integers hold, where a detour through them shows.
-    magnitudes += [edge for edge in (2.0**31, 2.0**63) if edge < limits.max]
-    magnitudes += [limits.max, limits.smallest_normal, limits.smallest_subnormal]
-    values = numpy.array([*magnitudes, *(-magnitude for magnitude in magnitudes), numpy.nan])
-    with numpy.errstate(all="ignore"):
-        return values.astype(dtype)
-
-
-@cache
-def every_value_of(dtype: str) -> Array | None:
-    """All values of a bool or a dtype of at most 8 bits; None for the others."""
-    if dtype == "bool":
-        return numpy.array([False, True])
-    if dtype == "string" or dtypes.numpy_dtype(dtype).itemsize > 1:
-        return None
-    numpy_dtype = dtypes.numpy_dtype(dtype)
-    if is_floating(numpy_dtype):
-        return numpy.arange(2 ** float_limits(numpy_dtype).bits, dtype=numpy.uint8).view(numpy_dtype)
-    low, high = integer_limits(numpy_dtype)
-    return numpy.arange(low, high + 1).astype(numpy_dtype)
-
-
-class Deck:
+class ValuePool:
     """The special values of a dtype in random order, again and again, so that none is left out."""
 
     def __init__(self, dtype: str, rng: numpy.random.Generator) -> None:
@@ -141,45 +88,45 @@ class Deck:
         parts = [self._left]
         while sum(map(len, parts)) < count:
             parts.append(self._rng.permutation(self.values))
-        cards = numpy.concatenate(parts)
-        self._left = cards[count:]
-        return cards[:count].reshape(shape)
+        found = numpy.concatenate(parts)
+        self._left = found[count:]
+        return found[:count].reshape(shape)
 
 
-def draw(manner: str, dtype: str, shape: Shape, rng: numpy.random.Generator) -> Array:
-    """A tensor filled in a broad, gentle or rounding manner."""
+def draw(strategy: str, dtype: str, shape: Shape, rng: numpy.random.Generator) -> Array:
+    """A tensor filled by a broad, gentle or rounding strategy."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
-    if manner == SPECIAL:
-        return Deck(dtype, rng).take(shape)
-    if manner == "sprinkled":
+    if strategy == SPECIAL:
+        return ValuePool(dtype, rng).take(shape)
+    if strategy == "sprinkled":
         special = special_values(dtype)
         chosen = special[rng.integers(len(special), size=shape)]
         ordinary = draw("integral", dtype, shape, rng)
         return _array(numpy.where(rng.random(shape) < 0.3, chosen, ordinary), shape, numpy_dtype)
     if dtype == "string":
-        words = _texts(
-            _NUMERALS if manner in ("numbers as text", "positive") else _WORDS[: 4 if manner == "ties" else None]
+        words = texts(
+            _NUMERALS if strategy in ("numbers as text", "positive") else WORDS[: 4 if strategy == "ties" else None]
         )
         chosen = words[rng.integers(len(words), size=shape)]
-        return _array(numpy.sort(chosen, axis=None) if manner == "ascending" else chosen, shape, numpy_dtype)
+        return _array(numpy.sort(chosen, axis=None) if strategy == "ascending" else chosen, shape, numpy_dtype)
     if dtype == "bool":
         fixed = {"zeros": False, "smallest": False, "ones": True, "largest": True}
-        if manner in fixed:
-            return numpy.full(shape, fixed[manner])
+        if strategy in fixed:
+            return numpy.full(shape, fixed[strategy])
         return _array(rng.integers(2, size=shape), shape, numpy_dtype)
     with numpy.errstate(all="ignore"):
         if numpy_dtype.kind == "c":
-            real = draw(manner, "float", shape, rng)
+            real = draw(strategy, "float", shape, rng)
             values = numpy.empty(shape, numpy_dtype)
-            values.real, values.imag = real, draw(manner, "float", shape, rng)
+            values.real, values.imag = real, draw(strategy, "float", shape, rng)
             return values
         if is_floating(numpy_dtype):
-            return _array(_floats(manner, numpy_dtype, shape, rng), shape, numpy_dtype)
-        return _array(_integers(manner, numpy_dtype, shape, rng), shape, numpy_dtype)
+            return _array(_floats(strategy, numpy_dtype, shape, rng), shape, numpy_dtype)
+        return _array(_integers(strategy, numpy_dtype, shape, rng), shape, numpy_dtype)
 
 
-def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
-    match manner:
+def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
+    match strategy:
         case "random":
             return rng.standard_normal(shape) * 4
         case "ties":
@@ -187,7 +134,7 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
         case "zeros":
             return numpy.array([-0.0, 0.0])[rng.integers(2, size=shape)]
         case "largest" | "smallest":
-            return numpy.full(shape, float_limits(dtype).max if manner == "largest" else float_limits(dtype).min)
+            return numpy.full(shape, float_limits(dtype).max if strategy == "largest" else float_limits(dtype).min)
         case "integral" | "numbers as text":
             return rng.integers(-3, 5, size=shape)
         case "positive":
@@ -203,7 +150,7 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
         case "one infinity" | "one negative infinity" | "one NaN":
             values = numpy.asarray(rng.uniform(0.5, 2.0, shape))
             if values.size:
-                values.flat[int(rng.integers(values.size))] = NOT_FINITE[manner]
+                values.flat[int(rng.integers(values.size))] = NOT_FINITE[strategy]
             return values
         case "fractions":
             return rng.random(shape)
@@ -212,9 +159,9 @@ def _floats(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.rando
     return numpy.arange(1, 1 + math.prod(shape))
 
 
-def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
+def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
     low, high = integer_limits(dtype)
-    match manner:
+    match strategy:
         case "random" | "wide positive" | "large positive":
             return rng.integers(
                 low, high, size=shape, endpoint=True, dtype=numpy.uint64 if high >= 2**63 else numpy.int64
@@ -238,13 +185,15 @@ def _integers(manner: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
     return numpy.minimum(numpy.arange(math.prod(shape)), min(high, 2**31))
 
 
-def direct(manner: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: numpy.random.Generator) -> Array:
-    """A tensor for an input that steers; `sizes` are the dimensions of the first input that does not."""
+def draw_controlling(
+    strategy: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: numpy.random.Generator
+) -> Array:
+    """A tensor for an input that controls shapes; `sizes` are the dimensions of the first input that does not."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
     count = math.prod(shape)
     bound = max(1, min((size for size in sizes if size), default=2))
     values: Any
-    match manner:
+    match strategy:
         case "index":
             values = rng.integers(bound, size=shape)
         case "signed index":
@@ -260,25 +209,19 @@ def direct(manner: str, dtype: str, shape: Shape, sizes: Sequence[int], rng: num
         case "sizes":
             values = [*sizes, *[1] * count][:count] if len(sizes) <= count else [*sizes[: count - 1], -1][:count]
         case "parts of the last size" | "parts of the first size":
-            whole = next(iter(sizes[::-1] if "last" in manner else sizes), 0)
+            whole = next(iter(sizes[::-1] if "last" in strategy else sizes), 0)
             values = numpy.diff(numpy.sort(rng.integers(whole + 1, size=max(count - 1, 0))), prepend=0, append=whole)
             values = values[:count]
         case "axes" | "signed axes":
             rank = max(len(sizes), 1)
             values = numpy.resize(rng.permutation(rank), count)
-            if manner == "signed axes":
+            if strategy == "signed axes":
                 values = values - rank * rng.integers(2, size=count)
         case "small":
             values = rng.integers(1, 4, size=shape)
         case _:
             values = numpy.full(shape, -1)
     return _array(numpy.asarray(values), shape, numpy_dtype)
-
-
-def _texts(words: Sequence[str]) -> Array:
-    texts = numpy.empty(len(words), dtype=object)
-    texts[:] = words
-    return texts
 
 
 def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:
@@ -290,8 +233,10 @@ def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:
 
 
 def drawn_between(near: float, far: float, like: Any, rng: numpy.random.Generator) -> Any:
-    """Numbers between two bounds, the first of them `near`, of the dtype and shape of `like`; what is no tensor of
-    numbers stays as it is."""
+    """Numbers between two bounds, the first of them `near`, of the dtype and shape of `like`.
+
+    What is no tensor of numbers is returned as it is.
+    """
     if not isinstance(like, numpy.ndarray) or like.dtype.kind in "OUbc" or not like.size:
         return like
     low, high = sorted((near, far))

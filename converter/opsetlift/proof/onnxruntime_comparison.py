@@ -1,4 +1,4 @@
-"""onnxruntime as a second judge of two models: an optional one, with kernels that are not ours."""
+"""Two models compared in onnxruntime, an optional second evaluator with kernels that are not ours."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import onnx
 
-from opsetlift.proof.battery import Battery, Case, Enough
 from opsetlift.proof.compare import compare
+from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.whole_model import model_inputs
 from opsetlift.support.errors import OpsetLiftError
 
@@ -19,16 +19,16 @@ ROUNDING_ULPS = 64
 of the same computation may add in another order."""
 
 
-class JudgeUnavailable(OpsetLiftError):
-    """onnxruntime is not installed; the extra `opsetlift[ort]` brings it."""
+class OnnxruntimeMissing(OpsetLiftError):
+    """onnxruntime is not installed; it comes with `opsetlift[ort]`."""
 
 
 @dataclass(frozen=True)
-class SecondOpinion:
-    """What onnxruntime says of two models."""
+class OnnxruntimeVerdict:
+    """What comparing two models in onnxruntime showed."""
 
     agrees: bool | None
-    """Whether both compute the same there; None where it could not run them."""
+    """Whether both compute the same; None where onnxruntime could not run them."""
     runs: int
     """On how many inputs both ran."""
     sentence: str
@@ -37,15 +37,15 @@ class SecondOpinion:
 
 def ask_onnxruntime(
     first: Path, second: Path, *, inputs: Mapping[str, Any] | None, runs: int, seed: int, ulps: int
-) -> SecondOpinion:
+) -> OnnxruntimeVerdict:
     """Execute two model files in onnxruntime on the same inputs: those given, else `runs` drawn ones.
 
-    Raises JudgeUnavailable.
+    Raises OnnxruntimeMissing.
     """
     try:
         import onnxruntime
     except ImportError as error:
-        raise JudgeUnavailable("the judge ort needs onnxruntime; install opsetlift[ort]") from error
+        raise OnnxruntimeMissing("--judge ort needs onnxruntime: install opsetlift[ort]") from error
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -56,14 +56,14 @@ def ask_onnxruntime(
         try:
             sessions.append(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
         except Exception as error:  # onnxruntime has an exception type of its own for each of its statuses
-            return SecondOpinion(None, 0, f"onnxruntime does not load {path}: {_first_line(error)}")
+            return OnnxruntimeVerdict(None, 0, f"onnxruntime does not load {path}: {_first_line(error)}")
     comparison = _Comparison(sessions, max(ulps, ROUNDING_ULPS), runs)
     if inputs is not None:
         comparison.attempt(Case("the given inputs", inputs))
     else:
         models = [onnx.load(path, load_external_data=False) for path in (first, second)]
-        Battery(model_inputs(*models), [seed]).run(comparison.attempt)
-    return comparison.opinion()
+        InputGenerator(model_inputs(*models), [seed]).run(comparison.attempt)
+    return comparison.verdict()
 
 
 class _Comparison:
@@ -98,10 +98,10 @@ class _Comparison:
             raise Enough
         return [getattr(value, "shape", None) for value in expected]
 
-    def opinion(self) -> SecondOpinion:
+    def verdict(self) -> OnnxruntimeVerdict:
         if self._difference:
-            return SecondOpinion(False, self._runs, self._difference)
-        return SecondOpinion(True, self._runs, "") if self._runs else SecondOpinion(None, 0, self._obstacle)
+            return OnnxruntimeVerdict(False, self._runs, self._difference)
+        return OnnxruntimeVerdict(True, self._runs, "") if self._runs else OnnxruntimeVerdict(None, 0, self._obstacle)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,53 @@
+"""Nodes that are alike have outputs of the same types: onnx infers them once.
+
+What onnx's inference says of a node follows from its operator and attributes, the types of its inputs, and the values
+of those that may be sizes. Models repeat the same blocks, so most nodes are like one before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnx import TypeProto
+
+from opsetlift.facts.value_types import may_be_sizes
+
+Key = tuple[Any, ...]
+"""Everything that the types of a node's outputs follow from."""
+
+
+class LikeNodes:
+    """The types that were found for the outputs of nodes, by what they follow from; of all scopes of one model."""
+
+    def __init__(self) -> None:
+        self._found: dict[Key, Sequence[TypeProto | None]] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._may_be_sizes: list[bool] = []
+        self._shared: dict[int, tuple[int, TypeProto]] = {}
+        """The numbers of types that outputs share, by identity."""
+
+    def outputs_of(self, key: Key | None) -> Sequence[TypeProto | None] | None:
+        """The types of the outputs of a node that is like one before; None where none has been."""
+        return None if key is None else self._found.get(key)
+
+    def learn(self, key: Key | None, types: Sequence[TypeProto | None]) -> None:
+        """Keep the types of the outputs of a node. They are shared from now on, and must not be changed."""
+        if key is not None:
+            self._found[key] = types
+            self._shared.update((id(one), (self.number(one), one)) for one in types if one is not None)
+
+    def number(self, known: TypeProto) -> int:
+        """The number of a type, the same for equal ones."""
+        shared = self._shared.get(id(known))
+        if shared is not None:
+            return shared[0]
+        content = known.SerializeToString(deterministic=True)
+        if content not in self._numbers:
+            self._numbers[content] = len(self._numbers)
+            self._may_be_sizes.append(may_be_sizes(known))
+        return self._numbers[content]
+
+    def has_sizes(self, number: int) -> bool:
+        """Whether sizes may follow from the values of a tensor of the type with this number."""
+        return self._may_be_sizes[number]

@@ -1,0 +1,18 @@
+"""Test inputs: which shapes and values two models are compared on."""
+
+from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
+from opsetlift.proof.inputs.generator import FEW_GUESSES, GUESSES, InputGenerator
+from opsetlift.proof.inputs.layouts import LONG
+
+__all__ = [
+    "FEW_GUESSES",
+    "GUESSES",
+    "LONG",
+    "Attempt",
+    "Case",
+    "Enough",
+    "Explored",
+    "Floor",
+    "Input",
+    "InputGenerator",
+]

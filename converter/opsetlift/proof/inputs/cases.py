@@ -1,0 +1,78 @@
+"""What test inputs are generated for, and what a generator hands to those who run them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from numpy.typing import NDArray
+from onnx import TypeProto
+
+from opsetlift.specification import dtypes
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input to generate values for."""
+
+    name: str
+    type: TypeProto
+    controls_shapes: bool = False
+    """Whether it holds indices, axes or sizes, so that large numbers would make large tensors."""
+    may_control_shapes: bool = False
+    """Whether only its dtype and rank suggest that. If no output size depends on it, it is tried as data, too."""
+    example: Array | None = None
+    """A value that the original is known to accept: the default of an initializer that the caller may override."""
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype of the tensor, or of those in a sequence or an optional; None for a map."""
+        return _dtype_of(self.type)
+
+
+def _dtype_of(type_proto: TypeProto) -> str | None:
+    kind = type_proto.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        return _dtype_of(getattr(type_proto, kind).elem_type)
+    return dtypes.dtype_name(type_proto.tensor_type.elem_type) if kind == "tensor_type" else None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Values for all inputs."""
+
+    label: str
+    values: Mapping[str, Any]
+    is_required: bool = False
+    """The floor of diversity requires it."""
+
+    @property
+    def layout(self) -> str:
+        """The part of the label that says which shapes the values have."""
+        return self.label.split(":")[0]
+
+
+class Enough(Exception):
+    """Raised by an attempt that needs no further case."""
+
+
+class Explored(Exception):
+    """Raised by an attempt that needs no further drawn case; those that the floor requires still follow."""
+
+
+class Floor(Enum):
+    """How diverse the accepted inputs have to be."""
+
+    NONE = 0
+    BRIEF = 1
+    """One value of each kind: for whole models, each run of which may take long."""
+    FULL = 2
+    """Each special value; of dtypes of at most 8 bits every value."""
+
+
+Attempt = Callable[[Case], Sequence[Any] | None]
+"""Runs both sides on a case. Returns the shapes of the original's outputs, or None where the original rejects it."""

@@ -1,0 +1,188 @@
+"""What the floor of diversity requires: it is measured on accepted inputs, and what is missing is tried in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy
+
+from opsetlift.proof.diversity import (
+    CONTROLS,
+    CONTROLS_SHAPES,
+    DATA,
+    SCANNED,
+    Diversity,
+    Tally,
+    required_values,
+    tensors_in,
+    with_values,
+)
+from opsetlift.proof.inputs.building import CaseBuilder
+from opsetlift.proof.inputs.cases import Attempt, Case, Floor, Input
+from opsetlift.proof.inputs.filling import drawn_between
+from opsetlift.proof.inputs.shape_controls import attempt_moved, outputs_grow
+from opsetlift.proof.shapes import dims_of, elements
+
+FEW_NUMBERS = 16
+"""Inputs of up to so many elements may be sizes."""
+
+FAR_NUMBERS = (2**24 - 1, 2**31 - 3, -(2**31) - 3, 2**53 - 1, -(2**53) - 3, 2**63 - 100, -(2**63) + 100)
+"""Where numbers that sizes depend on are moved to together, if the sizes stay as they are."""
+
+MOST_REQUIRED = 400
+"""So many attempts are made to have the required values of one input accepted."""
+
+TOGETHER = 48
+"""So many times accepted values of all data inputs are tried at once."""
+
+RANGES = [(-sign * scale / 8, sign * scale) for scale in (1, 20, 1000, 30000) for sign in (1, -1)]
+"""Between which bounds the data of whole models is drawn besides: a sum that holds a NaN or an infinity decides
+nothing, and what a model compares or branches by is often a sum."""
+
+
+@dataclass(frozen=True)
+class _Base:
+    """Accepted inputs that are changed in a single value."""
+
+    case: Case
+    shapes: Sequence[Any]
+    """Of the outputs."""
+    fruitful: bool
+    """Some output has elements."""
+
+
+class DiversityFloor:
+    """Measures the accepted inputs, and tries each required value that was not accepted so far."""
+
+    def __init__(self, builder: CaseBuilder, floor: Floor, numbers: Sequence[float]) -> None:
+        self._builder = builder
+        self._floor = floor
+        self._bases: dict[str, _Base] = {}
+        self._tallies = {
+            one.name: Tally(
+                one.dtype,
+                required_values(one.dtype, tuple(numbers), rounding=builder.rounding, briefly=floor is Floor.BRIEF),
+                CONTROLS if one.controls_shapes else DATA,
+                is_empty=0 in (dims_of(one.type) or ()),
+            )
+            for one in builder.inputs
+            if floor is not Floor.NONE and one.dtype is not None
+        }
+
+    def record(self, case: Case, shapes: Sequence[Any]) -> None:
+        """Count a case that the original accepted; `shapes` are those of its outputs."""
+        fruitful = any(map(_may_have_elements, shapes))
+        for name, tally in self._tallies.items():
+            tally.record(case.values[name])
+            base = self._bases.get(name)
+            if (base is None or (fruitful and not base.fruitful)) and _has_elements(case.values[name]):
+                self._bases[name] = _Base(replace(case, is_required=True), shapes, fruitful)
+
+    def diversity(self) -> Diversity:
+        """What was measured of the inputs that the original accepted."""
+        inputs = [tally.diversity(name) for name, tally in self._tallies.items()]
+        has_data = any(one.elements for one in inputs)
+        return Diversity(inputs, may_be_constant=not has_data)
+
+    def complete(self, attempt: Attempt) -> None:
+        """Try what the floor requires: each value that was not accepted so far, at last as the only change."""
+        for one in self._builder.inputs:
+            tally = self._tallies.get(one.name)
+            if tally is None or one.controls_shapes or one.name not in self._bases:
+                continue
+            if self._may_be_size(one) and self._sizes_follow([one.name], attempt):
+                tally.role = CONTROLS_SHAPES
+            else:
+                self._try_required(one.name, tally, attempt)
+        if self._floor is Floor.FULL and not self._builder.rounding:
+            self._move_far(attempt)
+        if self._floor is Floor.BRIEF and not self._builder.rounding:
+            self._try_together(attempt)
+        if self._floor is Floor.BRIEF:
+            self._try_ranges(attempt)
+
+    def _try_ranges(self, attempt: Attempt) -> None:
+        """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""
+        names = self._data
+        for low, high in RANGES if names else ():
+            base = self._bases[names[0]].case
+            near = 0.0 if self._builder.rounding else low
+            drawn = {name: drawn_between(near, high, base.values[name], self._builder.rng) for name in names}
+            attempt(Case(f"{base.layout}: between {near:g} and {high:g}", {**base.values, **drawn}, True))
+
+    @property
+    def _data(self) -> list[str]:
+        """The inputs that hold data, and of which some value was accepted."""
+        return [name for name, tally in self._tallies.items() if name in self._bases and tally.role == DATA]
+
+    def _try_required(self, name: str, tally: Tally, attempt: Attempt) -> None:
+        base = self._bases[name]
+        count = next(array.size for array in tensors_in(base.case.values[name]) if array.size)
+        size = 1 if self._builder.rounding else min(count, SCANNED)
+        untried = tally.untried()
+        groups = [untried[start : start + size] for start in range(0, len(untried), size)][::-1]
+        for _ in range(MOST_REQUIRED):
+            if not groups:
+                return
+            group = groups.pop()
+            places = self._builder.rng.permutation(min(count, SCANNED)).tolist()
+            changed = with_values(base.case.values[name], group, places)
+            if changed is None:
+                return
+            case = Case(f"{base.case.layout}: required values of {name}", {**base.case.values, name: changed}, True)
+            if attempt(case) is None:
+                if len(group) == 1:
+                    tally.reject(group[0])
+                else:
+                    groups += [group[len(group) // 2 :], group[: len(group) // 2]]
+
+    def _try_together(self, attempt: Attempt) -> None:
+        """Accepted values of all data inputs at once: a difference may take two of them."""
+        names = self._data
+        accepted = {name: values for name in names if (values := self._tallies[name].accepted())}
+        rng = self._builder.rng
+        for _ in range(TOGETHER if len(accepted) > 1 else 0):
+            base = self._bases[names[0]].case
+            together = dict(base.values)
+            for name, values in accepted.items():
+                changed = with_values(together[name], [values[int(rng.integers(len(values)))]], [0])
+                together[name] = together[name] if changed is None else changed
+            attempt(Case(f"{base.layout}: required values together", together, True))
+
+    def _may_be_size(self, one: Input) -> bool:
+        """Whether sizes may follow the input: of sites this was found out for all other inputs."""
+        if one.name in self._builder.controls:
+            return True
+        value = self._bases[one.name].case.values[one.name]
+        return self._floor is Floor.BRIEF and numpy.size(value) <= FEW_NUMBERS
+
+    def _sizes_follow(self, names: Sequence[str], attempt: Attempt) -> bool:
+        base = self._bases[names[0]]
+        return outputs_grow(base.case, base.shapes, names, attempt)
+
+    def _move_far(self, attempt: Attempt) -> None:
+        """Move numbers that sizes depend on far from zero, alone and together, where the sizes do not follow.
+
+        They may be data as well, as the start of a range is.
+        """
+        names = [
+            one.name
+            for one in self._builder.inputs
+            if one.name in self._bases and self._tallies[one.name].role == CONTROLS_SHAPES
+        ][:3]
+        for count in range(1, len(names) + 1):
+            for chosen in combinations(names, count):
+                if not self._sizes_follow(chosen, attempt):
+                    for number in FAR_NUMBERS:
+                        attempt_moved(self._bases[chosen[0]].case, chosen, number, attempt)
+
+
+def _may_have_elements(shape: Any) -> bool:
+    return not isinstance(shape, tuple) or elements(shape) > 0
+
+
+def _has_elements(value: Any) -> bool:
+    return any(array.size for array in tensors_in(value))

@@ -1,0 +1,353 @@
+"""The test inputs on which two models are compared.
+
+A generator tries layouts (shapes for all inputs) and, for each that the original accepts, strategies of filling them.
+What the original rejects is redrawn from narrower ranges, and the strategies that were accepted are the first for the
+next layout. In the end it tries what the floor of diversity requires and was not accepted so far, value by value.
+Everything follows from the seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.proof.diversity import Diversity
+from opsetlift.proof.inputs.building import MIXED, AcceptedStrategies, CaseBuilder, ControlStrategies
+from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
+from opsetlift.proof.inputs.exhaustive import (
+    every_combination,
+    every_value,
+    pairs_at_once,
+    pairs_beside_constant,
+    pairs_by_turns,
+)
+from opsetlift.proof.inputs.filling import BROAD, CONTROLLING, GENTLE, NOT_FINITE, ROUNDING, SPECIAL
+from opsetlift.proof.inputs.floor import DiversityFloor
+from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
+from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
+from opsetlift.proof.shapes import BEARABLE, dims_of, elements
+from opsetlift.proof.special_values import every_value_of
+from opsetlift.specification import dtypes
+
+Array = NDArray[Any]
+
+FIRST_REJECTIONS = 250
+"""How many inputs the original may reject before the first that it accepts."""
+
+GUESSES = 240
+"""How many random layouts are tried where the original accepts none of the usual ones."""
+
+FEW_GUESSES = 60
+"""The same where more is known of the inputs than was used, and they are tried again with all of it."""
+
+LATER_REJECTIONS = 6
+"""How many inputs of a further layout the original may reject."""
+
+MOST_TURNS = 24
+"""At most so many tensors of special values."""
+
+ENUMERATED_NUMBER = 6
+"""Single numbers that control shapes are tried from minus this to this."""
+
+CONTROLLING_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of the last size", "signed axes")
+"""What controls shapes is drawn more often by these strategies: one draw holds few of the combinations that matter."""
+
+PROBES = ("positive", "integral", "ones", "integral")
+"""Around values of these strategies it is found out which single numbers the sizes of outputs depend on."""
+
+TRIPLES = 48
+"""How many tensors of special values are drawn where three or more inputs hold single numbers."""
+
+LARGEST_USUAL = 16
+"""Open sizes are tried up to this number in any case."""
+
+MODEL_SIZES = 4
+"""So many numbers of whole models are tried as sizes."""
+
+MIXTURES = 6
+"""How many mixtures of strategies are tried."""
+
+
+class InputGenerator:
+    """Generates the cases for some inputs.
+
+    Args:
+        inputs: The inputs to generate values for.
+        seed: What everything follows from.
+        rounding: The comparison is one within a bound.
+        hints: Numbers that sizes may have to do with.
+        first: Values that are tried before any are drawn.
+        floor: What is required besides what is drawn.
+        numbers: Those in constants and attributes, which data is compared with.
+        constants: Those that the nodes read besides the inputs.
+        limit: After so many accepted cases only required ones follow.
+        guesses: How many random layouts are tried where the original accepts none of the usual ones.
+        most_elements: How many elements the inputs may have together, where open sizes decide on it.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        seed: Sequence[int],
+        *,
+        rounding: bool = False,
+        hints: Sequence[int] = (),
+        first: Sequence[Case] = (),
+        floor: Floor = Floor.NONE,
+        numbers: Sequence[float] = (),
+        constants: Sequence[Array] = (),
+        limit: int | None = None,
+        guesses: int = GUESSES,
+        most_elements: int = LONG,
+    ) -> None:
+        self._inputs = inputs
+        self._guesses = guesses
+        self._is_brief = floor is Floor.BRIEF
+        self._constants = constants
+        self._limit = limit
+        self._number_accepted = 0
+        sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
+        self._model_sizes = sizes[:MODEL_SIZES]
+        self._first_layout: Layout | None = None
+        self._first = first
+        rng = numpy.random.default_rng(list(seed))
+        self._builder = CaseBuilder(inputs, rng, rounding=rounding)
+        self._floor = DiversityFloor(self._builder, floor, numbers)
+        dims = {one.name: dims_of(one.type) for one in inputs}
+        beside = [value.shape for value in constants]
+        self._layouts = Layouts(
+            dims, rng, lists=set(self._builder.controls), hints=hints, beside=beside, most=most_elements
+        )
+        self._accepted = AcceptedStrategies()
+        self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
+
+    def run(self, attempt: Attempt) -> None:
+        """Try the cases one by one."""
+
+        def counted(case: Case) -> Sequence[Any] | None:
+            shapes = attempt(case)
+            if shapes is not None:
+                self._number_accepted += 1
+                self._floor.record(case, shapes)
+                if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
+                    raise Explored
+            return shapes
+
+        wanted = self._wanted(counted)
+        try:
+            try:
+                for case in self._first:
+                    wanted(case)
+                if self._inputs:
+                    self._search(wanted)
+                else:
+                    wanted(Case("no inputs", {}))
+            except Explored:
+                pass
+            self._floor.complete(wanted)
+            if self._is_brief:
+                self._try_larger_sizes(wanted)
+        except Enough:
+            pass
+
+    def _wanted(self, attempt: Attempt) -> Attempt:
+        """The attempt, or one that leaves out cases; those left out are not measured."""
+        return attempt
+
+    def diversity(self) -> Diversity:
+        """What was measured of the inputs that the original accepted."""
+        return self._floor.diversity()
+
+    def _try_larger_sizes(self, attempt: Attempt) -> None:
+        """Each open size just beyond numbers of the models: one of them may slice or pad to a fixed size."""
+        if self._first_layout is None:
+            return
+        for number in self._model_sizes:
+            for layout in self._layouts.with_one_size(self._first_layout, number + 1):
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
+                attempt(replace(case, is_required=True))
+
+    def _search(self, attempt: Attempt) -> None:
+        left = FIRST_REJECTIONS
+        ranks: list[Mapping[str, int]] = []
+        for layout in self._layouts.bases():
+            first = not self._accepted.found
+            if not first and layout.ranks in ranks:
+                continue
+            rejected, shapes = self._find_strategies(layout, attempt, left if first else LATER_REJECTIONS)
+            left -= rejected
+            if shapes is not None:
+                ranks.append(layout.ranks)
+                self._explore(layout, attempt, first=first)
+            elif left <= 0:
+                break
+        if not self._accepted.found and not self._layouts.are_fixed:
+            for layout in self._layouts.guesses(self._guesses):
+                shapes = self._find_strategies(layout, attempt, 2)[1]
+                if shapes is not None:
+                    self._explore(layout, attempt, first=True)
+                    return
+
+    def _explore(self, layout: Layout, attempt: Attempt, *, first: bool) -> None:
+        if first:
+            self._first_layout = layout
+            self._find_controls(layout, attempt)
+        self._fill(layout, attempt, thoroughly=first)
+        if first:
+            self._try_exhaustively(layout, attempt)
+        for variant in self._layouts.variants(layout, few=not first):
+            if self._find_strategies(variant, attempt, LATER_REJECTIONS)[1] is not None:
+                self._fill(variant, attempt, thoroughly=False)
+
+    def _find_strategies(
+        self, layout: Layout, attempt: Attempt, most_rejected: int
+    ) -> tuple[int, Sequence[Any] | None]:
+        """Look for fill strategies that the original accepts.
+
+        Returns:
+            How many it rejected, and the shapes of its outputs.
+        """
+        accepted = self._accepted
+        data = _beginning_with(accepted.data, self._gentle)
+        controls = self._control_strategies()
+        pairs = [(data[0], one) for one in controls]
+        pairs += [(strategy, one) for one in controls for strategy in data[1:]]
+        for rejected, (strategy, one) in enumerate(pairs[:most_rejected]):
+            shapes = attempt(self._builder.case(layout, strategy, one))
+            if shapes is not None:
+                accepted.data, accepted.controls, accepted.found = strategy, one, True
+                return rejected, shapes
+        return min(len(pairs), most_rejected), None
+
+    def _control_strategies(self) -> list[ControlStrategies]:
+        """What to try: what was accepted last, one strategy for all inputs that control shapes, mixtures."""
+        names = sorted(self._builder.controls)
+        usual = self._builder.control_strategies
+        found: list[ControlStrategies] = [dict.fromkeys(names, one) for one in usual] if names else [{}]
+        if len(names) > 1:
+            found += [self._builder.mixture(dict.fromkeys(names, usual)) for _ in range(MIXTURES)]
+        last = self._accepted.controls
+        return [last, *found] if names and last.keys() == self._builder.controls else found
+
+    def _find_controls(self, layout: Layout, attempt: Attempt) -> None:
+        """Single numbers on whose values the sizes of outputs depend stay small: large ones would make large tensors.
+
+        With one of them all single numbers do, as each may count only together with others.
+        """
+        single = [
+            one
+            for one in self._inputs
+            if elements(layout.shapes[one.name]) == 1 and one.name not in self._builder.controls and is_number(one)
+        ]
+        if self._depends_on_one(single, layout, attempt):
+            names = {one.name for one in single}
+            self._builder.controls |= names
+            self._accepted.controls = {**dict.fromkeys(sorted(names), CONTROLLING[0]), **self._accepted.controls}
+
+    def _depends_on_one(self, single: Sequence[Input], layout: Layout, attempt: Attempt) -> bool:
+        for data in PROBES if single else ():
+            case = self._builder.case(layout, data, self._accepted.controls)
+            shapes = attempt(case)
+            if shapes is not None and any(outputs_grow(case, shapes, [one.name], attempt) for one in single):
+                return True
+        return False
+
+    def _fill(self, layout: Layout, attempt: Attempt, *, thoroughly: bool) -> None:
+        strategies: Sequence[str] = ROUNDING if self._builder.rounding else BROAD
+        if not thoroughly or layout.elements > BEARABLE:
+            strategies = strategies[:2]
+        controls = self._accepted.controls
+        for strategy in strategies:
+            for _ in range(self._turns(layout) if strategy == SPECIAL and thoroughly else 1):
+                attempt(self._builder.case(layout, strategy, controls))
+        if thoroughly and len(self._builder.pools) > 1:
+            for _ in range(MIXTURES):
+                attempt(self._builder.case(layout, MIXED, controls))
+        if thoroughly and self._builder.controls:
+            self._vary_controls(layout, attempt)
+
+    def _vary_controls(self, layout: Layout, attempt: Attempt) -> None:
+        """Vary what controls shapes: one input after the other, then all by the strategies that were accepted."""
+        accepted = self._accepted
+        found = {name: [strategy] for name, strategy in accepted.controls.items()}
+        for name, strategies in found.items():
+            for strategy in (*self._builder.control_strategies, *CONTROLLING_AGAIN):
+                controls = {**accepted.controls, name: strategy}
+                if attempt(self._builder.case(layout, accepted.data, controls)) is not None:
+                    if strategy not in strategies:
+                        self._try_special_beside(layout, controls, attempt)
+                    strategies.append(strategy)
+            if elements(layout.shapes[name]) == 1:
+                self._enumerate(layout, name, attempt)
+        if len(found) > 1:
+            for _ in range(2 * MIXTURES):
+                attempt(self._builder.case(layout, accepted.data, self._builder.mixture(found)))
+
+    def _enumerate(self, layout: Layout, name: str, attempt: Attempt) -> None:
+        """All small numbers in turn for a single number that controls shapes: it may be an axis, from either end."""
+        one = next(one for one in self._inputs if one.name == name)
+        if not one.type.HasField("tensor_type") or one.dtype in ("bool", "string"):
+            return
+        accepted = self._accepted
+        for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
+            value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
+            label, filled = f"{name} is {number}", {name: value}
+            if attempt(self._builder.case(layout, accepted.data, accepted.controls, label, filled)) is not None:
+                self._try_special_beside(layout, accepted.controls, attempt, label, filled)
+
+    def _try_special_beside(
+        self,
+        layout: Layout,
+        controls: ControlStrategies,
+        attempt: Attempt,
+        label: str = "",
+        filled: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Special values, or what is not finite, in the data beside accepted values of what controls shapes."""
+        if self._builder.pools:
+            for data in NOT_FINITE if self._builder.rounding else (SPECIAL,):
+                attempt(self._builder.case(layout, data, controls, f"{label}, {data}" if label else "", filled))
+
+    def _turns(self, layout: Layout) -> int:
+        """How many tensors it takes until every special value was used."""
+        pools = self._builder.pools
+        counts = {name: elements(shape) for name, shape in layout.shapes.items() if name in pools}
+        turns = [math.ceil(len(pools[name].values) / count) for name, count in counts.items() if count]
+        return min(max([3, *turns]), MOST_TURNS)
+
+    def _try_exhaustively(self, base: Layout, attempt: Attempt) -> None:
+        """Every value of bool and 8-bit inputs, in all combinations where they are few, and pairs of values of all."""
+        builder, accepted = self._builder, self._accepted
+        special = {name: pool.values for name, pool in builder.pools.items() if name not in builder.controls}
+        if not special or builder.rounding:
+            return
+
+        def attempt_all(label: str, fillings: Iterator[Mapping[str, Array]]) -> None:
+            for filling in fillings:
+                attempt(builder.case(base, accepted.data, accepted.controls, label, filling))
+
+        tables = {name: every_value_of(builder.pools[name].dtype) for name in special}
+        narrow = {name: table for name, table in tables.items() if table is not None}
+        if narrow:
+            combined = list(every_combination(narrow, base.shapes)) if len(narrow) == len(tables) else []
+            attempt_all("every value", iter(combined) if combined else every_value(narrow, base.shapes))
+        for constant in self._constants:
+            attempt_all("the values of a constant", pairs_beside_constant(special, base.shapes, constant))
+        were_paired = False
+        for layout, filling in pairs_at_once({**special, **narrow}, self._layouts, base):
+            case = builder.case(layout, accepted.data, accepted.controls, "every pair of values", filling)
+            were_paired |= attempt(case) is not None and len(filling) == len(special)
+        pairs = pairs_by_turns(special, base.shapes, builder.rng, MOST_TURNS, briefly=were_paired)
+        attempt_all("pairs of values", pairs)
+        if len(special) > 2 and all(elements(base.shapes[name]) == 1 for name in special):
+            for _ in range(TRIPLES):
+                attempt(builder.case(base, SPECIAL, accepted.controls, "special values together"))
+
+
+def _beginning_with(first: str, strategies: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([first, *strategies])) if first in strategies else list(strategies)

@@ -1,0 +1,201 @@
+"""Cheap keys of sites, so that what is like a site before costs one look-up and no site object.
+
+Two nodes of the same key have sites of the same verdict: the key holds everything that the proof of a site reads. It
+may tell sites apart that are the same in the end; those meet again under the key of `Site`.
+
+What a key holds: the opsets of both sides; operator, attributes and connections of the original node and of those in
+its place; for each value that they read its type, or its content where that is part of the site; the contents of
+initializers and constants that rules added; which outputs are used, and their declared sizes; rules and bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from opsetlift.proof.scopes import Aligned, ScopePair
+from opsetlift.proof.shapes import Dims, dims_of
+from opsetlift.proof.signature import Key, Numbering, array_key, digest, node_key
+from opsetlift.proof.sites import Facts, example_of, is_large
+from opsetlift.specification import dtypes
+from opsetlift.specification.history import canonical_domain
+
+_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+
+_UNKNOWN = -1
+"""The number of a type that is not known."""
+
+
+class TypeNumbers:
+    """Numbers for types, the same for equal ones, and what of a type a key holds."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._types: list[tuple[str | None, Dims | None]] = []
+        self._sizes: list[Dims | None] = []
+        self._are_large: list[bool] = []
+        self._keys: dict[tuple[int, ...], Key] = {}
+
+    def number(self, kind: TypeProto | None) -> int:
+        """The number of a type."""
+        if kind is None:
+            return _UNKNOWN
+        content = kind.SerializeToString(deterministic=True)
+        found = self._numbers.get(content)
+        if found is None:
+            found = self._numbers[content] = len(self._types)
+            dims = dims_of(kind)
+            self._are_large.append(is_large(kind))
+            self._types.append((dtypes.type_string(kind), dims))
+            self._sizes.append(dims and tuple(size if isinstance(size, int) else None for size in dims))
+        return found
+
+    def sizes(self, number: int) -> Dims | None:
+        """The dimensions of a type without the names of open ones."""
+        return None if number == _UNKNOWN else self._sizes[number]
+
+    def is_large(self, number: int) -> bool:
+        """Whether a constant of a type is no part of a site at first."""
+        return number != _UNKNOWN and self._are_large[number]
+
+    def key(self, numbers: tuple[int, ...]) -> Key:
+        """The types of several values; symbols of dimensions by the order in which they are first seen."""
+        if numbers not in self._keys:
+            symbol = Numbering()
+            self._keys[numbers] = tuple(self._renamed(number, symbol) for number in numbers)
+        return self._keys[numbers]
+
+    def _renamed(self, number: int, symbol: Numbering) -> Key | None:
+        if number == _UNKNOWN:
+            return None
+        spelt, dims = self._types[number]
+        return spelt, dims and tuple((symbol(size),) if isinstance(size, str) else size for size in dims)
+
+
+class SiteKeys:
+    """The keys of the sites of one scope.
+
+    Args:
+        pair: The scope of the original and its counterpart.
+        facts: What is known of the original's values.
+        overridable: Initializers of the original that callers may override.
+        types: The numbers of types, shared by all scopes.
+    """
+
+    def __init__(
+        self, pair: ScopePair, facts: Facts, overridable: Mapping[str, TensorProto], types: TypeNumbers
+    ) -> None:
+        self._pair = pair
+        self._facts = facts
+        self._overridable = overridable
+        self._types = types
+        self._opsets = tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))
+        self._in_parts = pair.in_parts
+        self._values: dict[str, tuple[Key, int]] = {}
+        self._constants: dict[str, Key] = {}
+        self._numbers: dict[str, int] = {}
+
+    def of(self, aligned: Aligned) -> Key | None:
+        """The key of a node's site; None where it takes a site object to tell.
+
+        That is so for nodes with subgraphs or attributes of a call, and where values are in parts.
+        """
+        node = aligned.node
+        inputs = node.input[:]
+        if not self._in_parts.isdisjoint(inputs) or not node.op_type:
+            return None
+        attributes = _attributes(node)
+        if attributes is None:
+            return None
+        outputs = node.output[:]
+        numbers = {"": 0}
+        connections = tuple([numbers.setdefault(name, len(numbers)) for name in (*inputs, *outputs)])
+        contents, types = [], []
+        for name in inputs:
+            content, kind = self._values.get(name) or self._described(name)
+            contents.append(content)
+            types.append(kind)
+        after = () if aligned.is_same else self._after(aligned.after, {*inputs}, numbers)
+        if after is None:
+            return None
+        used, added = self._pair.used, self._pair.trace.added_initializers
+        site = aligned.site
+        return (
+            self._opsets,
+            (canonical_domain(node.domain), node.op_type, node.overload, attributes, len(inputs), connections),
+            after,
+            tuple(contents),
+            self._types.key(tuple(types)),
+            tuple([name in used for name in outputs]),
+            tuple([self._constant(name) if name in added else None for name in outputs]) if added else (),
+            tuple([self._types.sizes(self._number(name)) for name in outputs]),
+            tuple([(transition, rule.name, rule.ulps) for transition, rule in site.applied]) if site else (),
+        )
+
+    def _number(self, name: str) -> int:
+        """The number of a value's type."""
+        if name not in self._numbers:
+            self._numbers[name] = self._types.number(self._facts.type_of(self._pair.path, name) if name else None)
+        return self._numbers[name]
+
+    def _described(self, name: str) -> tuple[Key, int]:
+        """What a key holds of a value that the original node reads: its content or its example, and its type."""
+        self._values[name] = self._content(name)
+        return self._values[name]
+
+    def _content(self, name: str) -> tuple[Key, int]:
+        number = self._number(name)
+        if not name:
+            return (), number
+        if name in self._overridable:
+            example = example_of(self._overridable[name])
+            return ("overridable", None if example is None else array_key(example)), number
+        if self._types.is_large(number):
+            return ("large",), number
+        value = self._facts.constant(self._pair.path, name)
+        return (("computed",), number) if value is None else (("constant", array_key(value)), _UNKNOWN)
+
+    def _after(self, nodes: Sequence[NodeProto], known: set[str], numbers: dict[str, int]) -> Key | None:
+        """What stands in the place of a node, with the contents of the constants that it reads."""
+        keys: list[Key] = []
+        constants: list[Key] = []
+        for node in nodes:
+            attributes = _attributes(node)
+            if attributes is None:
+                return None
+            inputs, outputs = node.input[:], node.output[:]
+            for name in inputs:
+                if name and name not in known:
+                    if name not in self._pair.added_constants:
+                        return None
+                    constants.append(self._constant(name))
+                    known.add(name)
+            known.update(outputs)
+            operator = canonical_domain(node.domain), node.op_type, node.overload
+            connections = tuple([numbers.setdefault(name, len(numbers)) for name in (*inputs, *outputs)])
+            keys.append((*operator, attributes, len(inputs), connections))
+        return tuple(keys), tuple(constants)
+
+    def _constant(self, name: str) -> Key:
+        """The content of an initializer or a constant node that rules added."""
+        if name not in self._constants:
+            value = self._pair.added_constants.get(name)
+            if value is None:
+                self._constants[name] = ("missing",)
+            elif isinstance(value, NodeProto):
+                outputs = list(value.output)
+                self._constants[name] = ("node", outputs.index(name), node_key(value, Numbering()))
+            else:
+                self._constants[name] = ("tensor", array_key(numpy_helper.to_array(value)))
+        return self._constants[name]
+
+
+def _attributes(node: NodeProto) -> tuple[bytes, ...] | None:
+    """The attributes of a node; None where one is a subgraph or stands for an attribute of a call."""
+    found = []
+    for attribute in node.attribute[:]:
+        if attribute.type in _GRAPHS or attribute.ref_attr_name:
+            return None
+        found.append(digest(attribute.SerializeToString(deterministic=True)))
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""The values of each dtype that are worth a try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.specification import dtypes
+
+Array = NDArray[Any]
+
+WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
+
+_SHIFTS_OF_IMAGINARY_PARTS = (0, 7, 12)
+"""By so many places the special values of imaginary parts are shifted against those of real parts."""
+
+
+@cache
+def special_values(dtype: str) -> Array:
+    """The special values of a dtype: signed zeros, infinities, NaN, extremes, and neighbours of limits."""
+    numpy_dtype = dtypes.numpy_dtype(dtype)
+    if dtype == "string":
+        return texts(WORDS)
+    if dtype == "bool":
+        return numpy.array([False, True])
+    if numpy_dtype.kind == "c":
+        parts = special_values("float" if dtype == "complex64" else "double")
+        # Each as a real and as an imaginary part. All combinations would be 625, and pairs of them 390,625.
+        pairs = numpy.empty((len(_SHIFTS_OF_IMAGINARY_PARTS), len(parts)), numpy_dtype)
+        pairs.real, pairs.imag = parts, [numpy.roll(parts, shift) for shift in _SHIFTS_OF_IMAGINARY_PARTS]
+        return pairs.reshape(-1)
+    if is_floating(numpy_dtype):
+        return _special_floats(numpy_dtype)
+    low, high = integer_limits(numpy_dtype)
+    near = [0, 1, 2, 3, -1, -2, low, low + 1, high, high - 1]
+    # Beside the largest integers that the float dtypes count to, where a detour through them shows.
+    near += [sign * (2**bits + one) for bits in (8, 11, 24, 31, 53) for one in (-1, 0, 1) for sign in (-1, 1)]
+    wide = numpy.uint64 if high >= 2**63 else numpy.int64
+    return numpy.array(sorted({value for value in near if low <= value <= high}), dtype=wide).astype(numpy_dtype)
+
+
+def _special_floats(dtype: numpy.dtype[Any]) -> Array:
+    limits = float_limits(dtype)
+    magnitudes = [0.0, 0.5, 1.0, 1.5, 2.5, 1.0 + limits.eps, numpy.inf]
+    # Beyond what integers hold, where a detour through them shows.
+    magnitudes += [edge for edge in (2.0**31, 2.0**63) if edge < limits.max]
+    magnitudes += [limits.max, limits.smallest_normal, limits.smallest_subnormal]
+    values = numpy.array([*magnitudes, *(-magnitude for magnitude in magnitudes), numpy.nan])
+    with numpy.errstate(all="ignore"):
+        return values.astype(dtype)
+
+
+@cache
+def every_value_of(dtype: str) -> Array | None:
+    """All values of a bool or a dtype of at most 8 bits; None for the others."""
+    if dtype == "bool":
+        return numpy.array([False, True])
+    if dtype == "string" or dtypes.numpy_dtype(dtype).itemsize > 1:
+        return None
+    numpy_dtype = dtypes.numpy_dtype(dtype)
+    if is_floating(numpy_dtype):
+        return numpy.arange(2 ** float_limits(numpy_dtype).bits, dtype=numpy.uint8).view(numpy_dtype)
+    low, high = integer_limits(numpy_dtype)
+    return numpy.arange(low, high + 1).astype(numpy_dtype)
+
+
+def texts(words: Sequence[str]) -> Array:
+    """An array of strings as the evaluator has them."""
+    found = numpy.empty(len(words), dtype=object)
+    found[:] = words
+    return found
