@@ -185,9 +185,9 @@ def test_rules_and_bounds_make_another_key() -> None:
     keys = {key_of(BASE, claims=claims, ulps=ulps) for ulps in (0, 1)}
     made = conversion(BASE, BASE, (11, 13), claims=claims)
     site = made.trace.scopes["graph"].sites[0]
-    transition, _ = site.crossings[0]
+    transition, _ = site.applied[0]
     for crossing in ((transition, Rule("another", None)), (replace(transition, newer=3), Rule("by hand", None))):
-        site.crossings = [crossing]
+        site.applied = [crossing]
         keys.add(keys_of(made)[0])  # type: ignore[arg-type]
     assert len(keys | {key_of(BASE)}) == 5
 
