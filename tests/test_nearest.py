@@ -27,7 +27,7 @@ BOTH = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
     }"""
 
 
-converting = sys.modules["opsetlift.pipeline.convert"]  # as an attribute of the package it is the function
+converting = sys.modules["opsetlift.pipeline.nearest"]  # as an attribute of the package it is the function
 
 
 def refused(source: onnx.ModelProto, to: int | dict[str, int]) -> ConversionRefused:
@@ -103,7 +103,7 @@ def test_each_domain_goes_as_far_as_it_can() -> None:
 
 def test_the_models_own_opset_is_said_to_be_the_only_one() -> None:
     found = Nearest({"": 13}, {"": 13})
-    assert found.sentence == "Of the opsets on the way only the model's own works: ai.onnx 13."
+    assert found.sentence == "Of the opsets from the model's own to the requested one, only its own works: ai.onnx 13."
     assert Nearest({"": 12}, {"": 13}).sentence == "The nearest opset that works is ai.onnx 12."
 
 

@@ -374,7 +374,7 @@ class TestOwnRewrites:
 
         source = text_model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
         result = normalize(source, [to_abs], prove=False)
-        assert "did not settle" in result.report.notes[0]
+        assert "did not converge" in result.report.notes[0]
 
 
 class TestPatterns:

@@ -11,13 +11,11 @@ import numpy
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from opsetlift import convert
-from opsetlift.facts import ModelFacts
+from opsetlift import Certificate, CertificateRefused, convert, verify
 from opsetlift.model.files import Contents, load_model, save_model
 from opsetlift.pipeline.convert import Conversion
-from opsetlift.proof import Certificate, CertificateRefused, verify
 from opsetlift.proof.certificate import model_sha256
-from tests.prove.conversions import conversion, model
+from tests.prove.conversions import model
 from tests.small_models import externalise
 
 LAYERS = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
@@ -41,6 +39,8 @@ CONVERSIONS: dict[str, dict[str, Any]] = {
     "inlined": {"to": 13, "ir": 7},
     "for a runtime": {"target": "onnxruntime==1.4"},
     "other dtypes": {"to": 18, "dtypes": {"float16": "float"}},
+    "normalised": {"to": 18, "fix_shapes": {"N": 2}, "normalize": True},
+    "normalised for a runtime": {"target": "onnxruntime==1.8", "normalize": ["merge-bounds", "default"]},
 }
 
 
@@ -72,9 +72,15 @@ def certificate_of(done: Conversion) -> dict[str, Any]:
     return content
 
 
+def conversion_in(content: dict[str, Any]) -> dict[str, Any]:
+    """The evidence of the first conversion that a certificate states."""
+    found: dict[str, Any] = next(one["evidence"] for one in content["stages"] if one["stage"] == "convert")
+    return found
+
+
 def checked(content: dict[str, Any], converted: ModelProto, original: ModelProto | None = None) -> Certificate:
     original = original or layers()
-    return verify(Certificate.from_json(json.dumps(content)), original, converted, ModelFacts(original))
+    return verify(Certificate.from_json(json.dumps(content)), original, converted)
 
 
 def test_a_certificate_says_what_was_proven_and_with_what() -> None:
@@ -83,10 +89,14 @@ def test_a_certificate_says_what_was_proven_and_with_what() -> None:
     )
     assert content["source_opsets"] == {"ai.onnx": 13}
     assert content["target_opsets"] == {"ai.onnx": 18}
-    assert content["destination"] == {"opsets": {"ai.onnx": 18}, "ir": None, "runtime": None}
+    assert content["request"]["to"] == {"ai.onnx": 18}
     assert set(content["tools"]) == {"opsetlift", "onnx", "numpy"}
-    assert len(content["argument"]) == 2
-    site = content["sites"][0]
+    (stage,) = content["stages"]
+    assert stage["stage"] == "convert"
+    proof = stage["evidence"]
+    assert proof["destination"] == {"opsets": {"ai.onnx": 18}, "ir": None, "runtime": None}
+    assert len(proof["argument"]) == 2
+    site = proof["sites"][0]
     assert (site["operator"], site["node"], site["path"], site["outcome"]) == ("ReduceMin", "y", "graph", "EQUAL")
     assert site["rules"] == ["ReduceMin 13→18: axes become input"]
     assert site["cases"] > 10
@@ -111,12 +121,6 @@ def test_a_certificate_of_other_models_is_not_verified(conversions: dict[str, Co
         checked(certificate_of(conversions["down"]), layers())
     with pytest.raises(ValueError, match="the certificate is about another original"):
         checked(certificate_of(conversions["down"]), conversions["down"].model, conversions["up"].model)
-
-
-def test_a_certificate_without_a_destination_is_not_verified() -> None:
-    made = conversion(*["g (float[N] x) => (float[N] y) { y = Neg (x) }"] * 2, (12, 13))
-    with pytest.raises(ValueError, match="where the conversion was to go"):
-        verify(made.prove(), made.original, made.result, ModelFacts(made.original))
 
 
 def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -151,7 +155,7 @@ NOT_STATEMENTS = {"tools", "rejected", "worst_ulps", "worst"}
 """What depends on the machine and the installed versions. Nothing follows from it."""
 
 
-@pytest.mark.parametrize("name", ["down", "other dtypes"])
+@pytest.mark.parametrize("name", ["down", "other dtypes", "normalised"])
 def test_everything_that_a_certificate_states_is_checked(
     name: str, conversions: dict[str, Conversion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,8 +163,7 @@ def test_everything_that_a_certificate_states_is_checked(
     assert done.certificate is not None
     found = Certificate.from_json(done.certificate.to_json())
     # What the proof finds does not depend on what is mutated here, so that once is enough.
-    monkeypatch.setattr("opsetlift.proof.verification.prove_conversion", lambda *_, **__: found)
-    monkeypatch.setattr("opsetlift.proof.verification.with_dtypes_proven", lambda certificate, *_, **__: certificate)
+    monkeypatch.setattr("opsetlift.pipeline.verification.certificate_of", lambda job: found)
     accepted = []
     for path in leaves(certificate_of(done)):
         if NOT_STATEMENTS & set(path):
@@ -181,7 +184,7 @@ def test_everything_that_a_certificate_states_is_checked(
 
 def test_no_more_cases_may_be_stated_than_are_found(conversions: dict[str, Conversion]) -> None:
     content = certificate_of(conversions["down"])
-    content["sites"][0]["cases"] += 1
+    conversion_in(content)["sites"][0]["cases"] += 1
     with pytest.raises(CertificateRefused, match="the certificate states cases of"):
         checked(content, conversions["down"].model)
 
@@ -240,7 +243,7 @@ WRONG_MODELS: dict[str, Callable[[ModelProto], object]] = {
 
 def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int, crossings: Any = None) -> None:
     """Claim a site, with all that follows moved to where it is then."""
-    sites = content["trace"]["scopes"].setdefault(path, {"sites": []})["sites"]
+    sites = conversion_in(content)["trace"]["scopes"].setdefault(path, {"sites": []})["sites"]
     kept = [site for site in sites if site["index"] != index]
     old = next((site for site in sites if site["index"] == index), None)
     shift = stop - start - ((old["stop"] - old["start"]) if old else 1)
@@ -249,7 +252,7 @@ def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int
             site["start"] += shift
             site["stop"] += shift
     kept.append({"index": index, "start": start, "stop": stop, "crossings": crossings or (old or {})["crossings"]})
-    content["trace"]["scopes"][path]["sites"] = sorted(kept, key=lambda site: site["index"])
+    conversion_in(content)["trace"]["scopes"][path]["sites"] = sorted(kept, key=lambda site: site["index"])
 
 
 def _as_it_is(content: dict[str, Any], wrong: ModelProto) -> None:
@@ -257,9 +260,9 @@ def _as_it_is(content: dict[str, Any], wrong: ModelProto) -> None:
 
 
 def _any_bound(content: dict[str, Any], wrong: ModelProto) -> None:
-    for site in content["sites"]:
+    for site in conversion_in(content)["sites"]:
         site["ulps"] = 10**12
-    for scope in content["trace"]["scopes"].values():
+    for scope in conversion_in(content)["trace"]["scopes"].values():
         for site in scope["sites"]:
             for crossing in site["crossings"]:
                 crossing["ulps"] = 10**12
@@ -275,18 +278,19 @@ def _every_node_by_a_rule_of_its_own(content: dict[str, Any], wrong: ModelProto)
 def _a_rule_of_another_operator(content: dict[str, Any], wrong: ModelProto) -> None:
     hard_swish = next(
         crossing
-        for site in content["trace"]["scopes"]["graph"]["sites"]
+        for site in conversion_in(content)["trace"]["scopes"]["graph"]["sites"]
         for crossing in site["crossings"]
         if crossing["ulps"]
     )
-    for scope in content["trace"]["scopes"].values():
+    for scope in conversion_in(content)["trace"]["scopes"].values():
         for site in scope["sites"]:
             site["crossings"] = [hard_swish] * 1000
 
 
 def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
-    content["trace"]["moved_notes"] = ["metadata_props", "value_info", "quantization_annotation"]
-    scope = content["trace"]["scopes"]["graph"]
+    trace = conversion_in(content)["trace"]
+    trace["moved_notes"] = ["metadata_props", "value_info", "quantization_annotation"]
+    scope = trace["scopes"]["graph"]
     scope["added_initializers"] = [tensor.name for tensor in wrong.graph.initializer]
     scope["dropped_initializers"] = ["w"]
 
@@ -312,23 +316,35 @@ def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(
 
 def test_rules_that_the_rule_book_does_not_have_are_refused(conversions: dict[str, Conversion]) -> None:
     content = certificate_of(conversions["down"])
-    content["trace"]["scopes"]["graph"]["sites"][0]["crossings"][0]["rule"] = "weights are replaced"
+    conversion_in(content)["trace"]["scopes"]["graph"]["sites"][0]["crossings"][0]["rule"] = "weights are replaced"
     with pytest.raises(
         CertificateRefused, match=r"states nodes .* by weights are replaced .*, and the rule book gives"
     ):
         checked(content, conversions["down"].model)
 
 
-def test_a_destination_that_does_not_exist_is_refused(conversions: dict[str, Conversion]) -> None:
-    for destination in (
-        {"opsets": {"ai.onnx": 10**9}, "ir": None, "runtime": None},
-        {"opsets": {"com.example": 2}, "ir": None, "runtime": None},
-        {"opsets": {"ai.onnx": 13}, "ir": 10**9, "runtime": None},
-        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "nothing==1"},
-        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "/etc/passwd.toml"},
-    ):
-        with pytest.raises(ValueError, match=r"has no opset|there is no|there are no rules|names the file"):
-            checked({**certificate_of(conversions["down"]), "destination": destination}, conversions["down"].model)
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ({"to": {"ai.onnx": 10**9}}, "has no opset"),
+        ({"to": {"com.example": 2}}, "there are no rules"),
+        ({"ir": 10**9}, "there is no"),
+        ({"runtime": "nothing==1"}, "there is no"),
+        ({"runtime": "/etc/passwd.toml"}, "names the file"),
+        ({"dtypes": {"float16": "float33"}}, "there is no dtype"),
+        ({"dtype_interface": "change"}, "did not change"),
+        ({"fix_shapes": {"K": [3]}}, "has no input 'K'"),
+        ({"passes": ["fold-constants", "mine"]}, "not installed here, so they cannot run again: 'mine'"),
+        ({"size_limit": 3}, "passes that did not run"),
+    ],
+)
+def test_a_request_that_nobody_can_make_is_refused(
+    request_: dict[str, Any], sentence: str, conversions: dict[str, Conversion]
+) -> None:
+    content = certificate_of(conversions["down"])
+    content["request"].update(request_)
+    with pytest.raises(ValueError, match=sentence):
+        checked(content, conversions["down"].model)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +354,7 @@ def test_a_destination_that_does_not_exist_is_refused(conversions: dict[str, Con
         "[]",
         '{"schema_version": 99}',
         "no json",
-        '{"schema_version": 2, "schema_version": 2}',
+        '{"schema_version": 3, "schema_version": 3}',
         '{"schema_version": NaN}',
     ],
 )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_json
-from opsetlift.facts import ModelFacts
-from opsetlift.model.files import check_regular, load_model, settled, validate_model
-from opsetlift.proof import Certificate, CertificateRefused, verify
+from opsetlift.model.files import check_regular
+from opsetlift.pipeline.verification import CertificateRefused, verify
+from opsetlift.proof import Certificate
 from opsetlift.targets import find_target
 
 _LARGEST = 1 << 30
@@ -22,19 +22,8 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     Raises UsageFault for what is no certificate, or one of other models.
     """
     certificate = _read(recorded)
-    models = [settled(load_model(path))[0] for path in (original, converted)]
-    for model in models:
-        validate_model(model)
-    facts = ModelFacts(models[0], str(original.absolute().parent))
     try:
-        found = verify(
-            certificate,
-            models[0],
-            models[1],
-            facts,
-            converted_dir=str(converted.absolute().parent),
-            runtime=find_target(runtime) if runtime is not None else None,
-        )
+        found = verify(certificate, original, converted, runtime=find_target(runtime) if runtime else None)
     except CertificateRefused as error:
         complain(f"refused: {recorded}: {error}")
         if as_json:

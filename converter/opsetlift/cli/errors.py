@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import typer
 
 from opsetlift.conversion.destination import UnreachableTarget
 from opsetlift.conversion.dtype_policy import UnusableDtypes
 from opsetlift.model.files import ModelFileError
+from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.rulebook.explain import UnknownOperator
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
@@ -61,6 +64,9 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
         nearest = error.nearest
         return REFUSED, [head, *map(str, error.refusals), *([nearest.sentence] if nearest else [])]
+    if isinstance(error, ProofMissing):
+        head = "refused: a proof is required, and there is none; nothing was written"
+        return REFUSED, [head, *str(error).splitlines()]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
     if isinstance(
@@ -74,6 +80,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
             UnusableDtypes,
             TargetFileError,
             UsageFault,
+            *_faults_of_passes(),
         ),
     ):
         return UNUSABLE, [str(error)]
@@ -82,6 +89,14 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     if isinstance(error, MemoryError):
         return UNUSABLE, ["there is not enough memory for this model"]
     return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
+
+
+def _faults_of_passes() -> tuple[type[Exception], ...]:
+    """What a user can get wrong about passes and shapes. The normaliser takes a while to import: who raises one has."""
+    normalizer = sys.modules.get("opsetlift.normalizer")
+    if normalizer is None:
+        return ()
+    return normalizer.PassConflict, normalizer.PassFailed, normalizer.ShapeFault, normalizer.UnknownPass
 
 
 _SHOWN_FAULTS = 5

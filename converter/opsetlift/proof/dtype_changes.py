@@ -21,10 +21,9 @@ from opsetlift.conversion.retyping import changed_type, set_type
 from opsetlift.evaluator import EvaluationError, Evaluator, Rejected
 from opsetlift.evaluator.values import Array
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import Contents
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.proof.battery import Battery, Case, Enough, Input
-from opsetlift.proof.certificate import DtypeProof, Outcome, model_sha256
+from opsetlift.proof.certificate import DtypeProof, Outcome
 from opsetlift.proof.compare import compare
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
@@ -53,7 +52,6 @@ def prove_dtypes(
     proof = DtypeProof(
         changes=dict(changes),
         interface=interface,
-        retyped_sha256=model_sha256(retyped, Contents(base_dir)),
         tolerance=tolerance(changes),
         outcome=Outcome.UNPROVEN,
     )
