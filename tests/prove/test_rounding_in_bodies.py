@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from onnx import ModelProto, NodeProto, helper
-from opsetlift.conversion.walked import walked_copy
 
 from opsetlift import convert
+from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.proof import ConversionProof, Outcome, prove_conversion
 from opsetlift.rulebook.book import default_rule_book

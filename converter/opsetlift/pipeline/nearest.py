@@ -50,7 +50,8 @@ class _Search:
             if found is None or not options.fits_a_form:
                 return found
             if runtime is not None:
-                works = self._works(found.opsets, options.ir, runtime)
+                accepts = all(runtime.opset_for(domain, opset) == opset for domain, opset in found.opsets.items())
+                works = accepts and self._works(found.opsets, options.ir, runtime)
                 return found if works else replace(found, not_for=runtime.spelling)
             asked = found.opsets
             if self._works(asked, options.ir, None):

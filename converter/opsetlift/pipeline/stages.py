@@ -24,6 +24,7 @@ from opsetlift.conversion.objections import false_shapes, forget_false_shapes, o
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ResultRejected, check_model, load_model, settled, validate_model
+from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted, Evidence, Normalised, Repaired, Retyped, ShapesFixed
 from opsetlift.pipeline.job import Job, is_files, sizes_of
@@ -95,9 +96,10 @@ def _is_graph(given: object) -> TypeGuard[gs.Graph]:
 
 def _repair(model: ModelProto, job: Job) -> Given:
     repaired, notes = settled(model)
-    job.notes += notes
     if job.options.check:
-        job.notes += validate_model(repaired)
+        notes += validate_model(repaired)
+    job.notes += notes
+    repaired = with_single_imports(repaired)
     return repaired, Repaired(model, repaired, notes) if repaired is not model else None
 
 
@@ -205,9 +207,9 @@ def _write(model: ModelProto, job: Job) -> Given:
 
 def _is_to_be_converted(job: Job) -> bool:
     """Once; and again after passes, whose result may need another IR version than was asked for."""
-    options = job.options
-    was_normalised = any(isinstance(one, Normalised) for one in job.evidence)
-    return options.fits_a_form if was_normalised else options.has_destination
+    if job.evidence and isinstance(job.evidence[-1], Normalised):
+        return job.options.fits_a_form
+    return job.options.has_destination and not any(isinstance(one, Converted) for one in job.evidence)
 
 
 def _was_converted(job: Job) -> bool:
