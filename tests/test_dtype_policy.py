@@ -19,7 +19,8 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model
 from opsetlift.pipeline.convert import Conversion
-from opsetlift.proof import Certificate, Outcome, prove_dtypes, verify
+from opsetlift.pipeline.verification import verify
+from opsetlift.proof import Certificate, Outcome, prove_dtypes
 from tests.evaluator.cases import node_cases
 
 NARROW = {"int64": "int32"}

@@ -1,4 +1,4 @@
-"""The JSON Schemas that the package ships describe what is written: every certificate, and every `--json` of a result."""
+"""The JSON Schemas that the package ships describe every certificate, and what `--json` prints of every result."""
 
 from __future__ import annotations
 

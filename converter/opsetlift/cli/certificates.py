@@ -1,4 +1,4 @@
-"""`opsetlift prove --certificate`: a recorded proof, run again."""
+"""`opsetlift prove --certificate`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,20 @@ _LARGEST = 1 << 30
 
 
 def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None) -> int:
-    """Run the proof of a certificate again on its two models, and say what came of it; returns the exit status.
+    """Verify a certificate of two models, and print the verdict.
 
-    `runtime` is the one that the conversion was for, where a file of the user's own describes it.
+    Args:
+        recorded: The certificate.
+        original: The model that was read.
+        converted: The model that was written.
+        as_json: Print JSON.
+        runtime: The runtime that the conversion was for, where a file of the user's own describes it.
 
-    Raises UsageFault for what is no certificate, or one of other models.
+    Returns:
+        The exit status.
+
+    Raises:
+        UsageFault: This is no certificate, or one of other models.
     """
     certificate = _read(recorded)
     try:

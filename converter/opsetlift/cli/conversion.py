@@ -99,7 +99,7 @@ class Request:
 
 
 def carry_out(request: Request) -> int:
-    """Take a model through the stages, write it, and say what was done; returns the exit status."""
+    """Run the stages, write the result, and print what was done; returns the exit status."""
     request.check()
     files = CommandFiles(
         request.source,
@@ -111,7 +111,7 @@ def carry_out(request: Request) -> int:
     )
     with files.accounted():
         try:
-            with redirect_stdout(sys.stderr):  # graphsurgeon talks to standard output, which is for results
+            with redirect_stdout(sys.stderr):  # graphsurgeon prints to standard output, which is for results
                 job = run(DRY_RUN if request.dry_run else (*DRY_RUN, PROVE), Job(files, request.options))
         except (ConversionRefused, NotEquivalent, ProofMissing) as stopped:
             return report_stop(stopped, request.json)

@@ -1,4 +1,4 @@
-"""Exit statuses and sentences for whatever stops a command."""
+"""Exit statuses and messages for every error that stops a command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OUTPUT_LOST = 74
 INTERRUPTED = 130
 
 _COMMAND_LINE_FAULT = typer.BadParameter.__base__
-"""What typer raises for a wrong command line, whichever library it has that from."""
+"""What typer raises for a wrong command line."""
 
 
 class UsageFault(Exception):
@@ -49,7 +49,7 @@ class Interrupted(BaseException):
 
 
 def status_of(error: BaseException) -> tuple[int, list[str]]:
-    """The exit status and what to say."""
+    """The exit status and the lines of the message."""
     if isinstance(error, Interrupted):
         return 128 + error.number, [f"interrupted; {error.what_is_written}"]
     if isinstance(error, OutputLost):
@@ -92,7 +92,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
 
 
 def _faults_of_passes() -> tuple[type[Exception], ...]:
-    """What a user can get wrong about passes and shapes. The normaliser takes a while to import: who raises one has."""
+    """The errors of wrong passes and shapes. Importing the normaliser is slow, and only its own code raises them."""
     normalizer = sys.modules.get("opsetlift.normalizer")
     if normalizer is None:
         return ()
@@ -103,11 +103,11 @@ _SHOWN_FAULTS = 5
 
 
 def _told(error: InternalError) -> list[str]:
-    """One paragraph on the faults, then what else is in the way."""
+    """One paragraph on the internal errors, then the refusals."""
     shown = list(map(str, error.faults[:_SHOWN_FAULTS]))
     if len(error.faults) > _SHOWN_FAULTS:
         shown.append(f"and {len(error.faults) - _SHOWN_FAULTS} more such errors")
     paragraph = f"internal error, nothing was written: {'; '.join(shown)}. {how_to_report(error.faults)}"
     if not error.refusals:
         return [paragraph]
-    return [paragraph, "besides, these places cannot be converted:", *map(str, error.refusals)]
+    return [paragraph, "also, these places cannot be converted:", *map(str, error.refusals)]

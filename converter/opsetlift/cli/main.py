@@ -1,4 +1,4 @@
-"""The commands, and how whatever they end in becomes an exit status.
+"""The commands, and the exit status of each way in which they end.
 
 0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
 it applies (OPSETLIFT_TRACEBACK=1 shows where); 74 standard output is closed or full; 128 and the number of the signal
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
-            # What libraries have to say to programmers is no concern of who converts a model.
+            # Warnings of libraries are for programmers.
             warnings.simplefilter("ignore")
             status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
     except SystemExit as error:
@@ -131,7 +131,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: BaseException, *, is_json: bool) -> int:
-    """Say what stopped a command; returns the exit status."""
+    """Print what stopped a command, and return the exit status."""
     status, sentences = status_of(error)
     if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
         traceback.print_exception(error)
@@ -284,7 +284,7 @@ def prove(
     """Run two models on the same inputs and report whether they compute the same."""
     if certificate is not None:
         if inputs is not None or judge is not None:
-            raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
+            raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         return prove_again(certificate, first, second, as_json=json, runtime=runtime)
     if runtime is not None:
         raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")

@@ -1,4 +1,4 @@
-"""What the command line says of passes, and how it spells passes and shapes."""
+"""How the command line spells passes and shapes, and prints what passes did."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def passes_from(text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise UsageFault(f"--passes takes names separated by commas, as --list shows them, and not {text!r}")
+        raise UsageFault(f"--passes takes names separated by commas, as --list shows them, not {text!r}")
     return names
 
 
@@ -33,7 +33,7 @@ def shapes_from(text: str | None) -> dict[str, int | tuple[int, ...]]:
         name, _, size = part.strip().rpartition("=")
         numbers = size.split("x")
         if not name or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in numbers):
-            raise UsageFault(f"--fix-shapes takes sizes, as batch=1 or x=1x3x224x224, and not {part.strip()!r}")
+            raise UsageFault(f"--fix-shapes takes sizes, such as batch=1 or x=1x3x224x224, not {part.strip()!r}")
         if name in shapes:
             raise UsageFault(f"--fix-shapes names {name!r} twice")
         sizes = tuple(map(int, numbers))
@@ -82,6 +82,6 @@ def normalization_page(found: Normalization) -> Iterator[RenderableType]:
     if rows:
         yield table(("pass", "#changes", "#nodes", "#bytes", "exactness"), rows)
     else:
-        yield "No pass found anything to do."
+        yield "No pass changed anything."
     for undone in report.undone:
         yield printable(undone.sentence)

@@ -1,4 +1,4 @@
-"""Saying why a command stopped."""
+"""Messages and JSON for a conversion that was refused or refuted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opsetlift.support.refusal import ConversionRefused
 
 
 def report_stop(stopped: ConversionRefused | NotEquivalent | ProofMissing, as_json: bool) -> int:
-    """Say why nothing was written; returns the exit status."""
+    """Print why nothing was written, and return the exit status."""
     status, sentences = status_of(stopped)
     complain(*sentences)
     if as_json:

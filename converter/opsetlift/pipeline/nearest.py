@@ -23,8 +23,8 @@ def search_for_nearest(
 ) -> Nearest | None:
     """The nearest destination at which nothing is refused.
 
-    Where the opsets are in the way, it is the nearest opsets, whatever a runtime takes; else the nearest IR version
-    above the one that was asked for, or the nearest opsets that the runtime takes.
+    Where a rule refused, these are the nearest opsets, whatever a runtime accepts; else it is the nearest IR version
+    above the requested one, or the nearest opset that the runtime accepts.
 
     Args:
         model: The model before the conversion.

@@ -1,4 +1,4 @@
-"""What a model can reach: for every opset and every known runtime whether it can be taken there, or what is in the way.
+"""Whether a model can be converted to each opset and each known runtime, and what blocks it.
 
 Nothing is written or proven. The walks are those of a conversion, on copies without weights.
 """
@@ -26,32 +26,33 @@ Opsets = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether a model can be taken somewhere."""
+    """Whether a model can be converted to one opset or for one runtime."""
 
     where: str
     """"ai.onnx 13", or a target as "onnxruntime==1.4"."""
     opsets: Mapping[str, int]
     """The opsets that it would have there, the default domain spelt "ai.onnx"."""
     ir_version: int
-    """0 where it cannot be taken there."""
+    """0 where it cannot be converted."""
     rewrites: int
     """How many nodes rules would change."""
     ulps: int
     """The largest bound of a rounding rule among them; 0 where all are exact."""
     blockers: tuple[Refusal, ...]
-    """What is in the way, place by place."""
+    """The refusals, place by place."""
     is_bounded: bool = True
-    """Whether the opsets are known that are taken there. Where they are not, "reachable" means little."""
+    """Whether the opsets that the runtime accepts are known. Where they are not, "reachable" means little."""
 
     @property
     def is_reachable(self) -> bool:
+        """Whether nothing blocks it."""
         return not self.blockers
 
     @property
     def sentence(self) -> str:
         """For people: "yes", "yes, with 3 rewrites", or "no" with the number of places."""
         if self.blockers:
-            return f"no, {_counted(len(self.blockers), 'place')} in the way"
+            return f"no, {_counted(len(self.blockers), 'place')} cannot be converted"
         if not self.is_bounded:
             return "no known obstacle (data incomplete)"
         if not self.rewrites:
@@ -95,10 +96,23 @@ def reach(
     base_dir: str = "",
     rule_book: RuleBook | None = None,
 ) -> Reach:
-    """Say where a model can be taken: every opset of the domains that it imports, and `targets`, by default every
-    version of every known runtime. `exact` takes rules that round for refusals.
+    """Find the opsets and runtimes that a model can be converted to.
 
-    Raises ModelFileError for a file or model that cannot be read, UnknownTarget.
+    Nothing is written or proven: the stages of a conversion run up to its checks, on copies without weights.
+
+    Args:
+        model_or_path: A model or a file. It stays as it is.
+        targets: The runtimes; by default every version of every known one.
+        exact: Refuse rules that round.
+        base_dir: The folder of external data; by default that of the file.
+        rule_book: The rules; by default those that are installed.
+
+    Returns:
+        An answer for each opset of the domains that the model imports, and for each target.
+
+    Raises:
+        ModelFileError: The file or the model cannot be read.
+        UnknownTarget: There is no such runtime.
     """
     job = run((LOAD, REPAIR), Job(model_or_path, Options(), base_dir))
     source = job.model
@@ -128,7 +142,7 @@ def reach(
 
 
 def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
-    """What the stages of a conversion, up to the checks, say of one place."""
+    """Run the stages of a conversion up to its checks, for one opset or runtime."""
     runtime = place if isinstance(place, Target) else None
     where = place if isinstance(place, str) else place.spelling
     shown = {display_domain(domain): opset for domain, opset in opsets.items()}
