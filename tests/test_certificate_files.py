@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy
 import onnx
+import onnx_graphsurgeon as gs
 import pytest
 from onnx import ModelProto, NodeProto, helper, numpy_helper, parser
 
 import opsetlift
 from opsetlift.cli import main
-from opsetlift.facts import ModelFacts
-from opsetlift.proof import Certificate, verify
+from opsetlift.normalizer import Context
+from opsetlift.proof import model_sha256
 from testing.small_models import externalise
 
 TEXT = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
@@ -130,9 +132,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _verified(source: str, out: str, options: list[str]) -> bool:
+def _verified(source: str, out: str, options: list[str], command: str = "convert") -> bool:
     """Whether there is a certificate, which then has to verify; raises AssertionError where it does not."""
-    arguments = ["convert", source, out, *options, "--certificate", "proof.json", "--seed", "3"]
+    arguments = [command, source, out, *options, "--certificate", "proof.json", "--seed", "3"]
     if main(arguments) != 0:
         assert not Path("proof.json").exists()
         assert not Path(out).exists()
@@ -161,41 +163,110 @@ def test_a_certificate_fits_the_textual_form_of_a_model_that_leaves_out_domains(
     assert _verified("made.onnx", "out.onnxtxt", ["--to", "18"])
 
 
+COMMANDS = {
+    "normalised": ("convert", ["--normalize"]),
+    "shapes fixed": ("convert", ["--fix-shapes", "N=2"]),
+    "shapes fixed, some passes": ("convert", ["--fix-shapes", "x=2x3", "--passes", "fold-constants,infer-shapes"]),
+    "normalize": ("normalize", []),
+    "normalize, passes that round": ("normalize", ["--passes", "all", "--fix-shapes", "N=2"]),
+}
+
+
 @pytest.mark.parametrize("options", OPTIONS)
-def test_no_certificate_is_given_for_what_passes_made(
-    options: str, folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_certificate_covers_every_combination_of_options(command: str, options: str, folder: Path) -> None:
+    name, more = COMMANDS[command]
+    if "all" in more and options == "exact":
+        pytest.skip("passes that round are refused")
+    assert _verified(_binary(folder), "out.onnx", [*OPTIONS[options], *more], name)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("options", [[], ["--fix-shapes", "N=2"], ["--to", "18"]], ids=" ".join)
+def test_a_certificate_of_a_normalisation_fits_the_files(source: str, options: list[str], folder: Path) -> None:
+    assert _verified(SOURCES[source](folder), "out.onnx", options, "normalize")
+
+
+def test_the_stages_of_a_certificate_lead_from_the_file_read_to_the_file_written(folder: Path) -> None:
+    options = ["--for", "onnxruntime==1.8", "--dtype", "int64=int32", "--fix-shapes", "N=2", "--normalize"]
+    assert _verified(_without_an_import(folder), "out.onnx", options)
+    stated = json.loads(Path("proof.json").read_text())
+    names = [stage["stage"] for stage in stated["stages"]]
+    assert names == ["repair", "fix shapes", "change dtypes", "convert", "normalize", "convert"]
+    hashes = [(stage["source_sha256"], stage["target_sha256"]) for stage in stated["stages"]]
+    assert [first for first, _ in hashes] == [stated["source_sha256"], *(last for _, last in hashes[:-1])]
+    assert hashes[-1][1] == stated["target_sha256"]
+    assert stated["source_sha256"] == model_sha256(onnx.load("in.onnx"))
+    assert stated["target_sha256"] == model_sha256(onnx.load("out.onnx"))
+
+
+@pytest.mark.parametrize("command", ["convert", "normalize"])
+def test_json_has_the_certificate_that_is_written(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not _verified(_binary(folder), "out.onnx", [*OPTIONS[options], "--normalize"])
-    assert "convert with --certificate first, then run opsetlift normalize" in capsys.readouterr().err
-
-
-def test_json_gives_no_certificate_where_passes_ran(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["convert", _binary(folder), "out.onnx", "--to", "18", "--normalize", "--json"]) == 0
+    arguments = [command, _binary(folder), "out.onnx", "--to", "18", "--json", "--certificate", "proof.json"]
+    assert main([*arguments, "--passes", "default"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["certificate"] is None
-    assert "all proven equal" in said["proof_before_passes"]
+    assert said["certificate"] == json.loads(Path("proof.json").read_text())
+    assert [stage["stage"] for stage in said["certificate"]["stages"]] == ["convert", "normalize"]
 
 
-@pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}])
-def test_a_conversion_that_is_normalised_has_the_certificate_of_the_model_before(options: dict[str, object]) -> None:
+@pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}, {}])
+def test_the_certificate_of_a_normalisation_is_about_its_result(options: dict[str, Any]) -> None:
     source = _source()
-    done = opsetlift.convert(source, normalize=True, **options)  # type: ignore[arg-type]
-    assert done.certificate is None
-    assert done.normalization is not None
-    before = done.normalization.conversion
-    assert before is not None
-    assert before.certificate is not None
-    read = Certificate.from_json(before.certificate.to_json())
-    assert verify(read, source, before.model, ModelFacts(source)).is_proven
+    done = opsetlift.normalize(source, **options)
+    assert done.certificate is not None
+    read = opsetlift.Certificate.from_json(done.certificate.to_json())
+    assert opsetlift.verify(read, source, done.model).is_proven
 
 
-def test_the_certificate_of_a_normalisation_for_a_runtime_is_about_the_model_that_it_is_with() -> None:
+def negate_twice(graph: gs.Graph, context: Context) -> None:
+    """Negates what Sub gives, twice."""
+    for node in graph.nodes:
+        if node.op == "Sub":
+            first = gs.Variable(context.fresh_name("first"), node.outputs[0].dtype)
+            second = gs.Variable(context.fresh_name("second"), node.outputs[0].dtype)
+            output = node.outputs[0]
+            if output.outputs and output.outputs[0].op == "Neg":
+                continue
+            context.replace_uses(output, second)
+            graph.nodes.append(gs.Node("Neg", inputs=[output], outputs=[first]))
+            graph.nodes.append(gs.Node("Neg", inputs=[first], outputs=[second]))
+
+
+def test_passes_that_are_not_installed_are_named_and_can_be_given() -> None:
     source = _source()
-    done = opsetlift.normalize(source, target="onnxruntime==1.8")
-    assert done.conversion is not None
-    assert done.conversion.certificate is not None
-    read = Certificate.from_json(done.conversion.certificate.to_json())
-    assert verify(read, source, done.conversion.model, ModelFacts(source)).is_proven
+    done = opsetlift.normalize(source, ["infer-shapes", negate_twice])
+    assert done.certificate is not None
+    assert [one.changes for one in done.report.passes if one.name == "negate-twice"] != [0]
+    read = opsetlift.Certificate.from_json(done.certificate.to_json())
+    with pytest.raises(ValueError, match="not installed here, so they cannot run again: 'negate-twice'"):
+        opsetlift.verify(read, source, done.model)
+    assert opsetlift.verify(read, source, done.model, passes=[negate_twice]).is_proven
+
+
+WRONG_AFTER_PASSES: dict[str, Callable[[ModelProto], object]] = {
+    "another weight": lambda done: done.graph.initializer[0].CopyFrom(
+        numpy_helper.from_array(numpy.full((3, 3), 9, numpy.float32), done.graph.initializer[0].name)
+    ),
+    "a dropped node": lambda done: done.graph.node.pop(),
+    "another IR version": lambda done: setattr(done, "ir_version", done.ir_version + 1),
+    "a lost name": lambda done: done.graph.node[0].ClearField("name"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_AFTER_PASSES)
+def test_a_wrong_model_after_passes_is_not_verified(wrong: str) -> None:
+    source = _source()
+    done = opsetlift.normalize(source, to=18)
+    assert done.certificate is not None
+    forged = ModelProto.FromString(done.model.SerializeToString())
+    WRONG_AFTER_PASSES[wrong](forged)
+    assert forged != done.model
+    read = opsetlift.Certificate.from_json(done.certificate.to_json())
+    read.target_sha256 = read.stages[-1].target_sha256 = model_sha256(forged)
+    with pytest.raises(opsetlift.CertificateRefused, match="give another model"):
+        opsetlift.verify(read, source, forged)
 
 
 def test_a_certificate_for_a_runtime_of_ones_own_names_what_is_missing(

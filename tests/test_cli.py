@@ -55,7 +55,7 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = book.entry(transition)
     assert entry is not None
     book._entries[transition] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
-    monkeypatch.setattr(sys.modules["opsetlift.pipeline.convert"], "default_rule_book", lambda: book)
+    monkeypatch.setattr(sys.modules["opsetlift.pipeline.stages"], "default_rule_book", lambda: book)
 
 
 def files(folder: Path) -> set[str]:
@@ -92,7 +92,7 @@ class TestConvert:
         assert said["report"]["rewrites"] == [
             {"transition": "ReduceMin 13→18", "rule": "move axes to an input", "count": 1, "ulps": 0}
         ]
-        assert said["certificate"]["structure"] == []
+        assert said["certificate"]["stages"][0]["evidence"]["structure"] == []
 
     def test_writes_the_certificate(self, workplace: Path) -> None:
         arguments = ["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json", "--seed", "7"]
@@ -189,7 +189,8 @@ class TestRefusal:
         assert output.out == ""
         head, *places, nearest = output.err.splitlines()
         assert head == "opsetlift: refused: 1 place cannot be converted; nothing was written"
-        assert nearest == "opsetlift: Of the opsets on the way only the model's own works: ai.onnx 13."
+        sentence = "Of the opsets from the model's own to the requested one, only its own works: ai.onnx 13."
+        assert nearest == f"opsetlift: {sentence}"
         assert len(places) == 1
         assert places[0].startswith("opsetlift: ReduceMin 'smallest' in graph, ReduceMin 13→12:")
         assert files(refused_model.parent) == {"in.onnx", "refused.onnx"}
@@ -229,7 +230,7 @@ class TestNotEquivalent:
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--json"]) == 3
         said = json.loads(capsys.readouterr().out)
         assert said["status"] == "not equivalent"
-        assert [site["outcome"] for site in said["certificate"]["sites"]] == ["DIFFERENT"]
+        assert [site["outcome"] for site in said["certificate"]["stages"][0]["evidence"]["sites"]] == ["DIFFERENT"]
 
 
 class TestExact:
@@ -318,7 +319,8 @@ class TestProve:
         Path("proof.json").write_text(recorded.to_json())
         capsys.readouterr()
         assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 2
-        assert "refused: proof.json: the rule book makes another model" in capsys.readouterr().err
+        sentence = "refused: proof.json: the stages that the certificate states give another model"
+        assert sentence in capsys.readouterr().err
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', "[" * 100_000, "\0"])
     def test_what_is_no_certificate_is_said_to_be_none(
@@ -403,7 +405,7 @@ class TestProcess:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("opsetlift.cli.conversion.convert", interrupt)
+        monkeypatch.setattr("opsetlift.cli.conversion.run", interrupt)
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 130
         assert capsys.readouterr().err == "opsetlift: interrupted; nothing was written\n"
         assert files(workplace) == {"in.onnx"}
@@ -414,7 +416,7 @@ class TestProcess:
         def fail(*_: object, **__: object) -> None:
             raise AssertionError("two\nlines")
 
-        monkeypatch.setattr("opsetlift.cli.conversion.convert", fail)
+        monkeypatch.setattr("opsetlift.cli.conversion.run", fail)
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18"]) == 70
         (sentence,) = capsys.readouterr().err.splitlines()
         assert "failed with AssertionError: two lines" in sentence
@@ -456,8 +458,8 @@ class TestProcess:
     [
         ("{}", "it states no schema_version"),
         ("[]", "it states no schema_version"),
-        ('{"schema_version": 2}', "it lacks the entry 'sites'"),
-        ('{"schema_version": 2, "sites": 3}', "an entry holds a value of another type than expected"),
+        ('{"schema_version": 3}', "it lacks the entry 'stages'"),
+        ('{"schema_version": 3, "stages": 3}', "an entry holds a value of another type than expected"),
         ("[" * 100_000, "it is nested too deeply"),
     ],
 )

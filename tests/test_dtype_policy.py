@@ -19,7 +19,8 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import ModelFileError, check_model
 from opsetlift.pipeline.convert import Conversion
-from opsetlift.proof import Certificate, Outcome, prove_dtypes, verify
+from opsetlift.pipeline.verification import verify
+from opsetlift.proof import Certificate, Outcome, prove_dtypes
 from testing.cases import node_cases
 
 NARROW = {"int64": "int32"}
@@ -529,7 +530,7 @@ class TestProof:
         conversion = convert(source, dtypes=NARROW, to=18)
         assert conversion.certificate is not None
         read = Certificate.from_json(conversion.certificate.to_json())
-        again = verify(read, source, conversion.model, ModelFacts(source))
+        again = verify(read, source, conversion.model)
         assert again.dtypes == conversion.certificate.dtypes
         assert again.to_json() == conversion.certificate.to_json()
 
@@ -581,7 +582,7 @@ class TestWhatIsAskedFor:
         assert main(["convert", *files, "--dtype", "int64=int32", "--force", "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert document["report"]["dtypes"]["is_exact"] is False
-        assert document["certificate"]["dtypes"]["changes"] == NARROW
+        assert document["certificate"]["request"]["dtypes"] == NARROW
         assert main(["convert", *files, "--dtype", "int64=float", "--force"]) == 1
         assert main(["convert", *files, "--dtype", "int64=int32", "--dtype-interface", "none", "--force"]) == 1
         assert main(["convert", *files, "--to", "18", "--dtype-interface", "change", "--force"]) == 1

@@ -372,17 +372,17 @@ class TestWhatIsReplaced:
         assert value_in(target) == 1
 
     def test_data_that_shrank_or_changed_since_it_was_read_ends_it(self, tmp_path: Path) -> None:
-        from opsetlift.cli.job import Job
+        from opsetlift.cli.files import CommandFiles
 
         source = with_weights(tmp_path / "d", "in.onnx", value=1)
         (tmp_path / "e").mkdir()
         for content in (bytes(23), numpy.full(6, 7, numpy.float32).tobytes()):
             with_weights(tmp_path / "d", "in.onnx", value=1)
-            job = Job(source, tmp_path / "e/out.onnx")
+            files = CommandFiles(source, tmp_path / "e/out.onnx")
             time.sleep(0.02)
             (tmp_path / "d/ext.data").write_bytes(content)
-            with pytest.raises(ModelFileError, match="has changed since the model was read"), job.written(job.model):
-                pass
+            with pytest.raises(ModelFileError, match="has changed since the model was read"):
+                files.write(files.read(), None)
             assert names(tmp_path / "e") == set()
         model = load_model(with_weights(tmp_path / "d", "in.onnx", value=1))
         os.truncate(tmp_path / "d/ext.data", 23)
@@ -524,7 +524,7 @@ remove_leftovers(Path({str(tmp_path)!r}))
 
 class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-    @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.convert", "os.fsync", "os.replace", "os.link", "show"])
+    @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.run", "os.fsync", "os.replace", "os.link", "show"])
     def test_each_ends_with_one_sentence_and_no_leftovers(self, tmp_path: Path, number: int, where: str) -> None:
         source = with_weights(tmp_path / "in", "m.onnx", value=2)
         target = with_weights(tmp_path / "d", "m.onnx", value=1, location="m.onnx.opsetlift-1.data")

@@ -152,7 +152,7 @@ class TestTheCommandLine:
         onnx.save(model_of(TEXT), "in.onnx")
         refusing = Step("CumSum", 11, 14, up=refused(Why.NO_EQUIVALENT, "no sums today"), down=unchanged)
         faulty = book(raises(KeyError("axes")), refusing)
-        monkeypatch.setattr(import_module("opsetlift.pipeline.convert"), "default_rule_book", lambda: faulty)
+        monkeypatch.setattr(import_module("opsetlift.pipeline.stages"), "default_rule_book", lambda: faulty)
         return tmp_path
 
     def test_a_fault_has_a_status_of_its_own_and_says_what_to_send(
@@ -191,8 +191,8 @@ class TestTheCommandLine:
             raise ZeroDivisionError("of nothing")
 
         targets = {
-            "convert": ("opsetlift.cli.conversion", "convert", ["in.onnx", "out.onnx", "--to", "18"]),
-            "normalize": ("opsetlift.pipeline.normalize", "chosen_passes", ["in.onnx", "out.onnx"]),
+            "convert": ("opsetlift.cli.conversion", "run", ["in.onnx", "out.onnx", "--to", "18"]),
+            "normalize": ("opsetlift.normalizer", "chosen_passes", ["in.onnx", "out.onnx"]),
             "prove": ("opsetlift.cli.proving", "load_model", ["in.onnx", "in.onnx"]),
             "reach": ("opsetlift.cli.main", "reach_of", ["in.onnx"]),
             "explain": ("opsetlift.cli.main", "explain_operator", ["Add"]),

@@ -9,8 +9,8 @@ from onnx import ModelProto, parser
 
 from opsetlift import ConversionRefused, Why, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.facts import ModelFacts
-from opsetlift.proof import Certificate, verify
+from opsetlift.pipeline.verification import verify
+from opsetlift.proof import Certificate
 
 NESTED = """
 <ir_version: 10, opset_import: ["": 18, "local": 1]>
@@ -215,4 +215,4 @@ def test_a_certificate_of_inlined_functions_can_be_run_again() -> None:
     conversion = convert(source, ir=7)
     assert conversion.certificate is not None
     read = Certificate.from_json(conversion.certificate.to_json())
-    assert verify(read, source, conversion.model, ModelFacts(source)).is_proven
+    assert verify(read, source, conversion.model).is_proven

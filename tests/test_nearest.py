@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
+from opsetlift.pipeline import dry_run
+from opsetlift.pipeline import nearest as searching
+from opsetlift.pipeline.job import Options
 from opsetlift.support.refusal import Nearest
+from opsetlift.targets import find_target
 from testing.cases import node_cases
 from testing.conversion import model
 
@@ -25,9 +29,6 @@ BOTH = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 3]>
         y = Concat <axis = 0> (x, x)
         n = ai.onnx.ml.Normalizer <norm = "L2"> (z)
     }"""
-
-
-converting = sys.modules["opsetlift.pipeline.convert"]  # as an attribute of the package it is the function
 
 
 def refused(source: onnx.ModelProto, to: int | dict[str, int]) -> ConversionRefused:
@@ -63,16 +64,16 @@ def test_it_is_what_trying_every_opset_finds() -> None:
     assert tried > 4
 
 
-def test_the_opset_before_the_cell_that_was_refused_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_opset_before_the_transition_that_was_refused_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = refused(model(CONCAT), 1)
     runs: list[object] = []
-    walked_copy = converting.walked_copy
+    walked_copy = dry_run.walked_copy
 
     def counted(*arguments: object, **options: object) -> object:
         runs.append(arguments[1])
         return walked_copy(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(converting, "walked_copy", counted)
+    monkeypatch.setattr(dry_run, "walked_copy", counted)
     assert stopped.nearest is not None
     assert stopped.nearest.opsets == {"": 4}
     assert stopped.nearest is stopped.nearest
@@ -83,12 +84,12 @@ def test_nothing_is_searched_before_it_is_asked_for_and_never_by_reach(monkeypat
     def search(*arguments: object) -> None:
         raise AssertionError("searched")
 
-    monkeypatch.setattr(converting, "nearest_opsets", search)
+    monkeypatch.setattr(searching, "nearest_opsets", search)
     refused(model(CONCAT), 3)
     assert not reach(model(CONCAT), targets=[]).opsets[2].is_reachable
 
 
-def test_refusals_without_a_cell_are_bisected() -> None:
+def test_refusals_without_a_transition_are_bisected() -> None:
     source = model(SEQUENCE)
     assert refused(source, 5).refusals[0].possible_at is None
     assert nearest(source, 5) == {"ai.onnx": 11}
@@ -103,14 +104,81 @@ def test_each_domain_goes_as_far_as_it_can() -> None:
 
 def test_the_models_own_opset_is_said_to_be_the_only_one() -> None:
     found = Nearest({"": 13}, {"": 13})
-    assert found.sentence == "Of the opsets on the way only the model's own works: ai.onnx 13."
+    assert found.sentence == "Of the opsets from the model's own to the requested one, only its own works: ai.onnx 13."
     assert Nearest({"": 12}, {"": 13}).sentence == "The nearest opset that works is ai.onnx 12."
 
 
-def test_conversions_for_a_runtime_name_none() -> None:
+def found_for(source: onnx.ModelProto, **options: Any) -> Nearest:
     with pytest.raises(ConversionRefused) as caught:
-        convert(model(CONCAT), to=3, ir=4, prove=False, check=False)
+        convert(source, prove=False, check=False, **options)
+    assert caught.value.nearest is not None
+    return caught.value.nearest
+
+
+def test_an_opset_in_the_way_of_an_ir_version_is_named() -> None:
+    assert found_for(model(CONCAT), to=3, ir=4).sentence == "The nearest opset that works is ai.onnx 4."
+
+
+OPTIONAL = """<ir_version: 8, opset_import: ["" : 18]>
+    g (optional(float[2]) x) => (bool y) { y = OptionalHasElement(x) }"""
+
+
+@pytest.mark.parametrize("asked", [3, 5, 7])
+def test_the_nearest_ir_version_is_the_first_that_holds_the_model(asked: int) -> None:
+    found = found_for(model(OPTIONAL), ir=asked)
+    assert found.ir_version == 8
+    assert found.sentence == "The nearest IR version that works is 8, at ai.onnx 18."
+    assert convert(model(OPTIONAL), ir=8, prove=False).model.ir_version == 8
+    with pytest.raises(ConversionRefused):
+        convert(model(OPTIONAL), ir=7, prove=False)
+
+
+def test_the_nearest_opset_for_a_runtime_that_does_not_accept_it_is_named() -> None:
+    found = found_for(model(SEQUENCE), target="onnx==1.2")
+    assert found.sentence == "The nearest opset that works is ai.onnx 11, which onnx==1.2 does not accept."
+    assert is_reached(model(SEQUENCE), 11)
+    assert not is_reached(model(SEQUENCE), 10)
+
+
+def test_another_opset_that_the_runtime_accepts_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def works(self: object, opsets: dict[str, int], ir: int | None, runtime: object) -> bool:
+        if runtime is not None:
+            tried.append(opsets[""])
+        return runtime is None or opsets[""] == 9
+
+    monkeypatch.setattr(searching._Search, "_works", works)
+    source = model(SEQUENCE.replace("17", "12").replace("SequenceConstruct(x, x)", "SequenceConstruct(x)"))
+    runtime = find_target("onnxruntime==1.4")
+    search = searching._Search(source, Options(runtime=runtime), "")
+    found = search.nearest({"": 12}, ())
+    assert found is not None
+    assert found.opsets == {"": 9}
+    assert tried == [11, 10, 9]
+
+
+def test_a_dtype_that_the_runtime_accepts_at_no_opset_has_no_nearest() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["" : 11]>
+        g (bfloat16[2] x) => (bfloat16[2] y) { y = Mystery <domain = "local">(x) }""".replace(' <domain = "local">', "")
+    )
+    source.opset_import.add(domain="local", version=1)
+    source.graph.node[0].domain = "local"
+    with pytest.raises(ConversionRefused) as caught:
+        convert(source, target="tensorrt==5.1", prove=False, check=False)
     assert caught.value.nearest is None
+
+
+def test_the_command_line_names_the_ir_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model(OPTIONAL), "in.onnx")
+    assert main(["normalize", "in.onnx", "out.onnx", "--ir", "7", "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.err.splitlines()[-1] == "opsetlift: The nearest IR version that works is 8, at ai.onnx 18."
+    assert json.loads(said.out)["nearest_ir_version"] == 8
 
 
 def test_the_command_line_names_it(

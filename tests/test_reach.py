@@ -78,7 +78,7 @@ def test_blockers_name_the_node_and_the_reason() -> None:
     (answer,) = reach(model, targets=["tensorrt==5.1"]).targets
     assert not answer.is_reachable
     assert any("double" in refusal.sentence for refusal in answer.blockers)
-    assert answer.sentence == "no, 1 place in the way"
+    assert answer.sentence == "no, 1 place cannot be converted"
 
 
 def test_rewrites_are_counted_and_unchanged_nodes_are_not() -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from opsetlift.pipeline.convert import Conversion, convert, convert_version
     from opsetlift.pipeline.normalize import Normalization, ProofMissing, normalize
     from opsetlift.pipeline.reach import Answer, Reach, reach
-    from opsetlift.proof import Certificate, CertificateRefused, NotEquivalent, prove_models, verify
+    from opsetlift.pipeline.verification import CertificateRefused, verify
+    from opsetlift.proof import Certificate, NotEquivalent, prove_models
     from opsetlift.rulebook.explain import UnknownOperator
     from opsetlift.support.errors import OpsetLiftError
     from opsetlift.support.internal_error import InternalError
@@ -38,7 +39,8 @@ _PLACES = {
     "opsetlift.pipeline.convert": ("Conversion", "convert", "convert_version"),
     "opsetlift.pipeline.normalize": ("Normalization", "ProofMissing", "normalize"),
     "opsetlift.pipeline.reach": ("Answer", "Reach", "reach"),
-    "opsetlift.proof": ("Certificate", "CertificateRefused", "NotEquivalent", "prove_models", "verify"),
+    "opsetlift.pipeline.verification": ("CertificateRefused", "verify"),
+    "opsetlift.proof": ("Certificate", "NotEquivalent", "prove_models"),
     "opsetlift.rulebook.explain": ("UnknownOperator",),
     "opsetlift.support.errors": ("OpsetLiftError",),
     "opsetlift.support.internal_error": ("InternalError",),

@@ -53,9 +53,10 @@ def test_json_is_one_document(workplace: Path, capsys: pytest.CaptureFixture[str
     assert main(["normalize", "in.onnx", "out.onnx", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["status"] == "normalized"
-    assert said["proof"]["outcome"] == "equal"
-    assert (said["report"]["nodes_before"], said["report"]["nodes_after"]) == (4, 1)
-    assert {"name", "changes", "nodes", "bytes", "ulps", "proof"} == said["report"]["passes"][0].keys()
+    assert said["normalization"]["proof"]["outcome"] == "equal"
+    report = said["normalization"]["report"]
+    assert (report["nodes_before"], report["nodes_after"]) == (4, 1)
+    assert {"name", "changes", "nodes", "bytes", "ulps", "proof"} == report["passes"][0].keys()
 
 
 def test_fixes_shapes(workplace: Path) -> None:

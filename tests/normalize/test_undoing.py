@@ -16,8 +16,8 @@ import opsetlift.normalizer.discovery as discovery
 import opsetlift.normalizer.undoing as undoing
 from opsetlift.cli import main
 from opsetlift.normalizer import Fault, Pass, PassFailed, PassNotEquivalent, known_passes, passes
-from opsetlift.normalizer.proving import Proof
 from opsetlift.pipeline.normalize import Normalization, normalize
+from opsetlift.proof import Proof
 from tests.normalize.rewriting import text_model
 
 SOURCE = "g (float[N] x) => (float[N] y) { a = Abs(x) b = Identity(a) c = Neg(b) d = Identity(c) y = Ceil(d) }"
@@ -300,7 +300,7 @@ class TestCommandLine:
         assert "Proven: " in page
         assert operators(onnx.load("out.onnx")) == WITHOUT_NO_OPS
         assert main(["normalize", "in.onnx", "out.onnx", "--force", "--json"]) == 0
-        (undone,) = json.loads(capsys.readouterr().out)["report"]["undone"]
+        (undone,) = json.loads(capsys.readouterr().out)["normalization"]["report"]["undone"]
         assert {key: undone[key] for key in ("name", "fault", "changes", "nodes", "bytes")} == {
             "name": "faulty",
             "fault": "NOT_EQUIVALENT",

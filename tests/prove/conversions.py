@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TypeProto, numpy_helper, parser, shape_inference
 
 from opsetlift.model.scopes import GRAPH_PATH, function_path, subgraph_path, subgraphs
-from opsetlift.proof import Certificate, prove_conversion
+from opsetlift.proof import ConversionProof, prove_conversion
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
 from opsetlift.specification.history import Transition
@@ -97,7 +97,7 @@ class Conversion:
     result: ModelProto
     trace: ConversionTrace = field(default_factory=ConversionTrace)
 
-    def prove(self, seed: int = 0) -> Certificate:
+    def prove(self, seed: int = 0) -> ConversionProof:
         return prove_conversion(self.original, self.result, self.trace, KnownFacts(self.original), seed=seed)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,14 @@ import numpy
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from opsetlift import convert
-from opsetlift.facts import ModelFacts
+from opsetlift import Certificate, CertificateRefused, convert, verify
 from opsetlift.model.files import Contents, load_model, save_model
 from opsetlift.pipeline.convert import Conversion
-from opsetlift.proof import Certificate, CertificateRefused, verify
+from opsetlift.pipeline.job import Job
+from opsetlift.pipeline.stages import DRY_RUN, Stage, run
 from opsetlift.proof.certificate import model_sha256
 from testing.small_models import externalise
-from tests.prove.conversions import conversion, model
+from tests.prove.conversions import model
 
 LAYERS = """<ir_version: 8, opset_import: ["": 16, "local": 1]>
 g (float16[N, 3] x, float16[N, 3] b, bool c) => (float16[N] y, float16[N, 3] z)
@@ -41,6 +42,8 @@ CONVERSIONS: dict[str, dict[str, Any]] = {
     "inlined": {"to": 13, "ir": 7},
     "for a runtime": {"target": "onnxruntime==1.4"},
     "other dtypes": {"to": 18, "dtypes": {"float16": "float"}},
+    "normalised": {"to": 18, "fix_shapes": {"N": 2}, "normalize": True},
+    "normalised for a runtime": {"target": "onnxruntime==1.8", "normalize": ["merge-bounds", "default"]},
 }
 
 
@@ -72,9 +75,15 @@ def certificate_of(done: Conversion) -> dict[str, Any]:
     return content
 
 
+def conversion_in(content: dict[str, Any]) -> dict[str, Any]:
+    """The evidence of the first conversion that a certificate states."""
+    found: dict[str, Any] = next(one["evidence"] for one in content["stages"] if one["stage"] == "convert")
+    return found
+
+
 def checked(content: dict[str, Any], converted: ModelProto, original: ModelProto | None = None) -> Certificate:
     original = original or layers()
-    return verify(Certificate.from_json(json.dumps(content)), original, converted, ModelFacts(original))
+    return verify(Certificate.from_json(json.dumps(content)), original, converted)
 
 
 def test_a_certificate_says_what_was_proven_and_with_what() -> None:
@@ -83,10 +92,14 @@ def test_a_certificate_says_what_was_proven_and_with_what() -> None:
     )
     assert content["source_opsets"] == {"ai.onnx": 13}
     assert content["target_opsets"] == {"ai.onnx": 18}
-    assert content["destination"] == {"opsets": {"ai.onnx": 18}, "ir": None, "runtime": None}
+    assert content["request"]["to"] == {"ai.onnx": 18}
     assert set(content["tools"]) == {"opsetlift", "onnx", "numpy"}
-    assert len(content["argument"]) == 2
-    site = content["sites"][0]
+    (stage,) = content["stages"]
+    assert stage["stage"] == "convert"
+    proof = stage["evidence"]
+    assert proof["destination"] == {"opsets": {"ai.onnx": 18}, "ir": None, "runtime": None}
+    assert len(proof["argument"]) == 2
+    site = proof["sites"][0]
     assert (site["operator"], site["node"], site["path"], site["outcome"]) == ("ReduceMin", "y", "graph", "EQUAL")
     assert site["rules"] == ["ReduceMin 13→18: move axes to an input"]
     assert site["cases"] > 10
@@ -111,12 +124,6 @@ def test_a_certificate_of_other_models_is_not_verified(conversions: dict[str, Co
         checked(certificate_of(conversions["down"]), layers())
     with pytest.raises(ValueError, match="the certificate is about another original"):
         checked(certificate_of(conversions["down"]), conversions["down"].model, conversions["up"].model)
-
-
-def test_a_certificate_without_a_destination_is_not_verified() -> None:
-    made = conversion(*["g (float[N] x) => (float[N] y) { y = Neg (x) }"] * 2, (12, 13))
-    with pytest.raises(ValueError, match="where the conversion was to go"):
-        verify(made.prove(), made.original, made.result, ModelFacts(made.original))
 
 
 def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -151,7 +158,29 @@ NOT_STATEMENTS = {"tools", "rejected", "worst_ulps", "worst"}
 """What depends on the machine and the installed versions. Nothing follows from it."""
 
 
-@pytest.mark.parametrize("name", ["down", "other dtypes"])
+def run_once_for_each_request() -> Callable[[Sequence[Stage], Job], Job]:
+    """The stages; what they made of a model is kept for the next time that the same is asked for."""
+    done: dict[str, Job | Exception] = {}
+
+    def run_or_remember(stages: Sequence[Stage], job: Job) -> Job:
+        if stages is not DRY_RUN:
+            return run(stages, job)
+        key = repr(replace(job.options, seed=0))
+        if key not in done:
+            try:
+                done[key] = run(stages, job)
+            except Exception as error:
+                done[key] = error
+        found = done[key]
+        if isinstance(found, Exception):
+            raise found
+        job.model, job.evidence = found.model, found.evidence
+        return job
+
+    return run_or_remember
+
+
+@pytest.mark.parametrize("name", ["down", "other dtypes", "normalised"])
 def test_everything_that_a_certificate_states_is_checked(
     name: str, conversions: dict[str, Conversion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,8 +188,8 @@ def test_everything_that_a_certificate_states_is_checked(
     assert done.certificate is not None
     found = Certificate.from_json(done.certificate.to_json())
     # What the proof finds does not depend on what is mutated here, so that once is enough.
-    monkeypatch.setattr("opsetlift.proof.verification.prove_conversion", lambda *_, **__: found)
-    monkeypatch.setattr("opsetlift.proof.verification.with_dtypes_proven", lambda certificate, *_, **__: certificate)
+    monkeypatch.setattr("opsetlift.pipeline.verification.certificate_of", lambda job: found)
+    monkeypatch.setattr("opsetlift.pipeline.verification.run", run_once_for_each_request())
     accepted = []
     for path in leaves(certificate_of(done)):
         if NOT_STATEMENTS & set(path):
@@ -181,7 +210,7 @@ def test_everything_that_a_certificate_states_is_checked(
 
 def test_no_more_cases_may_be_stated_than_are_found(conversions: dict[str, Conversion]) -> None:
     content = certificate_of(conversions["down"])
-    content["sites"][0]["cases"] += 1
+    conversion_in(content)["sites"][0]["cases"] += 1
     with pytest.raises(CertificateRefused, match="the certificate states cases of"):
         checked(content, conversions["down"].model)
 
@@ -238,9 +267,9 @@ WRONG_MODELS: dict[str, Callable[[ModelProto], object]] = {
 }
 
 
-def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int, crossings: Any = None) -> None:
+def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int, applied: Any = None) -> None:
     """Claim a site, with all that follows moved to where it is then."""
-    sites = content["trace"]["scopes"].setdefault(path, {"sites": []})["sites"]
+    sites = conversion_in(content)["trace"]["scopes"].setdefault(path, {"sites": []})["sites"]
     kept = [site for site in sites if site["index"] != index]
     old = next((site for site in sites if site["index"] == index), None)
     shift = stop - start - ((old["stop"] - old["start"]) if old else 1)
@@ -248,8 +277,8 @@ def _claim(content: dict[str, Any], path: str, index: int, start: int, stop: int
         if site["index"] > index:
             site["start"] += shift
             site["stop"] += shift
-    kept.append({"index": index, "start": start, "stop": stop, "crossings": crossings or (old or {})["crossings"]})
-    content["trace"]["scopes"][path]["sites"] = sorted(kept, key=lambda site: site["index"])
+    kept.append({"index": index, "start": start, "stop": stop, "applied": applied or (old or {})["applied"]})
+    conversion_in(content)["trace"]["scopes"][path]["sites"] = sorted(kept, key=lambda site: site["index"])
 
 
 def _as_it_is(content: dict[str, Any], wrong: ModelProto) -> None:
@@ -257,36 +286,37 @@ def _as_it_is(content: dict[str, Any], wrong: ModelProto) -> None:
 
 
 def _any_bound(content: dict[str, Any], wrong: ModelProto) -> None:
-    for site in content["sites"]:
+    for site in conversion_in(content)["sites"]:
         site["ulps"] = 10**12
-    for scope in content["trace"]["scopes"].values():
+    for scope in conversion_in(content)["trace"]["scopes"].values():
         for site in scope["sites"]:
-            for crossing in site["crossings"]:
-                crossing["ulps"] = 10**12
+            for one in site["applied"]:
+                one["ulps"] = 10**12
 
 
 def _every_node_by_a_rule_of_its_own(content: dict[str, Any], wrong: ModelProto) -> None:
     transition = {"domain": "", "operator": "MatMul", "older": 9, "newer": 13, "upward": False}
-    crossings = [{"transition": transition, "rule": "by hand", "ulps": 10**12}]
+    applied = [{"transition": transition, "rule": "by hand", "ulps": 10**12}]
     for index in range(3):
-        _claim(content, "graph", index, index, index + 1, crossings)
+        _claim(content, "graph", index, index, index + 1, applied)
 
 
 def _a_rule_of_another_operator(content: dict[str, Any], wrong: ModelProto) -> None:
     hard_swish = next(
-        crossing
-        for site in content["trace"]["scopes"]["graph"]["sites"]
-        for crossing in site["crossings"]
-        if crossing["ulps"]
+        one
+        for site in conversion_in(content)["trace"]["scopes"]["graph"]["sites"]
+        for one in site["applied"]
+        if one["ulps"]
     )
-    for scope in content["trace"]["scopes"].values():
+    for scope in conversion_in(content)["trace"]["scopes"].values():
         for site in scope["sites"]:
-            site["crossings"] = [hard_swish] * 1000
+            site["applied"] = [hard_swish] * 1000
 
 
 def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
-    content["trace"]["moved_notes"] = ["metadata_props", "value_info", "quantization_annotation"]
-    scope = content["trace"]["scopes"]["graph"]
+    trace = conversion_in(content)["trace"]
+    trace["moved_notes"] = ["metadata_props", "value_info", "quantization_annotation"]
+    scope = trace["scopes"]["graph"]
     scope["added_initializers"] = [tensor.name for tensor in wrong.graph.initializer]
     scope["dropped_initializers"] = ["w"]
 
@@ -312,23 +342,35 @@ def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(
 
 def test_rules_that_the_rule_book_does_not_have_are_refused(conversions: dict[str, Conversion]) -> None:
     content = certificate_of(conversions["down"])
-    content["trace"]["scopes"]["graph"]["sites"][0]["crossings"][0]["rule"] = "weights are replaced"
+    conversion_in(content)["trace"]["scopes"]["graph"]["sites"][0]["applied"][0]["rule"] = "weights are replaced"
     with pytest.raises(
         CertificateRefused, match=r"states nodes .* by weights are replaced .*, and the rule book gives"
     ):
         checked(content, conversions["down"].model)
 
 
-def test_a_destination_that_does_not_exist_is_refused(conversions: dict[str, Conversion]) -> None:
-    for destination in (
-        {"opsets": {"ai.onnx": 10**9}, "ir": None, "runtime": None},
-        {"opsets": {"com.example": 2}, "ir": None, "runtime": None},
-        {"opsets": {"ai.onnx": 13}, "ir": 10**9, "runtime": None},
-        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "nothing==1"},
-        {"opsets": {"ai.onnx": 13}, "ir": None, "runtime": "/etc/passwd.toml"},
-    ):
-        with pytest.raises(ValueError, match=r"has no opset|there is no|there are no rules|names the file"):
-            checked({**certificate_of(conversions["down"]), "destination": destination}, conversions["down"].model)
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ({"to": {"ai.onnx": 10**9}}, "has no opset"),
+        ({"to": {"com.example": 2}}, "there are no rules"),
+        ({"ir": 10**9}, "there is no"),
+        ({"runtime": "nothing==1"}, "there is no"),
+        ({"runtime": "/etc/passwd.toml"}, "names the file"),
+        ({"dtypes": {"float16": "float33"}}, "there is no dtype"),
+        ({"dtype_interface": "change"}, "did not change"),
+        ({"fix_shapes": {"K": [3]}}, "has no input 'K'"),
+        ({"passes": ["fold-constants", "mine"]}, "not installed here, so they cannot run again: 'mine'"),
+        ({"size_limit": 3}, "passes that did not run"),
+    ],
+)
+def test_a_request_that_nobody_can_make_is_refused(
+    request_: dict[str, Any], sentence: str, conversions: dict[str, Conversion]
+) -> None:
+    content = certificate_of(conversions["down"])
+    content["request"].update(request_)
+    with pytest.raises(ValueError, match=sentence):
+        checked(content, conversions["down"].model)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +380,7 @@ def test_a_destination_that_does_not_exist_is_refused(conversions: dict[str, Con
         "[]",
         '{"schema_version": 99}',
         "no json",
-        '{"schema_version": 2, "schema_version": 2}',
+        '{"schema_version": 3, "schema_version": 3}',
         '{"schema_version": NaN}',
     ],
 )
@@ -372,13 +414,12 @@ def test_replaced_external_weights_are_found(tmp_path: Path) -> None:
     save_model(done.model, after / "out.onnx", source_dir=before)
     assert done.certificate is not None
     read = Certificate.from_json(done.certificate.to_json())
-    facts = ModelFacts(source, str(before))
     written = load_model(after / "out.onnx")
-    assert verify(read, source, written, facts, converted_dir=str(after)).is_proven
+    assert verify(read, source, written, base_dir=str(before), converted_dir=str(after)).is_proven
     data = next(file for file in after.iterdir() if file.name != "out.onnx")
     data.write_bytes(bytes(data.stat().st_size))
     with pytest.raises(ValueError, match="another converted model"):
-        verify(read, source, written, facts, converted_dir=str(after))
+        verify(read, source, written, base_dir=str(before), converted_dir=str(after))
     read.target_sha256 = model_sha256(written, Contents(str(after)))
     with pytest.raises(CertificateRefused, match="initializer 'w' differs"):
-        verify(read, source, written, facts, converted_dir=str(after))
+        verify(read, source, written, base_dir=str(before), converted_dir=str(after))

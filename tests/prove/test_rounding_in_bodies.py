@@ -8,9 +8,9 @@ import pytest
 from onnx import ModelProto, NodeProto, helper
 
 from opsetlift import convert
-from opsetlift.conversion.derivation import derive
+from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.proof import Certificate, Outcome, prove_conversion
+from opsetlift.proof import ConversionProof, Outcome, prove_conversion
 from opsetlift.rulebook.book import default_rule_book
 from tests.prove.conversions import model
 
@@ -116,9 +116,9 @@ def test_a_node_is_not_held_to_the_bits_of_what_rounds_in_its_bodies(name: str, 
     assert certificate.is_proven, certificate.summary()
 
 
-def converted(name: str, opset: int, wrong: Callable[[ModelProto], object] | None = None) -> Certificate:
+def converted(name: str, opset: int, wrong: Callable[[ModelProto], object] | None = None) -> ConversionProof:
     original = model(BODIES[name])
-    walked, _ = derive(original, {"": opset}, default_rule_book())
+    walked = walked_copy(original, {"": opset}, default_rule_book(), exact=False, base_dir="")
     if wrong is not None:
         before = walked.model.SerializeToString()
         wrong(walked.model)

@@ -1,4 +1,4 @@
-"""The command line: `opsetlift convert`, `prove`, `explain`, `coverage`."""
+"""The command line: one module for each group of commands, and what they share."""
 
 from opsetlift.cli.main import main
 

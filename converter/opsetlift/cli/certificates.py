@@ -1,4 +1,4 @@
-"""`opsetlift prove --certificate`: a recorded proof, run again."""
+"""`opsetlift prove --certificate`."""
 
 from __future__ import annotations
 
@@ -6,35 +6,33 @@ from pathlib import Path
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_json
-from opsetlift.facts import ModelFacts
-from opsetlift.model.files import check_regular, load_model, settled, validate_model
-from opsetlift.proof import Certificate, CertificateRefused, verify
+from opsetlift.model.files import check_regular
+from opsetlift.pipeline.verification import CertificateRefused, verify
+from opsetlift.proof import Certificate
 from opsetlift.targets import find_target
 
 _LARGEST = 1 << 30
 
 
 def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None) -> int:
-    """Run the proof of a certificate again on its two models, and say what came of it; returns the exit status.
+    """Verify a certificate of two models, and print the verdict.
 
-    `runtime` is the one that the conversion was for, where a file of the user's own describes it.
+    Args:
+        recorded: The certificate.
+        original: The model that was read.
+        converted: The model that was written.
+        as_json: Print JSON.
+        runtime: The runtime that the conversion was for, where a file of the user's own describes it.
 
-    Raises UsageFault for what is no certificate, or one of other models.
+    Returns:
+        The exit status.
+
+    Raises:
+        UsageFault: This is no certificate, or one of other models.
     """
     certificate = _read(recorded)
-    models = [settled(load_model(path))[0] for path in (original, converted)]
-    for model in models:
-        validate_model(model)
-    facts = ModelFacts(models[0], str(original.absolute().parent))
     try:
-        found = verify(
-            certificate,
-            models[0],
-            models[1],
-            facts,
-            converted_dir=str(converted.absolute().parent),
-            runtime=find_target(runtime) if runtime is not None else None,
-        )
+        found = verify(certificate, original, converted, runtime=find_target(runtime) if runtime else None)
     except CertificateRefused as error:
         complain(f"refused: {recorded}: {error}")
         if as_json:

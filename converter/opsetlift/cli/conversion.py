@@ -1,9 +1,10 @@
-"""`opsetlift convert`."""
+"""`opsetlift convert` and `opsetlift normalize`."""
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE, UsageFault
-from opsetlift.cli.job import Job
-from opsetlift.cli.normalizing import normalization_as_dict, normalization_page
+from opsetlift.cli.files import CommandFiles
+from opsetlift.cli.normalizing import normalization_as_dict, normalization_page, passes_from, shapes_from
 from opsetlift.cli.output import opsets, printable, show, show_json, table
 from opsetlift.cli.stopping import report_stop
-from opsetlift.conversion.dtype_policy import DtypeChanges, dtypes_from
-from opsetlift.pipeline.convert import Conversion, convert
-from opsetlift.pipeline.report import Report
+from opsetlift.conversion.dtype_policy import KEEP, DtypeChanges, dtypes_from
+from opsetlift.pipeline.job import Job, Options
+from opsetlift.pipeline.report import SCHEMA_VERSION, Report
+from opsetlift.pipeline.results import Conversion, ProofMissing, conversion_of
+from opsetlift.pipeline.stages import DRY_RUN, PROVE, WRITE, run
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.refusal import ConversionRefused
@@ -26,28 +29,44 @@ _SHOWN_REASONS = 8
 
 
 @dataclass(frozen=True)
-class ConversionRequest:
-    """What the command line asks for."""
+class Request:
+    """What the command line asks of `convert` or `normalize`."""
 
+    command: str
     source: Path
     target: Path
-    to: tuple[str, ...]
+    to: list[str] | None
     ir: int | None
     runtime: str | None
-    dtypes: tuple[str, ...]
-    dtype_interface: str
-    certificate: Path | None
+    dtype: list[str] | None
+    dtype_interface: str | None
     exact: bool
+    fix_shapes: str | None
     normalize: bool
-    prove: bool
-    overwrite: bool
+    passes: str | None
+    dry_run: bool
+    certificate: Path | None
+    no_prove: bool
+    require_proof: bool
+    force: bool
     seed: int
+    json: bool
+
+    def check(self) -> None:
+        """Raises UsageFault for options that contradict each other."""
+        without_proof = "--no-prove" if self.no_prove else "--dry-run" if self.dry_run else ""
+        if without_proof and self.certificate is not None:
+            raise UsageFault(f"--certificate needs a proof, and {without_proof} skips it")
+        if without_proof and self.require_proof:
+            raise UsageFault(f"--require-proof needs a proof, and {without_proof} skips it")
+        if self.dtype_interface is not None and not self.dtype:
+            raise UsageFault("--dtype-interface needs --dtype")
 
     @property
     def opsets(self) -> dict[str, int]:
         """The targets by domain. Raises UsageFault."""
         found: dict[str, int] = {}
-        for text in self.to:
+        for text in self.to or ():
             domain, _, number = text.rpartition("=")
             domain = AI_ONNX if domain == "ai.onnx" else domain
             if not (number.isascii() and number.isdigit() and len(number) < 10):
@@ -57,65 +76,97 @@ class ConversionRequest:
             found[domain] = int(number)
         return found
 
-
-def carry_out(request: ConversionRequest, *, is_dry: bool, as_json: bool) -> int:
-    """Convert, prove, write, and say what was done; returns the exit status."""
-    targets = request.opsets
-    if request.normalize and request.certificate is not None:
-        raise UsageFault(
-            "--certificate is about a conversion, and does not cover the passes of --normalize: "
-            "convert with --certificate first, then run opsetlift normalize on the result"
+    @property
+    def options(self) -> Options:
+        """The same for the pipeline. Raises UsageFault, and what `Options.of` raises."""
+        passes = passes_from(self.passes) if self.passes is not None else ("default",) if self.normalize else None
+        options = Options.of(
+            to=self.opsets or None,
+            ir=self.ir,
+            target=self.runtime,
+            dtypes=dtypes_from(self.dtype or ()),
+            dtype_interface=self.dtype_interface or KEEP,
+            exact=self.exact,
+            fix_shapes=shapes_from(self.fix_shapes),
+            passes=passes,
+            prove=not (self.no_prove or self.dry_run),
+            require_proof=self.require_proof,
+            seed=self.seed,
         )
-    job = Job(
+        if self.command == "convert":
+            options.need_a_destination()
+        return options
+
+
+def carry_out(request: Request) -> int:
+    """Run the stages, write the result, and print what was done; returns the exit status."""
+    request.check()
+    files = CommandFiles(
         request.source,
-        None if is_dry else request.target,
+        None if request.dry_run else request.target,
         certificate=request.certificate,
         runtime=request.runtime,
-        overwrite=request.overwrite,
-        as_json=as_json,
+        overwrite=request.force,
+        as_json=request.json,
     )
-    try:
-        conversion = convert(
-            job.model,
-            to=targets or None,
-            ir=request.ir,
-            target=request.runtime,
-            dtypes=dtypes_from(request.dtypes),
-            dtype_interface=request.dtype_interface,
-            exact=request.exact,
-            normalize=request.normalize,
-            prove=request.prove,
-            seed=request.seed,
-            base_dir=job.base_dir,
-        )
-    except (ConversionRefused, NotEquivalent) as stopped:
-        return report_stop(stopped, as_json)
-    certificate = conversion.certificate.to_json() if conversion.certificate is not None else None
-    with job.written(conversion.model, certificate):
-        if as_json:
-            show_json(_as_dict("would be converted" if is_dry else "converted", conversion))
-        else:
-            show(*_page(request, conversion, is_dry))
+    with files.accounted():
+        try:
+            with redirect_stdout(sys.stderr):  # graphsurgeon prints to standard output, which is for results
+                job = run(DRY_RUN if request.dry_run else (*DRY_RUN, PROVE), Job(files, request.options))
+        except (ConversionRefused, NotEquivalent, ProofMissing) as stopped:
+            return report_stop(stopped, request.json)
+        run(() if request.dry_run else (WRITE,), job)
+        done = conversion_of(job)
+        with files.page_stream():
+            if request.json:
+                show_json(_as_dict(request, done))
+            else:
+                show(*_page(request, done))
     return DONE
 
 
-def _as_dict(status: str, conversion: Conversion) -> dict[str, Any]:
-    certificate = json.loads(conversion.certificate.to_json()) if conversion.certificate else None
-    found = {"status": status, "report": conversion.report.as_dict(), "certificate": certificate}
-    if conversion.normalization is not None:
-        found["normalization"] = normalization_as_dict(conversion.normalization)
-        before_passes = conversion.normalization.conversion
-        if before_passes is not None and before_passes.certificate is not None:
-            found["proof_before_passes"] = before_passes.certificate.summary()
-    return found
+def _as_dict(request: Request, done: Conversion) -> dict[str, Any]:
+    status = "converted" if request.command == "convert" else "normalized"
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "status": f"would be {status}" if request.dry_run else status,
+        "report": done.report.as_dict(),
+        "normalization": normalization_as_dict(done.normalization) if done.normalization is not None else None,
+        "certificate": done.certificate.as_dict() if done.certificate is not None else None,
+    }
 
 
-def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> Iterator[RenderableType]:
-    report, normalization = conversion.report, conversion.normalization
-    before_passes = normalization.conversion if normalization is not None else None
-    certificate = (before_passes or conversion).certificate
-    yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if is_dry else ''}")
-    yield from _summary(report)
+def _page(request: Request, done: Conversion) -> Iterator[RenderableType]:
+    report = done.report
+    yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if request.dry_run else ''}")
+    if request.command == "convert" or report.is_conversion:
+        yield from _conversion_lines(report)
+    if done.normalization is not None:
+        if request.command == "convert" or report.is_conversion:
+            yield "Then normalised:"
+        yield from normalization_page(done.normalization)
+    if report.fixed_shapes:
+        shapes = (f"{name}={'x'.join(map(str, sizes))}" for name, sizes in report.fixed_shapes.items())
+        yield printable(f"Sizes fixed: {', '.join(shapes)}.")
+    if report.target:
+        yield printable(f"For {report.target}.")
+    for quirk in report.quirks:
+        yield printable(f"Known limitation: {quirk}")
+    for note in (*report.notes, *_unused_targets(request, report)):
+        yield printable(f"Note: {note}.")
+    if done.certificate is not None:
+        yield from map(printable, done.certificate.summary().splitlines())
+    elif not request.dry_run:
+        yield "Not proven: --no-prove."
+
+
+def _conversion_lines(report: Report) -> Iterator[RenderableType]:
+    before, after = opsets(report.source_opsets.items()), opsets(report.target_opsets.items())
+    yield printable(f"{before} -> {after}")
+    yield (
+        f"IR version {report.source_ir_version} -> {report.target_ir_version}, "
+        f"nodes {report.source_nodes} -> {report.target_nodes}"
+    )
     if report.rewrites:
         rows = [(rewrite.transition, rewrite.rule, rewrite.count, rewrite.exactness) for rewrite in report.rewrites]
         yield table(("step", "rule", "#nodes", "exactness"), rows)
@@ -123,27 +174,14 @@ def _page(request: ConversionRequest, conversion: Conversion, is_dry: bool) -> I
         yield "No node had to be rewritten."
     if report.dtypes is not None:
         yield from map(printable, _dtype_lines(report.dtypes))
-    if report.target:
-        yield printable(f"For {report.target}.")
-    for quirk in report.quirks:
-        yield printable(f"Known limitation: {quirk}")
-    for note in (*report.notes, *_unused_targets(request, report)):
-        yield printable(f"Note: {note}.")
     if report.inlined_functions:
         yield printable(f"Functions inlined: {', '.join(report.inlined_functions)}.")
     if report.moved_metadata:
         fields = ", ".join(dict.fromkeys(note.field for note in report.moved_metadata))
         count = len(report.moved_metadata)
-        yield f"Left out, as the IR version has no place for it: {fields} ({count} in all; --json shows them)."
+        yield f"Left out, as the IR version has no field for it: {fields} ({count} in all; --json shows them)."
     if report.added_functions:
         yield printable(f"Functions copied for their callers: {', '.join(report.added_functions)}.")
-    if certificate is not None:
-        yield certificate.summary()
-    elif not is_dry:
-        yield "Not proven: --no-prove."
-    if normalization is not None:
-        yield "Then normalised:"
-        yield from normalization_page(normalization)
 
 
 def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:
@@ -153,21 +191,12 @@ def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:
     for name, magnitude in list(changes.clamped.items())[:_SHOWN_REASONS]:
         yield f"  Clamped: {name!r} held {magnitude:.4g} or more, which became the largest number of its new dtype."
     for sentence in changes.kept[:_SHOWN_REASONS]:
-        yield f"  Left as it was: {sentence}."
+        yield f"  Unchanged: {sentence}."
     if len(changes.kept) > _SHOWN_REASONS:
         yield f"  ... and for {len(changes.kept) - _SHOWN_REASONS} more reasons, which --json shows."
 
 
-def _unused_targets(request: ConversionRequest, report: Report) -> Iterator[str]:
+def _unused_targets(request: Request, report: Report) -> Iterator[str]:
     for domain in map(display_domain, request.opsets):
         if domain not in report.target_opsets:
-            yield f"the model does not import {domain}, so there was nothing to take to another opset of it"
-
-
-def _summary(report: Report) -> Iterator[str]:
-    before, after = opsets(report.source_opsets.items()), opsets(report.target_opsets.items())
-    yield printable(f"{before} -> {after}")
-    yield (
-        f"IR version {report.source_ir_version} -> {report.target_ir_version}, "
-        f"nodes {report.source_nodes} -> {report.target_nodes}"
-    )
+            yield f"the model does not import {domain}, so its opset was not changed"

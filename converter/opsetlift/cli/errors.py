@@ -1,12 +1,15 @@
-"""Exit statuses and sentences for whatever stops a command."""
+"""Exit statuses and messages for every error that stops a command."""
 
 from __future__ import annotations
+
+import sys
 
 import typer
 
 from opsetlift.conversion.destination import UnreachableTarget
 from opsetlift.conversion.dtype_policy import UnusableDtypes
 from opsetlift.model.files import ModelFileError
+from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.rulebook.explain import UnknownOperator
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
@@ -25,7 +28,7 @@ OUTPUT_LOST = 74
 INTERRUPTED = 130
 
 _COMMAND_LINE_FAULT = typer.BadParameter.__base__
-"""What typer raises for a wrong command line, whichever library it has that from."""
+"""What typer raises for a wrong command line."""
 
 
 class UsageFault(Exception):
@@ -46,7 +49,7 @@ class Interrupted(BaseException):
 
 
 def status_of(error: BaseException) -> tuple[int, list[str]]:
-    """The exit status and what to say."""
+    """The exit status and the lines of the message."""
     if isinstance(error, Interrupted):
         return 128 + error.number, [f"interrupted; {error.what_is_written}"]
     if isinstance(error, OutputLost):
@@ -61,6 +64,9 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
         nearest = error.nearest
         return REFUSED, [head, *map(str, error.refusals), *([nearest.sentence] if nearest else [])]
+    if isinstance(error, ProofMissing):
+        head = "refused: a proof is required, and there is none; nothing was written"
+        return REFUSED, [head, *str(error).splitlines()]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
     if isinstance(
@@ -74,6 +80,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
             UnusableDtypes,
             TargetFileError,
             UsageFault,
+            *_faults_of_passes(),
         ),
     ):
         return UNUSABLE, [str(error)]
@@ -84,15 +91,23 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
 
 
+def _faults_of_passes() -> tuple[type[Exception], ...]:
+    """The errors of wrong passes and shapes. Importing the normaliser is slow, and only its own code raises them."""
+    normalizer = sys.modules.get("opsetlift.normalizer")
+    if normalizer is None:
+        return ()
+    return normalizer.PassConflict, normalizer.PassFailed, normalizer.ShapeFault, normalizer.UnknownPass
+
+
 _SHOWN_FAULTS = 5
 
 
 def _told(error: InternalError) -> list[str]:
-    """One paragraph on the faults, then what else is in the way."""
+    """One paragraph on the internal errors, then the refusals."""
     shown = list(map(str, error.faults[:_SHOWN_FAULTS]))
     if len(error.faults) > _SHOWN_FAULTS:
         shown.append(f"and {len(error.faults) - _SHOWN_FAULTS} more such errors")
     paragraph = f"internal error, nothing was written: {'; '.join(shown)}. {how_to_report(error.faults)}"
     if not error.refusals:
         return [paragraph]
-    return [paragraph, "besides, these places cannot be converted:", *map(str, error.refusals)]
+    return [paragraph, "also, these places cannot be converted:", *map(str, error.refusals)]

@@ -1,4 +1,4 @@
-"""The commands, and how whatever they end in becomes an exit status.
+"""The commands, and the exit status of each way in which they end.
 
 0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
 it applies (OPSETLIFT_TRACEBACK=1 shows where); 74 standard output is closed or full; 128 and the number of the signal
@@ -21,7 +21,7 @@ import onnx
 import typer
 
 from opsetlift.cli.certificates import prove_again
-from opsetlift.cli.conversion import ConversionRequest, carry_out
+from opsetlift.cli.conversion import Request, carry_out
 from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
@@ -32,20 +32,13 @@ from opsetlift.cli.errors import (
     UsageFault,
     status_of,
 )
-from opsetlift.cli.normalizing import (
-    NormalizationRequest,
-    carry_out_normalization,
-    list_passes,
-    passes_from,
-    shapes_from,
-)
+from opsetlift.cli.normalizing import list_passes
 from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
 from opsetlift.cli.pages import coverage_page, explanation_page
 from opsetlift.cli.proving import prove_files
 from opsetlift.cli.reaching import reach_page
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
-from opsetlift.conversion.dtype_policy import KEEP
 from opsetlift.pipeline.reach import reach as reach_of
 from opsetlift.rulebook.coverage import Coverage
 from opsetlift.rulebook.explain import explain as explain_operator
@@ -56,6 +49,44 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
+To = Annotated[
+    list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
+]
+For = Annotated[
+    str | None, typer.Option("--for", metavar="TARGET", help="Runtime, such as onnxruntime==1.4; see targets.")
+]
+Ir = Annotated[
+    int | None, typer.Option("--ir", metavar="N", help="IR version; by default the lowest that the model needs.")
+]
+Dtype = Annotated[
+    list[str] | None,
+    typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, such as int64=int32; not exact; repeatable."),
+]
+DtypeInterface = Annotated[
+    str | None,
+    typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
+]
+FixShapes = Annotated[
+    str | None,
+    typer.Option(
+        "--fix-shapes", metavar="SIZES", help="Sizes of dimensions and shapes of inputs, batch=1,x=1x3x224x224."
+    ),
+]
+Passes = Annotated[
+    str | None,
+    typer.Option(
+        "--passes", metavar="NAMES", help="The passes to run, fold-constants,merge-casts or default,-name-nodes."
+    ),
+]
+Exact = Annotated[bool, typer.Option("--exact", help="Refuse whatever changes rounding: rules, passes, dtypes.")]
+CertificateFile = Annotated[
+    Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof's certificate, JSON.")
+]
+RequireProof = Annotated[bool, typer.Option("--require-proof", help="Refuse where something is not proven.")]
+NoProve = Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, without proof; write nothing.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed for the proof.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -81,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
-            # What libraries have to say to programmers is no concern of who converts a model.
+            # Warnings of libraries are for programmers.
             warnings.simplefilter("ignore")
             status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
     except SystemExit as error:
@@ -100,7 +131,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _report(error: BaseException, *, is_json: bool) -> int:
-    """Say what stopped a command; returns the exit status."""
+    """Print what stopped a command, and return the exit status."""
     status, sentences = status_of(error)
     if status == INTERNAL and os.environ.get("OPSETLIFT_TRACEBACK"):
         traceback.print_exception(error)
@@ -131,104 +162,103 @@ def opsetlift(
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any format that onnx.load reads.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
-    to: Annotated[
-        list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
-    ] = None,
-    ir: Annotated[
-        int | None, typer.Option("--ir", metavar="N", help="IR version; by default the lowest that the model needs.")
-    ] = None,
-    runtime: Annotated[
-        str | None, typer.Option("--for", metavar="TARGET", help="Runtime, such as onnxruntime==1.4; see targets.")
-    ] = None,
-    dtype: Annotated[
-        list[str] | None,
-        typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, as int64=int32; not exact; repeatable."),
-    ] = None,
-    dtype_interface: Annotated[
-        str | None,
-        typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the proof's certificate, JSON.")
-    ] = None,
-    json: Json = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would be done, without proof; write nothing.")
-    ] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
+    to: To = None,
+    runtime: For = None,
+    ir: Ir = None,
+    dtype: Dtype = None,
+    dtype_interface: DtypeInterface = None,
+    fix_shapes: FixShapes = None,
     normalize: Annotated[
-        bool, typer.Option("--normalize", help="Run the passes of opsetlift normalize on the result.")
+        bool, typer.Option("--normalize", help="Run the default passes of opsetlift normalize.")
     ] = False,
-    no_prove: Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for the proof.")] = 0,
+    passes: Passes = None,
+    exact: Exact = False,
+    certificate: CertificateFile = None,
+    require_proof: RequireProof = False,
+    no_prove: NoProve = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> int:
-    """Convert a model to another opset, prove that it computes the same, and write it."""
-    if certificate is not None and (no_prove or dry_run):
-        raise UsageFault(f"--certificate needs a proof, and {'--no-prove' if no_prove else '--dry-run'} skips it")
-    if dtype_interface is not None and not dtype:
-        raise UsageFault("--dtype-interface needs --dtype")
-    request = ConversionRequest(
-        source,
-        target,
-        tuple(to or ()),
-        ir,
-        runtime,
-        tuple(dtype or ()),
-        dtype_interface or KEEP,
-        certificate,
-        exact,
-        normalize,
-        not (no_prove or dry_run),
-        force,
-        seed,
+    """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
+    return carry_out(
+        Request(
+            command="convert",
+            source=source,
+            target=target,
+            to=to,
+            ir=ir,
+            runtime=runtime,
+            dtype=dtype,
+            dtype_interface=dtype_interface,
+            exact=exact,
+            fix_shapes=fix_shapes,
+            normalize=normalize,
+            passes=passes,
+            dry_run=dry_run,
+            certificate=certificate,
+            no_prove=no_prove,
+            require_proof=require_proof,
+            force=force,
+            seed=seed,
+            json=json,
+        )
     )
-    return carry_out(request, is_dry=dry_run, as_json=json)
 
 
 @app.command()
 def normalize(
     source: Annotated[Path | None, typer.Argument(metavar="IN", help="The model.")] = None,
-    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="Where to write the result.")] = None,
-    passes: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="The passes to run, as fold-constants,merge-casts or default,-name-nodes."),
-    ] = None,
-    runtime: Annotated[
-        str | None, typer.Option("--for", metavar="TARGET", help="Convert for a runtime first; see targets.")
-    ] = None,
-    fix_shapes: Annotated[
-        str | None,
-        typer.Option("--fix-shapes", metavar="SIZES", help="Sizes and shapes, as batch=1,x=1x3x224x224."),
-    ] = None,
+    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="Output file.")] = None,
+    to: To = None,
+    runtime: For = None,
+    ir: Ir = None,
+    dtype: Dtype = None,
+    dtype_interface: DtypeInterface = None,
+    fix_shapes: FixShapes = None,
+    passes: Passes = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the passes.")] = False,
+    exact: Exact = False,
+    certificate: CertificateFile = None,
+    require_proof: RequireProof = False,
+    no_prove: NoProve = False,
+    dry_run: DryRun = False,
+    force: Force = False,
+    seed: Seed = 0,
     json: Json = False,
-    require_proof: Annotated[
-        bool, typer.Option("--require-proof", help="Refuse where the result cannot be proven.")
-    ] = False,
-    no_prove: Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for the proof.")] = 0,
 ) -> int:
-    """Simplify a model for deployment, prove that it computes the same, and write it."""
+    """Simplify a model for deployment, prove that it computes the same, and write it.
+
+    The options mean the same as for opsetlift convert: a model is converted first where a destination is given.
+    """
     if list_them:
         return list_passes(as_json=json)
     if source is None or target is None:
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
-    if require_proof and no_prove:
-        raise UsageFault("--require-proof needs a proof, and --no-prove skips it")
-    request = NormalizationRequest(
-        source,
-        target,
-        passes_from(passes),
-        runtime,
-        shapes_from(fix_shapes),
-        not no_prove,
-        require_proof,
-        force,
-        seed,
+    return carry_out(
+        Request(
+            command="normalize",
+            source=source,
+            target=target,
+            to=to,
+            ir=ir,
+            runtime=runtime,
+            dtype=dtype,
+            dtype_interface=dtype_interface,
+            exact=exact,
+            fix_shapes=fix_shapes,
+            normalize=True,
+            passes=passes,
+            dry_run=dry_run,
+            certificate=certificate,
+            no_prove=no_prove,
+            require_proof=require_proof,
+            force=force,
+            seed=seed,
+            json=json,
+        )
     )
-    return carry_out_normalization(request, as_json=json)
 
 
 @app.command()
@@ -243,7 +273,7 @@ def prove(
         str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Verify this certificate of a conversion from A to B.")
+        Path | None, typer.Option(metavar="FILE", help="Verify this certificate: B was made from A.")
     ] = None,
     runtime: Annotated[
         str | None,
@@ -254,7 +284,7 @@ def prove(
     """Run two models on the same inputs and report whether they compute the same."""
     if certificate is not None:
         if inputs is not None or judge is not None:
-            raise UsageFault("--certificate has inputs and a judge of its own: leave out --inputs and --judge")
+            raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         return prove_again(certificate, first, second, as_json=json, runtime=runtime)
     if runtime is not None:
         raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
@@ -270,7 +300,7 @@ def reach(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any format that onnx.load reads.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Only this runtime, as onnxruntime==1.4; repeatable."),
+        typer.Option("--for", metavar="TARGET", help="Only this runtime, such as onnxruntime==1.4; repeatable."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     json: Json = False,
@@ -286,7 +316,7 @@ def reach(
 
 @app.command()
 def targets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, as onnxruntime==1.4.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, such as onnxruntime==1.4.")] = None,
     json: Json = False,
 ) -> int:
     """List the known runtimes, or show what one of them accepts and how that is known."""
@@ -325,7 +355,7 @@ def measure(
 def explain(
     operator: Annotated[str, typer.Argument(metavar="OPERATOR", help="ReduceMin, or ai.onnx.ml.Scaler.")],
     opsets: Annotated[
-        list[int] | None, typer.Argument(metavar="[FROM TO]", help="Two opsets: only what lies between.")
+        list[int] | None, typer.Argument(metavar="[FROM TO]", help="Two opsets: only the steps between them.")
     ] = None,
     json: Json = False,
 ) -> int:
@@ -343,7 +373,7 @@ def explain(
 @app.command()
 def coverage(
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page that docs/coverage.md is.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/coverage.md.")] = False,
 ) -> int:
     """Show which version transitions of which operators have rules."""
     found = Coverage()

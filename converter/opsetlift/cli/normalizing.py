@@ -1,42 +1,19 @@
-"""`opsetlift normalize`, and what `convert --normalize` has of it."""
+"""How the command line spells passes and shapes, and prints what passes did."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
-from opsetlift.cli.errors import DONE, REFUSED, UsageFault
-from opsetlift.cli.job import Job
-from opsetlift.cli.output import complain, printable, show, show_json, table
-from opsetlift.cli.stopping import report_stop
-from opsetlift.proof.not_equivalent import NotEquivalent
-from opsetlift.support.refusal import ConversionRefused
+from opsetlift.cli.errors import DONE, UsageFault
+from opsetlift.cli.output import printable, show, show_json, table
 
 if TYPE_CHECKING:
     from opsetlift.pipeline.normalize import Normalization
 
 # graphsurgeon takes a while to import, so the other commands do without.
-
-
-@dataclass(frozen=True)
-class NormalizationRequest:
-    """What the command line asks for."""
-
-    source: Path
-    target: Path
-    passes: tuple[str, ...] | None
-    runtime: str | None
-    shapes: Mapping[str, int | tuple[int, ...]]
-    prove: bool
-    require_proof: bool
-    overwrite: bool
-    seed: int
 
 
 def passes_from(text: str | None) -> tuple[str, ...] | None:
@@ -45,7 +22,7 @@ def passes_from(text: str | None) -> tuple[str, ...] | None:
         return None
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise UsageFault(f"--passes takes names separated by commas, as --list shows them, and not {text!r}")
+        raise UsageFault(f"--passes takes names separated by commas, as --list shows them, not {text!r}")
     return names
 
 
@@ -56,7 +33,7 @@ def shapes_from(text: str | None) -> dict[str, int | tuple[int, ...]]:
         name, _, size = part.strip().rpartition("=")
         numbers = size.split("x")
         if not name or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in numbers):
-            raise UsageFault(f"--fix-shapes takes sizes, as batch=1 or x=1x3x224x224, and not {part.strip()!r}")
+            raise UsageFault(f"--fix-shapes takes sizes, such as batch=1 or x=1x3x224x224, not {part.strip()!r}")
         if name in shapes:
             raise UsageFault(f"--fix-shapes names {name!r} twice")
         sizes = tuple(map(int, numbers))
@@ -66,10 +43,9 @@ def shapes_from(text: str | None) -> dict[str, int | tuple[int, ...]]:
 
 def list_passes(*, as_json: bool) -> int:
     """Show the passes in the order in which they run; returns the exit status."""
-    with usage_faults():
-        from opsetlift.normalizer import known_passes
+    from opsetlift.normalizer import known_passes
 
-        passes = known_passes().values()
+    passes = known_passes().values()
     if as_json:
         show_json(
             [
@@ -86,53 +62,6 @@ def list_passes(*, as_json: bool) -> int:
 def exactness(ulps: int) -> str:
     """For people: "exact", or the bound."""
     return f"within {ulps} ULP" if ulps else "exact"
-
-
-@contextmanager
-def usage_faults() -> Iterator[None]:
-    """Let what a user got wrong about passes and shapes be a fault of the command line.
-
-    graphsurgeon talks to standard output, which is for results.
-    """
-    from opsetlift.normalizer import PassConflict, PassFailed, ShapeFault, UnknownPass
-
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    except (PassConflict, PassFailed, ShapeFault, UnknownPass) as error:
-        raise UsageFault(str(error)) from error
-
-
-def carry_out_normalization(request: NormalizationRequest, *, as_json: bool) -> int:
-    """Normalise, prove, write, and say what was done; returns the exit status."""
-    from opsetlift.pipeline.normalize import ProofMissing, normalize
-
-    job = Job(request.source, request.target, runtime=request.runtime, overwrite=request.overwrite, as_json=as_json)
-    try:
-        with usage_faults():
-            found = normalize(
-                job.model,
-                request.passes,
-                target=request.runtime,
-                fix_shapes=request.shapes,
-                prove=request.prove,
-                require_proof=request.require_proof,
-                seed=request.seed,
-                base_dir=job.base_dir,
-            )
-    except ProofMissing as error:
-        complain("refused: a proof is required, and there is none; nothing was written", str(error))
-        if as_json:
-            show_json({"status": "refused", "proof": error.proof.as_dict()})
-        return REFUSED
-    except (ConversionRefused, NotEquivalent) as error:
-        return report_stop(error, as_json)
-    with job.written(found.model):
-        if as_json:
-            show_json({"status": "normalized", **normalization_as_dict(found)})
-        else:
-            show(printable(f"{request.source} -> {request.target}"), *normalization_page(found))
-    return DONE
 
 
 def normalization_as_dict(found: Normalization) -> dict[str, Any]:
@@ -153,11 +82,6 @@ def normalization_page(found: Normalization) -> Iterator[RenderableType]:
     if rows:
         yield table(("pass", "#changes", "#nodes", "#bytes", "exactness"), rows)
     else:
-        yield "No pass found anything to do."
-    if found.conversion is not None and found.conversion.report.target:
-        yield printable(f"For {found.conversion.report.target}.")
+        yield "No pass changed anything."
     for undone in report.undone:
         yield printable(undone.sentence)
-    for note in report.notes:
-        yield printable(f"Note: {note}.")
-    yield printable(found.proof.summary()) if found.proof is not None else "Not proven: --no-prove."

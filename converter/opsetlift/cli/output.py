@@ -1,4 +1,4 @@
-"""What the command line says: results to standard output, everything else to standard error."""
+"""Output of the commands: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def standard_output() -> Iterator[TextIO]:
 
 
 def output_lost(error: OSError) -> OutputLost:
-    """What to raise; what is still to be printed vanishes, the interpreter's last flush included."""
+    """The error to raise. Output that is still buffered is discarded."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -72,7 +72,7 @@ def write_bytes(content: bytes) -> None:
 
 
 def complain(*sentences: object) -> None:
-    """Print lines to standard error, as long as it takes them: there is nobody else to complain to."""
+    """Print lines to standard error. Errors are ignored: there is nowhere else to report them."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             for sentence in sentences:
@@ -80,7 +80,7 @@ def complain(*sentences: object) -> None:
 
 
 def occupy_standard_streams() -> None:
-    """Where one of them is closed, let no file that is opened take its number, to which libraries may print."""
+    """Open closed standard streams on the null device, so that no other file gets their numbers."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)

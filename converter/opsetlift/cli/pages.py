@@ -25,7 +25,7 @@ def explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
         for rule in step.rules:
             yield f"  {rule.transition}: {_described(rule)}"
     if not explanation.steps:
-        yield "  No step lies between these opsets."
+        yield "  No definition changed between these opsets."
 
 
 def _described(rule: RuleInForce) -> str:

@@ -38,9 +38,20 @@ def prove_files(
     as_json: bool,
     asks_onnxruntime: bool = False,
 ) -> int:
-    """Execute two models on the same inputs and say what came of it; returns the exit status.
+    """Execute two models on the same inputs, and print whether they compute the same.
 
-    Where a second judge is asked and says otherwise, that is an outcome of its own, without a verdict.
+    Args:
+        first: The reference model.
+        second: The model to compare with it.
+        inputs: An .npz with an array for each input; by default inputs are drawn.
+        runs: Minimum number of drawn inputs.
+        seed: Random seed.
+        ulps: Allowed difference, in units in the last place.
+        as_json: Print JSON.
+        asks_onnxruntime: Also run onnxruntime. Where it disagrees, there is no verdict.
+
+    Returns:
+        The exit status.
     """
     models = [load_model(path) for path in (first, second)]
     for model in models:

@@ -13,13 +13,17 @@ from opsetlift.support.refusal import Refusal
 
 
 def reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:
-    """A line for each opset and runtime, neighbours of the same answer together; then what is in the way, a line for
-    each kind of place, or with `is_detailed` for each place."""
+    """Tables of opsets and runtimes, neighbours with the same answer in one line, and then the refusals.
+
+    Args:
+        reach: The answers.
+        is_detailed: Print every refusal, not one for each kind.
+    """
     if not is_detailed:
         rows = [(_joined(group), group[0].sentence) for group in _grouped(reach.opsets, _answer)]
-        yield table(("opset", "can it be taken there"), rows)
+        yield table(("opset", "reachable"), rows)
     yield table(
-        ("target", "opsets", "#IR", "can it be taken there"),
+        ("target", "opsets", "#IR", "reachable"),
         [
             (_joined(group), opsets(group[0].opsets.items()), group[0].ir_version or "", group[0].sentence)
             for group in _grouped(reach.targets, lambda answer: (*_answer(answer), answer.opsets, answer.ir_version))
@@ -42,7 +46,7 @@ def _grouped(answers: Sequence[Answer], key: Callable[[Answer], object]) -> Iter
 
 
 def _split(where: str) -> tuple[str, str]:
-    """ "onnxruntime==1.4" and "ai.onnx 13" without their numbers, and these."""
+    """The name and the number of an answer such as "onnxruntime==1.4" or "ai.onnx 13"."""
     name, separator, number = where.partition("==")
     if not separator:
         name, _, number = where.rpartition(" ")
@@ -55,11 +59,11 @@ def _joined(group: Sequence[Answer]) -> str:
 
 
 def _blockers(refusals: Sequence[Refusal], *, is_detailed: bool) -> Iterator[RenderableType]:
-    """Each place once, whatever the number of opsets and targets that it is in the way of."""
+    """Each place once, however many opsets and targets it blocks."""
     places = list(dict.fromkeys(refusals))
     if not places:
         return
-    yield "In the way:"
+    yield "Blocked by:"
     if is_detailed:
         yield from (printable(f"  {refusal}") for refusal in places)
         return

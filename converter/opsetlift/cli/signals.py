@@ -1,4 +1,4 @@
-"""Signals that end a program, as exceptions: what is half done is cleaned up on the way out."""
+"""Signals that end a program, as exceptions, so that temporary files are removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 @contextmanager
 def raised_as_exceptions() -> Iterator[None]:
-    """Let signals raise Interrupted, but for those that the caller has decided to ignore, as nohup does."""
+    """Let signals raise Interrupted, except those that the parent process ignores, as nohup does."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
@@ -29,7 +29,7 @@ def raised_as_exceptions() -> Iterator[None]:
 
 
 def ignore_further_signals() -> None:
-    """From here on only a few sentences are to be said."""
+    """Let the final messages be printed undisturbed."""
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:
             if signal.getsignal(number) is _raise:

@@ -29,7 +29,7 @@ def targets_table() -> RenderableType:
 
 
 def target_page(target: Target) -> Iterator[RenderableType]:
-    """What one version of a runtime takes, with the source of each fact."""
+    """What one version of a runtime accepts, with the source of each fact."""
     yield printable(f"{target.spelling}: {target.title} {target.version}")
     if target.note:
         yield printable(f"Note: {target.note}.")
@@ -41,23 +41,21 @@ def target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  {domain}: {_sourced(found, target, key)}")
     yield printable(f"  IR version: {_sourced(target.ir_versions, target, 'ir')}")
     for key, what, names in (
-        ("dtypes_refused", "dtypes that it does not take", target.dtypes_refused),
-        ("operators_lacking", "operators that it lacks", target.operators_lacking),
-        ("constant_inputs", "inputs that have to be constant", [".".join(one) for one in target.constant_inputs]),
+        ("dtypes_refused", "unsupported dtypes", target.dtypes_refused),
+        ("operators_lacking", "missing operators", target.operators_lacking),
+        ("constant_inputs", "inputs that must be constant", [".".join(one) for one in target.constant_inputs]),
     ):
         if names:
             yield printable(f"  {what}: {_sourced(', '.join(sorted(names)), target, key)}")
     if not target.has_functions:
         yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
     if not target.takes_open_dimensions:
-        yield printable(f"  inputs have to have fixed sizes{_source(target, 'open_dimensions')}")
+        yield printable(f"  inputs need fixed sizes{_source(target, 'open_dimensions')}")
     if not target.takes_false_shapes:
-        yield printable(f"  shapes that are declared have to be the computed ones{_source(target, 'false_shapes')}")
+        yield printable(f"  declared shapes must match the computed ones{_source(target, 'false_shapes')}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
-        yield printable(
-            f"  operators that it computes in some dtypes only: {len(operators)}{_source(target, 'kernels')}"
-        )
+        yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
     for form in target.forms:
         yield printable(f"  it {form.text} [{form.source}]")
     for quirk in target.quirks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from opsetlift.specification.history import canonical_domain
 
@@ -62,6 +62,18 @@ def referenced_names(graph: GraphProto) -> Iterator[str]:
 def imported_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """opset_import as a mapping; of several entries for one domain the last counts, as in onnxruntime."""
     return {canonical_domain(entry.domain): entry.version for entry in imports}
+
+
+def with_single_imports(model: ModelProto) -> ModelProto:
+    """The model, or a copy in which the last import of each domain is the only one, which runtimes take."""
+    imports = {canonical_domain(one.domain): one for one in model.opset_import}
+    if len(imports) == len(model.opset_import):
+        return model
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    del copied.opset_import[:]
+    copied.opset_import.extend(imports.values())
+    return copied
 
 
 def function_key(function: FunctionProto) -> FunctionKey:

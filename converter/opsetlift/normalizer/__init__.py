@@ -5,10 +5,10 @@ from opsetlift.normalizer.discovery import PassConflict, UnknownPass, chosen_pas
 from opsetlift.normalizer.fixed_shapes import ShapeFault
 from opsetlift.normalizer.patterns import Pattern
 from opsetlift.normalizer.pipeline import PassFailed
-from opsetlift.normalizer.proving import Proof
 from opsetlift.normalizer.report import NormalizationReport, PassReport
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.normalizer.undoing import Fault, PassNotEquivalent, UndonePass
+from opsetlift.proof import Proof
 
 __all__ = [
     "Context",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -17,8 +17,7 @@ from onnx import ModelProto
 
 from opsetlift.model.files.tensors import all_tensors
 from opsetlift.normalizer.opaque_nodes import Cut, cut_out
-from opsetlift.proof import Outcome
-from opsetlift.proof.diversity import InputDiversity
+from opsetlift.proof import Outcome, Proof
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.shapes import dims_of
@@ -35,58 +34,6 @@ _RUNS_OF_OTHER_NUMBERS = 12
 
 _HEAVY = 1 << 28
 """Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The result of executing a model before and after the passes."""
-
-    outcome: Outcome
-    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
-    runs: int
-    """On how many inputs both ran and gave equal results."""
-    shapes: int
-    """Of how many shapes these inputs were."""
-    rejected: int
-    """How many inputs the original rejected."""
-    ulps: int
-    """0: bit for bit. Else the bound of the rounding passes, in units in the last place of the largest magnitude."""
-    worst_ulps: float
-    seed: int
-    reason: str = ""
-    """The first output that differs, where and by how much; or why nothing is proven."""
-    cut: Sequence[str] = ()
-    """Nodes that are the same on both sides and were left out of the runs."""
-    inputs: Sequence[InputDiversity] = ()
-    """How diverse the accepted test inputs were."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether the results were equal on inputs that were diverse enough."""
-        return self.outcome is Outcome.EQUAL
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "outcome": self.outcome.value}
-
-    def summary(self) -> str:
-        """One sentence, or two."""
-        if self.outcome is Outcome.DIFFERENT:
-            return f"Not equivalent: {self.reason}"
-        if self.outcome not in (Outcome.EQUAL, Outcome.WEAK):
-            return f"Unproven: {self.reason}."
-        how = f"within {self.ulps} ULP (worst {self.worst_ulps:.3g})" if self.ulps else "bit for bit"
-        verdict = "Proven" if self.is_proven else "Weakly proven"
-        proven = f"{verdict}: {_counted(self.runs, 'run')} on inputs of {_counted(self.shapes, 'shape')} agree {how}."
-        if not self.is_proven:
-            proven += f" Not tried enough for a proof: {self.reason}."
-        if self.cut:
-            proven += f" Not executed, but the same and on the same inputs: {', '.join(self.cut)}."
-        return proven
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: int, base_dir: str) -> Proof:

@@ -12,8 +12,8 @@ from onnx import ModelProto
 from opsetlift.model.files.tensors import all_tensors, stored_bytes
 from opsetlift.model.scopes import subgraphs_within
 from opsetlift.normalizer.pipeline import Account
-from opsetlift.normalizer.proving import Proof
 from opsetlift.normalizer.undoing import UndonePass
+from opsetlift.proof import Proof
 
 
 @dataclass(frozen=True)

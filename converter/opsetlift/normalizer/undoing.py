@@ -20,9 +20,9 @@ from opsetlift.model.ir_version import needed_by_content
 from opsetlift.normalizer.bridge import to_graph, to_model
 from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, ModelState
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
-from opsetlift.normalizer.proving import Proof, prove_passes
+from opsetlift.normalizer.proving import prove_passes
 from opsetlift.normalizer.rewriting import Pass
-from opsetlift.proof import Outcome
+from opsetlift.proof import Outcome, Proof
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target

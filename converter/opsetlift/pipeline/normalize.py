@@ -1,135 +1,93 @@
-"""The main job of the normaliser: load, fix shapes, run the passes, check, prove."""
+"""The preset of the pipeline that brings a model into the form for deployment: `normalize`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import onnx_graphsurgeon as gs
-from onnx import ModelProto
+from opsetlift.conversion.dtype_policy import KEEP
+from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.results import Normalization as Normalization
+from opsetlift.pipeline.results import ProofMissing as ProofMissing
+from opsetlift.pipeline.results import normalization_of
+from opsetlift.pipeline.stages import STAGES, run
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.targets import Target
 
-from opsetlift.facts.inference import overrides_operator
-from opsetlift.model.files import load_model, settled, validate_model
-from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.discovery import PassLike, chosen_passes
-from opsetlift.normalizer.fixed_shapes import Shapes, with_fixed_shapes
-from opsetlift.normalizer.model_state import SIZE_LIMIT
-from opsetlift.normalizer.pipeline import MOST_ROUNDS, PassFailed
-from opsetlift.normalizer.proving import Proof
-from opsetlift.normalizer.report import NormalizationReport, constant_bytes, node_count, reports_of
-from opsetlift.normalizer.undoing import Options, Undoing
-from opsetlift.pipeline.convert import Conversion, ModelOrPath, convert
-from opsetlift.specification.history import AI_ONNX, canonical_domain
-from opsetlift.support.arguments import whole_number
-from opsetlift.support.errors import OpsetLiftError
-from opsetlift.targets import Target, find_target
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
 
-
-class ProofMissing(OpsetLiftError):
-    """Proof was required, and there is none: the model cannot be executed. `proof` says why."""
-
-    def __init__(self, proof: Proof) -> None:
-        self.proof = proof
-        super().__init__(proof.reason)
-
-
-@dataclass(frozen=True)
-class Normalization:
-    """A normalised model, the report of what was done and, unless it was declined, the proof."""
-
-    model: ModelProto
-    report: NormalizationReport
-    proof: Proof | None
-    conversion: Conversion | None = None
-    """The conversion before the passes, if there was one; its certificate is about its model, not this one."""
-
-    @cached_property
-    def graph(self) -> gs.Graph:
-        """The model as a `gs.Graph`, everything that such a graph has no place for attached."""
-        return to_graph(self.model)
+    from opsetlift.normalizer.discovery import PassLike
+    from opsetlift.normalizer.fixed_shapes import Shapes
 
 
 def normalize(
     model_or_path: ModelOrPath | gs.Graph,
     passes: Sequence[PassLike] | None = None,
     *,
+    to: int | Mapping[str, int] | None = None,
+    ir: int | None = None,
     target: str | Target | None = None,
+    dtypes: Mapping[str, str] | None = None,
+    dtype_interface: str = KEEP,
+    exact: bool = False,
     fix_shapes: Shapes | None = None,
+    size_limit: int | None = None,
     prove: bool = True,
     require_proof: bool = False,
     check: bool = True,
-    size_limit: int = SIZE_LIMIT,
     seed: int = 0,
     base_dir: str = "",
+    rule_book: RuleBook | None = None,
 ) -> Normalization:
-    """Bring a model into the form in which it is to be deployed; the model (or file, or graph) stays as it is.
+    """Simplify a model for deployment. Where a destination is given, it is converted first, as `convert` does.
 
-    `passes` are names, `Pass` objects, functions over a `gs.Graph` (and a `Context`, if they take one) or patterns, in
-    the order in which they run; "default" and "all" stand for several, and "-name" leaves one out. `target` is the
-    runtime that the model is for, to which it is converted first. `fix_shapes` gives sizes to symbols
-    ({"batch": 1}) and shapes to inputs ({"x": (1, 3, 224, 224)}). A computed value of more than `size_limit` bytes is
-    written down only where it takes no more room than what it is computed from. External data is looked for in
-    `base_dir`, by default the folder of the file.
+    A pass of OpsetLift whose result is wrong (it raised an error, the proof or onnx's checker failed) is undone;
+    `report.undone` names it, and the other passes run. A pass of the caller is not undone: it raises an error.
 
-    A pass of our own whose result does not stand (it raised, the proof or onnx's checker failed) is undone, and the
-    report says so (`report.undone`); the others go on. Passes of the caller are not: PassFailed and PassNotEquivalent
-    are about them.
+    Args:
+        model_or_path: A model, a file, or a `gs.Graph`. It stays as it is.
+        passes: Names, `Pass` objects, functions over a `gs.Graph` (and a `Context`, if they take one) or patterns, in
+            the order in which they run. "default" and "all" stand for several, and "-name" leaves one out.
+        to: As in `opsetlift.convert`, like the other arguments that are not described here.
+        ir: The IR version.
+        target: The runtime that the result is for.
+        dtypes: Dtypes to change first.
+        dtype_interface: Whether inputs and outputs keep their dtypes.
+        exact: Refuse rules and passes that round, and other dtypes.
+        fix_shapes: Sizes for symbolic dimensions, {"batch": 1}, and shapes for inputs, {"x": (1, 3, 224, 224)}.
+        size_limit: A computed value of more bytes (by default 1 MiB) is stored in the model only where it takes no more
+            room than what it is computed from.
+        prove: Prove that the result computes the same.
+        require_proof: Raise ProofMissing where something is not proven.
+        check: Validate the model, and run onnx's checker on the result.
+        seed: Random seed for the proof.
+        base_dir: The folder of external data; by default that of the file.
+        rule_book: The rules; by default those that are installed.
 
-    Raises PassNotEquivalent where a pass of the caller changed what the model computes, ProofMissing where
-    `require_proof` asks for a proof and there is none, PassFailed, UnknownPass, ShapeFault, ModelFileError, and what
-    `convert` raises.
+    Returns:
+        The model, the report, the proof of the passes, and the certificate of everything.
+
+    Raises:
+        PassNotEquivalent: A pass of the caller changed what the model computes.
+        PassFailed: A pass of the caller failed, or the model cannot be normalised.
+        UnknownPass, ShapeFault: What is asked for does not exist.
+        ProofMissing, ConversionRefused, and whatever else `convert` raises.
     """
-    seed, size_limit = whole_number(seed, "the seed", least=0), whole_number(size_limit, "the limit of sizes")
-    chosen = chosen_passes(passes)
-    if isinstance(model_or_path, ModelProto):
-        source = model_or_path
-    elif isinstance(model_or_path, gs.Graph):
-        source = to_model(model_or_path, in_order=True)
-    else:
-        source = load_model(Path(model_or_path))
-        base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, notes = settled(source)
-    notes += validate_model(source) if check else []
-    conversion = fitted = None
-    if target is not None:
-        target = find_target(target) if isinstance(target, str) else target
-        fitted = partial(convert, target=target, prove=prove, check=check, seed=seed, base_dir=base_dir)
-        conversion = fitted(source)
-        source = conversion.model
-    if fix_shapes:
-        source = with_fixed_shapes(source, fix_shapes)
-    if chosen and any(training.update_binding for training in source.training_info):
-        raise PassFailed("a model with training info is not normalised: what would be folded changes while it trains")
-    overriding = next(
-        (one for one in source.functions if overrides_operator(one) and canonical_domain(one.domain) == AI_ONNX), None
+    options = Options.of(
+        to=to,
+        ir=ir,
+        target=target,
+        dtypes=dtypes,
+        dtype_interface=dtype_interface,
+        exact=exact,
+        fix_shapes=fix_shapes,
+        passes=["default"] if passes is None else passes,
+        size_limit=size_limit,
+        prove=prove,
+        require_proof=require_proof,
+        check=check,
+        seed=seed,
+        rule_book=rule_book,
     )
-    if chosen and overriding is not None:
-        raise PassFailed(
-            f"a model with a function {overriding.name!r} in the place of ONNX's own operator is not normalised: "
-            "passes know operators by their names"
-        )
-    fit = None if fitted is None else lambda model: fitted(model).model
-    options = Options(target, fit, size_limit, base_dir, bool(fix_shapes), check, prove or require_proof, seed)
-    work = Undoing(source, chosen, options)
-    model = work.run()
-    notes += work.notes
-    if work.proof is not None and require_proof and not work.proof.is_proven:
-        raise ProofMissing(work.proof)
-    if not work.has_converged:
-        notes.append(f"the passes did not converge in {MOST_ROUNDS} rounds; normalising again may change more")
-    return Normalization(model, _report(source, model, work, notes), work.proof, conversion)
-
-
-def _report(source: ModelProto, model: ModelProto, work: Undoing, notes: Sequence[str]) -> NormalizationReport:
-    return NormalizationReport(
-        passes=reports_of(work.accounts, work.proof),
-        nodes_before=node_count(source),
-        nodes_after=node_count(model),
-        bytes_before=constant_bytes(source),
-        bytes_after=constant_bytes(model),
-        rounds=work.rounds,
-        notes=tuple(notes),
-        undone=tuple(work.undone),
-    )
+    return normalization_of(run(STAGES, Job(model_or_path, options, base_dir)))

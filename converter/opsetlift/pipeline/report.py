@@ -1,4 +1,4 @@
-"""The report of a conversion: what was rewritten, by rule and count, and what else a user should know."""
+"""The report of a job: what was rewritten, by rule and count, and what else a user should know."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.conversion.dtype_policy import DtypeChanges
-from opsetlift.conversion.ir_fitting import Fitting
 from opsetlift.model.notes import MovedNote
 from opsetlift.model.scopes import function_path, imported_opsets
+from opsetlift.pipeline.evidence import Converted, Retyped, ShapesFixed
+from opsetlift.pipeline.job import Job
 from opsetlift.rulebook.rule import Rule
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import Transition, display_domain
-from opsetlift.targets import Target
+
+SCHEMA_VERSION = 1
+"""Of the document that `--json` prints; pipeline/report.schema.json describes it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Report:
-    """What a conversion did. Opsets are by domain, the default one spelt "ai.onnx"."""
+    """What was done to a model, but for what passes did. Opsets are by domain, the default one spelt "ai.onnx"."""
 
     source_opsets: Mapping[str, int]
     target_opsets: Mapping[str, int]
@@ -62,38 +65,38 @@ class Report:
     """What else is known of that runtime."""
     dtypes: DtypeChanges | None = None
     """What was done to dtypes, where that was asked for; it is not exact."""
+    is_conversion: bool = False
+    """Whether the model was converted; not so where passes ran only."""
+    fixed_shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The sizes that were fixed: one by the name of a dimension, a shape by the name of an input."""
     moved_metadata: Sequence[MovedNote] = field(default=())
     """What the model said of itself in fields that the IR version does not have."""
 
     @classmethod
-    def from_trace(
-        cls,
-        source: ModelProto,
-        result: ModelProto,
-        trace: ConversionTrace,
-        fitting: Fitting,
-        *,
-        notes: Sequence[str] = (),
-        target: Target | None = None,
-        dtypes: DtypeChanges | None = None,
-    ) -> Report:
-        """The report of a conversion that has come to its end."""
+    def of(cls, job: Job) -> Report:
+        """The report of a job that is done."""
+        source, result, runtime = job.source, job.model, job.options.runtime
+        conversions = [one for one in job.evidence if isinstance(one, Converted)]
+        fittings = [one.fitting for one in conversions]
+        notes = [note for one in conversions for note in (*sorted(one.walked.trace.notes), *one.fitting.notes)]
         return cls(
             source_opsets=_opsets(source),
             target_opsets=_opsets(result),
             source_ir_version=source.ir_version,
             target_ir_version=result.ir_version,
-            rewrites=_rewrites(trace),
+            rewrites=_rewrites([one.walked.trace for one in conversions]),
             source_nodes=_node_count(source),
             target_nodes=_node_count(result),
-            notes=(*notes, *sorted(trace.notes), *fitting.notes, *((target.note,) if target and target.note else ())),
-            target=target.spelling if target else "",
-            quirks=tuple(quirk.text for quirk in target.quirks) if target else (),
-            dtypes=dtypes,
+            notes=tuple(dict.fromkeys((*job.notes, *notes, *([runtime.note] if runtime and runtime.note else ())))),
+            target=runtime.spelling if runtime else "",
+            quirks=tuple(quirk.text for quirk in runtime.quirks) if runtime else (),
+            dtypes=next((one.changes for one in job.evidence if isinstance(one, Retyped)), None),
+            is_conversion=bool(conversions),
+            fixed_shapes=next((one.shapes for one in job.evidence if isinstance(one, ShapesFixed)), {}),
             added_functions=_added_functions(source, result),
-            inlined_functions=tuple(fitting.inlined_functions),
-            added_inputs=tuple(fitting.added_inputs),
-            moved_metadata=tuple(fitting.moved_notes),
+            inlined_functions=tuple(path for one in fittings for path in one.inlined_functions),
+            added_inputs=tuple(name for one in fittings for name in one.added_inputs),
+            moved_metadata=tuple(note for one in fittings for note in one.moved_notes),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,9 +117,10 @@ def _added_functions(source: ModelProto, result: ModelProto) -> tuple[str, ...]:
     return tuple(path for path in map(function_path, result.functions) if path not in before)
 
 
-def _rewrites(trace: ConversionTrace) -> tuple[Rewrite, ...]:
+def _rewrites(traces: Sequence[ConversionTrace]) -> tuple[Rewrite, ...]:
     counts: Counter[tuple[Transition, Rule]] = Counter(
         crossing
+        for trace in traces
         for scope in trace.scopes.values()
         for site in scope.sites
         for crossing in site.applied

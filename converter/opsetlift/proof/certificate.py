@@ -1,15 +1,14 @@
-"""The record of a proof: both halves of the argument, every distinct site, and what it takes to run it again."""
+"""The record of what a job did, from the model that it read to the model that it gave, and how each stage is proven."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy
 import onnx
@@ -17,14 +16,13 @@ from onnx import ModelProto
 
 from opsetlift.model.files import Contents, ModelFileError
 from opsetlift.proof.diversity import InputDiversity
-from opsetlift.rulebook.rule import Rule
-from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
-from opsetlift.specification.history import Transition, canonical_domain, display_domain
+from opsetlift.proof.json_records import as_json, parsed, record, value
+from opsetlift.proof.trace_json import trace_as_dict, trace_from_dict
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.specification.history import canonical_domain, display_domain
 from opsetlift.targets import Target
 
-SCHEMA_VERSION = 2
-
-Record = TypeVar("Record")
+SCHEMA_VERSION = 3
 
 ARGUMENT = (
     "Outside the sites the two models are the same: every node, initializer, name, type, attribute and annotation was "
@@ -84,8 +82,6 @@ class DtypeProof:
     changes: dict[str, str]
     interface: str
     """Whether inputs and outputs keep their dtypes, or change them."""
-    retyped_sha256: str
-    """The SHA-256 of the original with the new dtypes, from which on the rest of the certificate goes."""
     tolerance: float
     """How far floats may differ, as a part of the largest magnitude in a result; the others have to be equal."""
     outcome: Outcome
@@ -109,8 +105,23 @@ class DtypeProof:
 
 
 @dataclass
+class Repair:
+    """What the model left out and every reader supplies. Nothing is computed differently."""
+
+    notes: list[str]
+
+
+@dataclass
+class FixedShapes:
+    """The sizes that were declared. Nodes stay as they are: the model computes the same on inputs of these sizes."""
+
+    shapes: dict[str, list[int]]
+    """A size by the name of a dimension, or a shape by the name of an input."""
+
+
+@dataclass
 class Destination:
-    """Where a conversion was to take a model: with the model and the rule book, this decides the trace."""
+    """Where a conversion was to take a model."""
 
     opsets: dict[str, int]
     """By domain, as people write it."""
@@ -121,67 +132,44 @@ class Destination:
 
     @classmethod
     def of(cls, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> Destination:
-        """The destination that `opsetlift.derivation.derive` is given."""
+        """The destination of a conversion to `opsets`, by domain."""
         shown = {display_domain(domain): opset for domain, opset in opsets.items()}
         return cls(shown, ir, runtime.spelling if runtime is not None else None)
 
     @property
     def opsets_by_domain(self) -> dict[str, int]:
-        """As `derive` takes them."""
+        """The opsets by the domain as models spell it."""
         return {canonical_domain(domain): opset for domain, opset in self.opsets.items()}
 
 
 @dataclass
-class Certificate:
-    """The proof of one conversion."""
+class ConversionProof:
+    """The proof of one conversion: both halves of the argument and every distinct site."""
 
-    source_sha256: str
-    """What `model_sha256` gives for the model that was converted."""
-    target_sha256: str
-    """The same for the result."""
-    source_opsets: dict[str, int]
-    target_opsets: dict[str, int]
-    seed: int
+    destination: Destination | None
+    """None for a proof of two models that were converted elsewhere."""
     structure: list[str]
     """The differences outside the sites; empty where the first half of the argument holds."""
     sites: list[SiteRecord]
     nodes: int
-    """How many nodes crossed a version or were changed."""
+    """How many nodes changed operator version, or were changed."""
     trace: ConversionTrace
-    tools: dict[str, str] = field(default_factory=lambda: tool_versions())
     argument: Sequence[str] = ARGUMENT
-    schema_version: int = SCHEMA_VERSION
-    dtypes: DtypeProof | None = None
-    """Where dtypes were changed, before all else: the source's hash is that of the model before."""
-    destination: Destination | None = None
-    """None for a proof that cannot be run again from its certificate, as its trace comes from elsewhere."""
 
     @property
     def is_refuted(self) -> bool:
-        """Something differs: the result must not be used."""
-        if self.dtypes is not None and self.dtypes.outcome is Outcome.DIFFERENT:
-            return True
-        return bool(self.structure) or any(site.outcome is Outcome.DIFFERENT for site in self.sites)
+        """Whether something differs."""
+        return bool(self.structure) or bool(self.by_outcome(Outcome.DIFFERENT))
 
     @property
     def is_proven(self) -> bool:
-        """Nothing differs, and no site is unproven or weakly proven."""
-        if self.dtypes is not None and self.dtypes.outcome is not Outcome.EQUAL:
-            return False
-        return not self.is_refuted and not self.is_undecided
+        """Whether nothing differs, and no site is unproven or weakly proven."""
+        return not self.is_refuted and not self.by_outcome(Outcome.UNPROVEN) and not self.is_weak
 
     @property
-    def is_undecided(self) -> bool:
-        """Some site is unproven or weakly proven."""
-        return any(site.outcome in (Outcome.UNPROVEN, Outcome.WEAK) for site in self.sites)
-
-    @property
-    def is_weakly_proven(self) -> bool:
-        """Nothing differs and nothing is unproven, but some site is weakly proven."""
-        outcomes = {site.outcome for site in self.sites}
-        if self.dtypes is not None and self.dtypes.outcome is not Outcome.EQUAL:
-            return False
-        return not self.is_refuted and Outcome.WEAK in outcomes and Outcome.UNPROVEN not in outcomes
+    def is_weak(self) -> bool:
+        """Whether a site is weakly proven."""
+        return bool(self.by_outcome(Outcome.WEAK))
 
     @property
     def cases(self) -> int:
@@ -193,18 +181,10 @@ class Certificate:
         return [site for site in self.sites if site.outcome is outcome]
 
     def summary(self) -> str:
-        """One line for people, with the first of whatever is wrong; another one on changed dtypes."""
-        if self.dtypes is None:
-            return self._summary_of_sites()
-        if self.dtypes.outcome is Outcome.DIFFERENT:
-            return f"not equivalent: {self.dtypes.summary}"
-        if not self.sites and not self.structure:
-            return self.dtypes.summary
-        return f"{self._summary_of_sites()}\n{self.dtypes.summary}"
-
-    def _summary_of_sites(self) -> str:
+        """One line for people, with the first of whatever is wrong."""
         if self.structure:
-            return f"not equivalent: {_counted(self.structure, 'difference')} outside the sites; {self.structure[0]}"
+            count = _number(len(self.structure), "difference")
+            return f"not equivalent: {count} outside the sites; {self.structure[0]}"
         nodes = f"{_number(self.nodes, 'node')} changed operator version ({_number(len(self.sites), 'distinct case')})"
         if different := self.by_outcome(Outcome.DIFFERENT):
             first = different[0]
@@ -225,20 +205,270 @@ class Certificate:
             return "No operator definition changed; only version stamps differ."
         return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        content = {name: found for name, found in vars(self).items() if name not in ("sites", "trace", "destination")}
+        return {
+            **content,
+            "argument": list(self.argument),
+            "destination": asdict(self.destination) if self.destination is not None else None,
+            "sites": [as_json(site) for site in self.sites],
+            "trace": trace_as_dict(self.trace),
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> ConversionProof:
+        """The inverse of `as_dict`. Raises KeyError, TypeError and AttributeError for what it does not give."""
+        found = {name: one for name, one in content.items() if name != "trace"}
+        without_trace: ConversionProof = record(_UntracedConversionProof, found)  # type: ignore[assignment]
+        return cls(**vars(without_trace), trace=trace_from_dict(content["trace"]))
+
+
+@dataclass
+class _UntracedConversionProof:
+    """The fields of a `ConversionProof` that are read by their annotations."""
+
+    destination: Destination | None
+    structure: list[str]
+    sites: list[SiteRecord]
+    nodes: int
+    argument: Sequence[str]
+
+
+@dataclass
+class PassRecord:
+    """What one pass did, in all its runs."""
+
+    name: str
+    ulps: int
+    """0 for an exact pass; else its bound."""
+    changes: int
+    """Nodes that it changed, added or removed, and constants that it added or removed."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What executing a model before and after the passes has shown."""
+
+    outcome: Outcome
+    """EQUAL, WEAK, DIFFERENT or UNPROVEN."""
+    runs: int
+    """On how many inputs both ran and agreed."""
+    shapes: int
+    """Of how many shapes these inputs were."""
+    rejected: int
+    """How many inputs the original rejected."""
+    ulps: int
+    """0: bit for bit. Else the bound of the rounding passes, in units in the last place of the largest magnitude."""
+    worst_ulps: float
+    seed: int
+    reason: str = ""
+    """The first output that differs, where and by how much; or why nothing is proven."""
+    cut: Sequence[str] = ()
+    """Nodes that are the same on both sides and were left out of the runs."""
+    inputs: Sequence[InputDiversity] = ()
+    """How diverse the accepted test inputs were."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether all runs agreed, on inputs that were diverse enough."""
+        return self.outcome is Outcome.EQUAL
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "outcome": self.outcome.value}
+
+    def summary(self) -> str:
+        """One sentence, or two."""
+        if self.outcome is Outcome.DIFFERENT:
+            return f"Not equivalent: {self.reason}"
+        if self.outcome not in (Outcome.EQUAL, Outcome.WEAK):
+            return f"Unproven: {self.reason}."
+        how = f"within {self.ulps} ULP (worst {self.worst_ulps:.3g})" if self.ulps else "bit for bit"
+        verdict = "Proven" if self.is_proven else "Weakly proven"
+        proven = f"{verdict}: {_number(self.runs, 'run')} on inputs of {_number(self.shapes, 'shape')} agree {how}."
+        if not self.is_proven:
+            proven += f" Not tried enough for a proof: {self.reason}."
+        if self.cut:
+            proven += f" Not executed, but the same and on the same inputs: {', '.join(self.cut)}."
+        return proven
+
+
+@dataclass
+class PassesProof:
+    """What passes did, and the proof of all of them together."""
+
+    passes: list[PassRecord]
+    """Those that were asked for, in order."""
+    undone: list[str]
+    """Those of them whose result was not used, from some run on; "" stands for all of them."""
+    rounds: int
+    proof: Proof
+
+
+Evidence = Repair | FixedShapes | DtypeProof | ConversionProof | PassesProof
+
+_KINDS: dict[str, type[Evidence]] = {
+    "repair": Repair,
+    "fix shapes": FixedShapes,
+    "change dtypes": DtypeProof,
+    "convert": ConversionProof,
+    "normalize": PassesProof,
+}
+
+
+@dataclass
+class StageRecord:
+    """A stage that gave another model than it was given, or that was asked for."""
+
+    stage: str
+    source_sha256: str
+    """What `model_sha256` gives for the model before the stage, which is the one after the stage before it."""
+    target_sha256: str
+    evidence: Evidence
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        evidence = self.evidence
+        content = evidence.as_dict() if isinstance(evidence, ConversionProof) else as_json(evidence)
+        return {**vars(self), "evidence": content}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> StageRecord:
+        """The inverse of `as_dict`. Raises KeyError, TypeError and AttributeError for what it does not give."""
+        kind = _KINDS.get(content["stage"])
+        if kind is None:
+            raise TypeError(f"there is no stage {content['stage']!r}")
+        found = content["evidence"]
+        evidence = ConversionProof.from_dict(found) if kind is ConversionProof else record(kind, found)
+        before, after = (value(str, content[name]) for name in ("source_sha256", "target_sha256"))
+        if len(content) != 4:
+            raise TypeError(f"the stage {content['stage']!r} has entries that are unknown")
+        return cls(content["stage"], before, after, evidence)
+
+
+@dataclass
+class Request:
+    """What was asked for: with the model, the rules and the passes that are installed, this decides the result."""
+
+    to: dict[str, int] | None = None
+    """Opsets by domain."""
+    ir: int | None = None
+    runtime: str | None = None
+    dtypes: dict[str, str] | None = None
+    dtype_interface: str = "keep"
+    fix_shapes: dict[str, list[int]] = field(default_factory=dict)
+    passes: list[str] | None = None
+    """Their names, in order; None where the normaliser was not asked for."""
+    size_limit: int | None = None
+    check: bool = True
+
+
+@dataclass
+class Certificate:
+    """What was done to a model from its beginning to its end, stage by stage, with the proof of each."""
+
+    source_sha256: str
+    """What `model_sha256` gives for the model that was read."""
+    target_sha256: str
+    """The same for the result."""
+    source_opsets: dict[str, int]
+    target_opsets: dict[str, int]
+    seed: int
+    request: Request
+    stages: list[StageRecord]
+    """In order; the target of each is the source of the next."""
+    tools: dict[str, str] = field(default_factory=lambda: tool_versions())
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def conversions(self) -> list[ConversionProof]:
+        """The proofs of conversions; a second one takes a normalised model to the IR version or runtime again."""
+        return [one.evidence for one in self.stages if isinstance(one.evidence, ConversionProof)]
+
+    @property
+    def sites(self) -> list[SiteRecord]:
+        """The distinct sites of all conversions."""
+        return [site for one in self.conversions for site in one.sites]
+
+    @property
+    def structure(self) -> list[str]:
+        """The differences outside the sites of all conversions."""
+        return [difference for one in self.conversions for difference in one.structure]
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes conversions changed."""
+        return sum(one.nodes for one in self.conversions)
+
+    @property
+    def cases(self) -> int:
+        """How many inputs ran on both sides, over all distinct sites."""
+        return sum(one.cases for one in self.conversions)
+
+    @property
+    def dtypes(self) -> DtypeProof | None:
+        """The proof of a change of dtypes, where one was asked for."""
+        return next((one.evidence for one in self.stages if isinstance(one.evidence, DtypeProof)), None)
+
+    @property
+    def passes(self) -> PassesProof | None:
+        """The proof of passes, where they were asked for."""
+        return next((one.evidence for one in self.stages if isinstance(one.evidence, PassesProof)), None)
+
+    @property
+    def is_refuted(self) -> bool:
+        """Something differs: the result must not be used."""
+        return any(one.is_refuted for one in self.conversions) or Outcome.DIFFERENT in self._outcomes
+
+    @property
+    def is_proven(self) -> bool:
+        """Nothing differs, and nothing is unproven or weakly proven."""
+        return all(one.is_proven for one in self.conversions) and self._outcomes <= {Outcome.EQUAL}
+
+    @property
+    def is_weakly_proven(self) -> bool:
+        """Nothing differs and nothing is unproven, but something is weakly proven."""
+        unproven = any(one.by_outcome(Outcome.UNPROVEN) for one in self.conversions)
+        if self.is_refuted or self.is_proven or unproven:
+            return False
+        return self._outcomes <= {Outcome.EQUAL, Outcome.WEAK}
+
+    @property
+    def _outcomes(self) -> set[Outcome]:
+        found = {self.dtypes.outcome} if self.dtypes is not None else set()
+        return found | {self.passes.proof.outcome} if self.passes is not None else found
+
+    def by_outcome(self, outcome: Outcome) -> list[SiteRecord]:
+        """The distinct sites of one outcome."""
+        return [site for site in self.sites if site.outcome is outcome]
+
+    def summary(self) -> str:
+        """One line for people for each proof, with the first of whatever is wrong; one line only where that differs."""
+        if self.dtypes is not None and self.dtypes.outcome is Outcome.DIFFERENT:
+            return f"not equivalent: {self.dtypes.summary}"
+        for one in self.conversions:
+            if one.is_refuted:
+                return one.summary()
+        return "\n".join(self._sentences()) or "Nothing was changed."
+
+    def _sentences(self) -> Iterator[str]:
+        others = [self.dtypes.summary] if self.dtypes is not None else []
+        if self.passes is not None:
+            others.append(self.passes.proof.summary())
+        proofs = [one for one in self.conversions if one.sites]
+        yield from (one.summary() for one in proofs)
+        if not proofs and not others and self.conversions:
+            yield self.conversions[0].summary()
+        yield from others
+
     def to_json(self) -> str:
         """The certificate as JSON text."""
         return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        content = {name: value for name, value in vars(self).items() if name not in ("sites", "trace", "dtypes")}
-        content["argument"] = list(self.argument)
-        content["sites"] = [{**asdict(site), "outcome": site.outcome.name} for site in self.sites]
-        content["trace"] = trace_as_dict(self.trace)
-        content["destination"] = asdict(self.destination) if self.destination is not None else None
-        dtypes = self.dtypes
-        content["dtypes"] = {**asdict(dtypes), "outcome": dtypes.outcome.name} if dtypes is not None else None
-        return content
+        return {**vars(self), "request": asdict(self.request), "stages": [one.as_dict() for one in self.stages]}
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -248,139 +478,29 @@ class Certificate:
             ValueError: This is no certificate of this schema version, it names something twice, or a value is not of
                 its field's type.
         """
+        content = parsed(text)
+        if not isinstance(content, dict) or "schema_version" not in content:
+            raise ValueError("it states no schema_version")
+        found = content["schema_version"]
+        if found != SCHEMA_VERSION:
+            raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
         try:
-            content = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_number)
-            if not isinstance(content, dict) or "schema_version" not in content:
-                raise ValueError("it states no schema_version")
-            found = content["schema_version"]
-            if found != SCHEMA_VERSION:
-                raise ValueError(f"the certificate has schema version {found}; this program reads {SCHEMA_VERSION}")
-            content["sites"] = [_site_record(site) for site in content["sites"]]
-            content["trace"] = _trace_from_json(content["trace"])
-            if content["destination"] is not None:
-                content["destination"] = _record(Destination, content["destination"])
-            if content["dtypes"] is not None:
-                content["dtypes"] = _record(DtypeProof, _with_outcome(content["dtypes"]))
-            return _record(cls, content)
+            stages = [StageRecord.from_dict(one) for one in content["stages"]]
+            certificate = record(cls, {**content, "stages": []})
         except KeyError as error:
             raise ValueError(f"it lacks the entry {error}") from error
         except (TypeError, AttributeError) as error:
             raise ValueError("an entry holds a value of another type than expected") from error
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
-
-
-def _refuse_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _with_outcome(content: dict[str, Any]) -> dict[str, Any]:
-    return {**content, "outcome": Outcome[content["outcome"]]}
-
-
-def _record(kind: type[Record], content: dict[str, Any]) -> Record:
-    """A dataclass from its fields. Raises TypeError for unknown and missing ones, and for values of another type."""
-    for one in fields(kind):  # type: ignore[arg-type]
-        if one.name in content and not _has_type(content[one.name], str(one.type)):
-            raise TypeError(f"{one.name} is {str(content[one.name])[:40]!r}, which is no {one.type}")
-    return kind(**content)
-
-
-def _site_record(content: dict[str, Any]) -> SiteRecord:
-    inputs = [_record(InputDiversity, one) for one in content.get("inputs", [])]
-    return _record(SiteRecord, {**_with_outcome(content), "inputs": inputs})
-
-
-def _has_type(value: Any, spelt: str) -> bool:
-    """Whether a value has the type of an annotation; numbers have to be finite and not negative."""
-    if spelt.endswith(" | None"):
-        return value is None or _has_type(value, spelt.removesuffix(" | None"))
-    if spelt in ("list[str]", "Sequence[str]"):
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if spelt.startswith("dict[str, "):
-        inner = spelt.removeprefix("dict[str, ").removesuffix("]")
-        return isinstance(value, dict) and all(_has_type(one, inner) for one in value.values())
-    if spelt == "str":
-        return isinstance(value, str)
-    if spelt == "int":
-        return type(value) is int and value >= 0
-    if spelt == "float":
-        return type(value) in (int, float) and math.isfinite(value) and value >= 0
-    return True
+        certificate.stages = stages
+        return certificate
 
 
 def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _counted(found: Sequence[str], noun: str) -> str:
-    return _number(len(found), noun)
-
-
 def _named(site: SiteRecord) -> str:
     return f"{site.operator} {site.node!r} in {site.path}"
-
-
-def trace_as_dict(trace: ConversionTrace) -> dict[str, Any]:
-    """For JSON."""
-    return {
-        "scopes": {path: _scope_as_json(scope) for path, scope in trace.scopes.items()},
-        **_sets_as_lists(trace),
-    }
-
-
-def _scope_as_json(scope: ScopeTrace) -> dict[str, Any]:
-    sites = [
-        {
-            "index": site.index,
-            "start": site.start,
-            "stop": site.stop,
-            "crossings": [
-                {"transition": asdict(transition), "rule": rule.name, "ulps": rule.ulps}
-                for transition, rule in site.applied
-            ],
-        }
-        for site in scope.sites
-    ]
-    return {"sites": sites, **_sets_as_lists(scope)}
-
-
-def _sets_as_lists(trace: ScopeTrace | ConversionTrace) -> dict[str, list[str]]:
-    return {name: sorted(value) for name, value in vars(trace).items() if isinstance(value, set)}
-
-
-def _trace_from_json(content: dict[str, Any]) -> ConversionTrace:
-    scopes = {path: _scope_from_json(scope) for path, scope in content.pop("scopes").items()}
-    return ConversionTrace(scopes, **_lists_as_sets(content))
-
-
-def _lists_as_sets(content: dict[str, Any]) -> dict[str, set[str]]:
-    for name, value in content.items():
-        if not _has_type(value, "list[str]") or len(set(value)) < len(value):
-            raise TypeError(f"{name} is no list of different names")
-    return {name: set(value) for name, value in content.items()}
-
-
-def _scope_from_json(content: dict[str, Any]) -> ScopeTrace:
-    def crossings(site: dict[str, Any]) -> Iterator[tuple[Transition, Rule]]:
-        for one in site["crossings"]:
-            if len(one) > 3:
-                raise TypeError("a rule is said to have done more than there is")
-            yield Transition(**one["transition"]), Rule(one["rule"], None, ulps=one["ulps"])
-
-    sites = []
-    for site in content.pop("sites"):
-        place = site["index"], site["start"], site["stop"]
-        if len(site) > 4 or not all(_has_type(one, "int") for one in place):
-            raise TypeError(f"a site is at {str(place)[:80]}, which is no place")
-        sites.append(SiteTrace(*place, list(crossings(site))))
-    return ScopeTrace(sites, **_lists_as_sets(content))
 
 
 def tool_versions() -> dict[str, str]:

@@ -15,15 +15,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
-from onnx import ModelProto, OperatorSetIdProto, TypeProto
+from onnx import ModelProto, TypeProto
 
 from opsetlift.conversion.retyping import changed_type, set_type
 from opsetlift.evaluator import EvaluationError, Evaluator, Rejected
 from opsetlift.evaluator.values import Array
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import Contents
-from opsetlift.model.scopes import imported_opsets
-from opsetlift.proof.certificate import DtypeProof, Outcome, model_sha256
+from opsetlift.model.scopes import with_single_imports
+from opsetlift.proof.certificate import DtypeProof, Outcome
 from opsetlift.proof.compare import compare
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
@@ -53,7 +52,6 @@ def prove_dtypes(
     proof = DtypeProof(
         changes=dict(changes),
         interface=interface,
-        retyped_sha256=model_sha256(retyped, Contents(base_dir)),
         tolerance=tolerance(changes),
         outcome=Outcome.UNPROVEN,
     )
@@ -129,7 +127,7 @@ class _Comparison:
         self._rng = numpy.random.default_rng([seed, runs])
         self._types = tuple(_types_of(model.graph.input) for model in (original, result))
         self._outputs = [(info.name, dtypes.type_string(info.type)) for info in original.graph.output]
-        self._sides = _Side(_with_single_imports(original), base_dir), _Side(result, base_dir)
+        self._sides = _Side(with_single_imports(original), base_dir), _Side(result, base_dir)
 
     def attempt(self, case: Case) -> Sequence[Any] | None:
         """Run both sides; gives the shapes of the outputs, or None where the original does not take the case."""
@@ -183,18 +181,6 @@ class _Comparison:
             return
         proof.outcome = Outcome.DIFFERENT
         raise Enough
-
-
-def _with_single_imports(model: ModelProto) -> ModelProto:
-    """The model, or a copy in which the last import of a domain is the only one."""
-    opsets = imported_opsets(model.opset_import)
-    if len(opsets) == len(model.opset_import):
-        return model
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    del copy.opset_import[:]
-    copy.opset_import.extend(OperatorSetIdProto(domain=domain, version=opset) for domain, opset in opsets.items())
-    return copy
 
 
 class _Side:

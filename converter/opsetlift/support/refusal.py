@@ -64,6 +64,10 @@ class Nearest:
     """By domain: as near as possible to what was asked for, between it and the opsets of the model."""
     own: Mapping[str, int]
     """The opsets that the model has."""
+    ir_version: int | None = None
+    """The IR version, where the one that was asked for is in the way."""
+    not_for: str = ""
+    """The runtime that was asked for and does not take the model at these opsets."""
 
     @property
     def shown(self) -> dict[str, int]:
@@ -74,9 +78,12 @@ class Nearest:
     def sentence(self) -> str:
         """For people."""
         opsets = ", ".join(f"{domain} {opset}" for domain, opset in self.shown.items())
+        if self.ir_version is not None:
+            return f"The nearest IR version that works is {self.ir_version}, at {opsets}."
+        runtime = f", which {self.not_for} does not accept" if self.not_for else ""
         if self.opsets == self.own:
-            return f"Of the opsets on the way only the model's own works: {opsets}."
-        return f"The nearest opset that works is {opsets}."
+            return f"Of the opsets from the model's own to the requested one, only its own works: {opsets}{runtime}."
+        return f"The nearest opset that works is {opsets}{runtime}."
 
 
 _SHOWN = 20
@@ -87,7 +94,7 @@ class ConversionRefused(OpsetLiftError):
     """The model cannot be converted; `refusals` holds every reason in the model, in the order of the nodes."""
 
     find_nearest: Callable[[], Nearest | None] | None = None
-    """What `nearest` asks; only conversions to opsets have it."""
+    """What `nearest` calls."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
@@ -98,9 +105,9 @@ class ConversionRefused(OpsetLiftError):
 
     @cached_property
     def nearest(self) -> Nearest | None:
-        """The nearest opsets that the model can be taken to, found by dry runs when this is first asked for.
+        """The nearest opsets or IR version at which the conversion works, found by dry runs when first asked for.
 
-        None where there are none, and for conversions for a runtime or to an IR version.
+        None where there are none.
         """
         return self.find_nearest() if self.find_nearest is not None else None
 

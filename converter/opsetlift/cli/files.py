@@ -1,10 +1,10 @@
-"""What commands that write a model have in common: one model read, one written, and no file taken for another."""
+"""The files of a command that writes a model: one is read, one is written, and none is taken for another."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
 from onnx import ModelProto
@@ -12,14 +12,15 @@ from onnx import ModelProto
 from opsetlift.cli.errors import Interrupted, OutputLost, UsageFault
 from opsetlift.cli.output import write_bytes
 from opsetlift.model.files import CERTIFICATE, MODEL, JobFiles, load_model, model_bytes, model_from, save_model
+from opsetlift.proof import Certificate
 from opsetlift.targets import files_of
 
 STANDARD_STREAM = Path("-")
 """The name of standard input and standard output on the command line."""
 
 
-class Job:
-    """A model that is read from IN, and where the result goes; raises before any work is done where that cannot be.
+class CommandFiles:
+    """The model that a command reads from IN, and where the result goes. Nothing is written where a path is unusable.
 
     Args:
         source: IN.
@@ -30,7 +31,7 @@ class Job:
         as_json: Whether standard output is for JSON.
 
     Raises:
-        UsageFault, ModelFileError: for paths that cannot be used, and a model that cannot be read.
+        UsageFault, ModelFileError: A path cannot be used, or the model cannot be read.
     """
 
     def __init__(
@@ -44,9 +45,10 @@ class Job:
         as_json: bool = False,
     ) -> None:
         self.target = target
+        self.base_dir = str(source.parent)
         self._certificate = certificate
-        self._folder = source.parent
         self._files = JobFiles(overwrite=overwrite)
+        self._what_is_written = "nothing was written"
         if source != STANDARD_STREAM:
             self._files.read(source, "the input itself")
         for path in files_of(runtime or ""):
@@ -58,41 +60,48 @@ class Job:
         if certificate is not None:
             self._files.write(certificate, CERTIFICATE)
         if source == STANDARD_STREAM:
-            self.model = _model_from_standard_input()
+            self._model = _model_from_standard_input()
         else:
-            self.model = load_model(source)
-            self._files.read_data(self.model, self._folder)
+            self._model = load_model(source)
+            self._files.read_data(self._model, source.parent)
 
-    @property
-    def base_dir(self) -> str:
-        """The folder of the model's external data."""
-        return str(self._folder)
+    def read(self) -> ModelProto:
+        """The model in IN."""
+        return self._model
+
+    def write(self, model: ModelProto, certificate: Certificate | None) -> None:
+        """Write the model to OUT, and the certificate where that was asked for.
+
+        Raises:
+            ModelFileError: It cannot be written.
+            OutputLost: Standard output is closed or full.
+        """
+        if self.target == STANDARD_STREAM:
+            content = model_bytes(model)
+            self._what_is_written = "the model may be incomplete"
+            write_bytes(content)
+        elif self.target is not None:
+            beside = {}
+            if self._certificate is not None and certificate is not None:
+                beside[self._certificate] = certificate.to_json().encode()
+            self._what_is_written = f"{self.target} is either as it was or complete"
+            save_model(model, self.target, source_dir=Path(self.base_dir), beside=beside, files=self._files)
+            self._what_is_written = f"{self.target} is written"
 
     @contextmanager
-    def written(self, model: ModelProto, certificate: str | None = None) -> Iterator[None]:
-        """Write the result; what is said inside goes to standard error where the model goes to standard output.
-
-        Whatever ends it then says that the files are written.
-        """
-        what_is_written = "nothing was written"
-        to_standard_error = redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext()
+    def accounted(self) -> Iterator[None]:
+        """Let whatever ends a command say which files it has written."""
         try:
-            if self.target == STANDARD_STREAM:
-                content = model_bytes(model)
-                what_is_written = "the model may be incomplete"
-                write_bytes(content)
-            elif self.target is not None:
-                beside = {self._certificate: certificate.encode()} if self._certificate and certificate else {}
-                what_is_written = f"{self.target} is either as it was or complete"
-                save_model(model, self.target, source_dir=self._folder, beside=beside, files=self._files)
-                what_is_written = f"{self.target} is written"
-            with to_standard_error:
-                yield
+            yield
         except Interrupted as stopped:
-            stopped.what_is_written = what_is_written
+            stopped.what_is_written = self._what_is_written
             raise
         except OutputLost as lost:
-            raise OutputLost(f"{lost}; {what_is_written}") from lost
+            raise OutputLost(f"{lost}; {self._what_is_written}") from lost
+
+    def page_stream(self) -> AbstractContextManager[object]:
+        """Where the page goes: to standard error, where the model goes to standard output."""
+        return redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext()
 
 
 def _check_standard_output(certificate: Path | None, *, as_json: bool) -> None:

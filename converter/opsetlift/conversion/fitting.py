@@ -1,0 +1,37 @@
+"""Brings a walked model into the form of an IR version that was asked for, or that a runtime takes."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from opsetlift.conversion.ir_fitting import Fitting, IRFitting
+from opsetlift.conversion.walked import Walked
+from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.targets import Target
+
+
+def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
+    """Bring `walked` into the form of an IR version, in place; its trace goes on to relate it to `source`.
+
+    Args:
+        source: The model before the walk.
+        walked: The model at its opsets.
+        ir: The IR version that was asked for.
+        runtime: The runtime that the result is for.
+
+    Raises:
+        ConversionRefused: With everything that the IR version cannot hold.
+    """
+    model = walked.model
+    wanted = model.ir_version if runtime is None else runtime.ir_version_for(model.ir_version)
+    has_functions = runtime is None or runtime.has_functions
+    if ir is not None:
+        wanted = ir
+    elif wanted == model.ir_version and (has_functions or not model.functions):
+        return Fitting()
+    fitting = IRFitting(source, model, walked.trace, walked.names, walked.applied_of)
+    done = fitting.fit(wanted, keep_metadata=ir is None, keep_functions=has_functions)
+    if ir is None and runtime is not None:
+        # Without its functions the model may need less.
+        model.ir_version = runtime.ir_version_for(natural_ir_version(model))
+    return done

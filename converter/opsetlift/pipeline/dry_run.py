@@ -1,0 +1,114 @@
+"""What dry runs of one model to many destinations share: names, facts, and walks; nothing of them is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import ModelProto
+
+from opsetlift.conversion.ir_fitting import IRFitting
+from opsetlift.conversion.objections import objections
+from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
+from opsetlift.facts import ModelFacts
+from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.names import Names
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.support.refusal import ConversionRefused, Refusal
+from opsetlift.targets import Target
+
+
+class _Walk:
+    """One walk, and what was found for the IR versions and runtimes that it serves."""
+
+    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused) -> None:
+        self.runtime = runtime
+        self.walked = walked
+        self.facts = ModelFacts(walked.model) if isinstance(walked, Walked) else None
+        self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+
+
+class DryRun:
+    """Dry runs of one model. Walks to the opsets of the last run are kept.
+
+    Args:
+        source: The model.
+        base_dir: The folder of its external data.
+        until_refused: Whether the first refusal may end a walk.
+    """
+
+    def __init__(self, source: ModelProto, base_dir: str, *, until_refused: bool = False) -> None:
+        self._source = source
+        self._base_dir = base_dir
+        self._until_refused = until_refused
+        self._shared = DryRuns(source, base_dir)
+        self._opsets: Mapping[str, int] = {}
+        self._walks: list[_Walk] = []
+
+    def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
+        """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
+        if opsets != self._opsets:
+            self._opsets, self._walks = opsets, []
+        found = next((one for one in self._walks if _doubts(one.runtime) == _doubts(runtime)), None)
+        if found is None:
+            found = _Walk(runtime, self._walk(opsets, book, runtime, exact=exact))
+            self._walks.append(found)
+        if isinstance(found.walked, ConversionRefused):
+            raise ConversionRefused(found.walked.refusals)
+        return found.walked
+
+    def _walk(
+        self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool
+    ) -> Walked | ConversionRefused:
+        try:
+            return walked_copy(
+                self._source,
+                opsets,
+                book,
+                exact=exact,
+                base_dir=self._base_dir,
+                dry=self._shared,
+                runtime=runtime if runtime is not None and runtime.doubted else None,
+                until_refused=self._until_refused,
+            )
+        except ConversionRefused as refused:
+            return refused
+
+    def ir_version(self, walked: Walked, ir: int | None, runtime: Target | None) -> int:
+        """The IR version of a walked model that fits `ir` and `runtime`.
+
+        Raises:
+            ConversionRefused: With everything that the IR version cannot hold and the runtime does not take.
+        """
+        walk = next(one for one in self._walks if one.walked is walked)
+        wanted = walked.model.ir_version if runtime is None else runtime.ir_version_for(walked.model.ir_version)
+        form = (wanted if ir is None else ir, runtime is None or runtime.has_functions, ir is None)
+        if form not in walk.forms:
+            walk.forms[form] = _fitted(walked.model, *form)
+        needed, refusals = walk.forms[form]
+        if runtime is not None and walk.facts is not None:
+            refusals = (*refusals, *objections(walk.facts, runtime))
+        if refusals:
+            raise ConversionRefused(refusals)
+        return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
+
+
+def _doubts(runtime: Target | None) -> object:
+    """What decides how nodes have to be written for a runtime."""
+    return ({}, (), frozenset()) if runtime is None else (runtime.kernels, runtime.forms, runtime.operators_lacking)
+
+
+def _fitted(
+    model: ModelProto, ir_version: int, has_functions: bool, keeps_metadata: bool
+) -> tuple[int, tuple[Refusal, ...]]:
+    """The IR version that a model needs in the form of one, and what that cannot hold."""
+    if keeps_metadata and ir_version == model.ir_version and (has_functions or not model.functions):
+        return ir_version, ()
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    fitting = IRFitting(model, copy, ConversionTrace(), Names(model), lambda path: [])
+    try:
+        fitting.fit(ir_version, keep_metadata=keeps_metadata, keep_functions=has_functions)
+    except ConversionRefused as refused:
+        return ir_version, refused.refusals
+    return natural_ir_version(copy) if keeps_metadata else ir_version, ()

@@ -1,0 +1,180 @@
+"""A job: a model on its way through the stages, what was asked for, and the evidence of what was done so far."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeGuard
+
+from onnx import ModelProto
+
+from opsetlift.conversion.destination import UnreachableTarget, check_ir_version
+from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes
+from opsetlift.pipeline.dry_run import DryRun
+from opsetlift.pipeline.evidence import Converted, Evidence
+from opsetlift.proof import Certificate
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.support.arguments import opsets_of, whole_number, whole_number_or_none
+from opsetlift.targets import Target, find_target
+
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+    from opsetlift.normalizer.discovery import PassLike
+    from opsetlift.normalizer.fixed_shapes import Shapes
+    from opsetlift.normalizer.rewriting import Pass
+
+ModelOrPath = ModelProto | str | os.PathLike[str]
+
+
+class Files(Protocol):
+    """Where a job reads its model, and where it writes the result and the certificate."""
+
+    base_dir: str
+    """The folder of the model's external data."""
+
+    def read(self) -> ModelProto:
+        """The model. Raises ModelFileError."""
+        ...
+
+    def write(self, model: ModelProto, certificate: Certificate | None) -> None:
+        """Write the result. Raises ModelFileError."""
+        ...
+
+
+def sizes_of(given: int | Sequence[int]) -> list[int]:
+    """The sizes that `fix_shapes` gives for one name, numpy's numbers included."""
+    return list(map(int, given)) if isinstance(given, Iterable) else [int(given)]
+
+
+def is_files(given: object) -> TypeGuard[Files]:
+    """Whether a job has files to read from and to write to, and not only a model."""
+    return hasattr(given, "read") and hasattr(given, "write")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for. `convert` and `normalize` take the same options."""
+
+    opsets: Mapping[str, int] | None = None
+    ir: int | None = None
+    runtime: Target | None = None
+    dtypes: DtypePolicy | None = None
+    exact: bool = False
+    fix_shapes: Shapes = field(default_factory=dict)
+    passes: tuple[Pass, ...] | None = None
+    """None where the normaliser is not asked for."""
+    size_limit: int | None = None
+    prove: bool = True
+    require_proof: bool = False
+    check: bool = True
+    seed: int = 0
+    rule_book: RuleBook | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        to: int | Mapping[str, int] | None,
+        ir: int | None,
+        target: str | Target | None,
+        dtypes: Mapping[str, str] | None,
+        dtype_interface: str = KEEP,
+        exact: bool = False,
+        fix_shapes: Shapes | None = None,
+        passes: Sequence[PassLike] | None = None,
+        size_limit: int | None = None,
+        prove: bool = True,
+        require_proof: bool = False,
+        check: bool = True,
+        seed: int = 0,
+        rule_book: RuleBook | None = None,
+    ) -> Options:
+        """The options from the arguments of `convert` and `normalize`; `passes` of None asks for none.
+
+        Raises:
+            TypeError: An argument is of another type.
+            ValueError: A number is too small.
+            UnknownPass, UnknownTarget, UnreachableTarget, UnusableDtypes: What is asked for does not exist.
+        """
+        opsets, ir = opsets_of(to), whole_number_or_none(ir, "the IR version")
+        limit = whole_number_or_none(size_limit, "the limit of sizes")
+        runtime = find_target(target) if isinstance(target, str) else target
+        policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
+        if policy is not None and exact:
+            raise UnusableDtypes(f"{policy.shown} is not exact, and only exact changes were asked for")
+        if ir is not None:
+            check_ir_version(ir, runtime)
+        return cls(
+            opsets=opsets,
+            ir=ir,
+            runtime=runtime,
+            dtypes=policy,
+            exact=exact,
+            fix_shapes=fix_shapes or {},
+            passes=_chosen(passes, exact=exact) if passes is not None else None,
+            size_limit=limit,
+            prove=prove or require_proof,
+            require_proof=require_proof,
+            check=check,
+            seed=whole_number(seed, "the seed", least=0),
+            rule_book=rule_book,
+        )
+
+    @property
+    def has_destination(self) -> bool:
+        """Whether other opsets, an IR version, a runtime or other dtypes are asked for."""
+        return any(one is not None for one in (self.opsets, self.ir, self.runtime, self.dtypes))
+
+    @property
+    def fits_a_form(self) -> bool:
+        """Whether the result has to fit an IR version or a runtime, whatever passes make of it."""
+        return self.ir is not None or self.runtime is not None
+
+    def need_a_destination(self) -> None:
+        """Raises UnreachableTarget where there is none."""
+        if not self.has_destination:
+            raise UnreachableTarget(
+                "no destination given: use --to, --for, --ir or --dtype (in Python: to, target, ir or dtypes)"
+            )
+
+
+def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:
+    # Imported here: graphsurgeon takes a while, and conversions do without it.
+    from opsetlift.normalizer import PassFailed, chosen_passes
+
+    chosen = chosen_passes(passes)
+    rounding = next((one for one in chosen if one.ulps), None)
+    if exact and rounding is not None:
+        raise PassFailed(f"pass {rounding.name} rounds (within {rounding.ulps} ULP), and exact passes were asked for")
+    return chosen
+
+
+@dataclass
+class Job:
+    """One model on its way through the stages."""
+
+    given: ModelOrPath | gs.Graph | Files
+    """What was given for the model: itself, its file, or the files of a command."""
+    options: Options
+    base_dir: str = ""
+    """The folder of the model's external data."""
+    model: ModelProto = field(default_factory=ModelProto)
+    """As the stages so far have left it."""
+    source: ModelProto = field(default_factory=ModelProto)
+    """As it was read."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences for the report."""
+    evidence: list[Evidence] = field(default_factory=list)
+    """What the stages so far have done, in order."""
+    certificate: Certificate | None = None
+    dry: DryRun | None = None
+    """What dry runs share, where the model is not wanted but only whether it can be had."""
+
+    @property
+    def conversion(self) -> Converted:
+        """The evidence of the conversion that was just done."""
+        last = self.evidence[-1]
+        assert isinstance(last, Converted)
+        return last

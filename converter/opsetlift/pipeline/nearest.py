@@ -1,0 +1,95 @@
+"""The nearest opsets or IR version at which a refused conversion works, by dry runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from onnx import ModelProto
+
+from opsetlift.conversion.nearest import nearest_opsets
+from opsetlift.model.scopes import imported_opsets
+from opsetlift.pipeline.dry_run import DryRun
+from opsetlift.pipeline.job import Options
+from opsetlift.rulebook.book import default_rule_book
+from opsetlift.specification.history import AI_ONNX, latest_opset
+from opsetlift.support.internal_error import InternalError
+from opsetlift.support.refusal import ConversionRefused, Nearest, Refusal
+from opsetlift.targets import Target
+
+
+def search_for_nearest(
+    model: ModelProto, asked: Mapping[str, int], refusals: Sequence[Refusal], options: Options, base_dir: str
+) -> Nearest | None:
+    """The nearest destination at which nothing is refused.
+
+    Where a rule refused, these are the nearest opsets, whatever a runtime accepts; else it is the nearest IR version
+    above the requested one, or the nearest opset that the runtime accepts.
+
+    Args:
+        model: The model before the conversion.
+        asked: The opsets that it was to be taken to, by domain.
+        refusals: What was refused.
+        options: What else was asked for.
+        base_dir: The folder of the model's external data.
+    """
+    return _Search(model, options, base_dir).nearest(asked, refusals)
+
+
+class _Search:
+    def __init__(self, model: ModelProto, options: Options, base_dir: str) -> None:
+        self._own = imported_opsets(model.opset_import)
+        self._options = options
+        self._book = options.rule_book or default_rule_book()
+        self._dry = DryRun(model, base_dir, until_refused=True)
+
+    def nearest(self, asked: Mapping[str, int], refusals: Sequence[Refusal]) -> Nearest | None:
+        options, runtime = self._options, self._options.runtime
+        if not options.fits_a_form or not self._works(asked, None, None):
+            found = nearest_opsets(asked, self._own, refusals, lambda opsets: self._works(opsets, None, None))
+            if found is None or not options.fits_a_form:
+                return found
+            if runtime is not None:
+                accepts = all(runtime.opset_for(domain, opset) == opset for domain, opset in found.opsets.items())
+                works = accepts and self._works(found.opsets, options.ir, runtime)
+                return found if works else replace(found, not_for=runtime.spelling)
+            asked = found.opsets
+            if self._works(asked, options.ir, None):
+                return found
+        if options.ir is not None:
+            return self._nearest_ir_version(asked, options.ir)
+        return self._nearest_opset_of(runtime, asked) if runtime is not None else None
+
+    def _works(self, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
+        """Whether a dry run is refused nowhere."""
+        try:
+            walked = self._dry.walked(opsets, self._book, runtime, exact=self._options.exact)
+            if ir is not None or runtime is not None:
+                self._dry.ir_version(walked, ir, runtime)
+        except (ConversionRefused, InternalError):
+            return False
+        return True
+
+    def _nearest_ir_version(self, opsets: Mapping[str, int], asked: int) -> Nearest | None:
+        """Between the one that was asked for and the one that the model needs at its opsets, which always works."""
+        runtime = self._options.runtime
+        try:
+            needed = self._dry.walked(opsets, self._book, runtime, exact=self._options.exact).model.ir_version
+        except (ConversionRefused, InternalError):
+            return None
+        for ir in range(asked + 1, needed + 1):
+            if (runtime is None or ir in runtime.ir_versions) and self._works(opsets, ir, runtime):
+                return Nearest(opsets, self._own, ir_version=ir)
+        return None
+
+    def _nearest_opset_of(self, runtime: Target, asked: Mapping[str, int]) -> Nearest | None:
+        """Of those of ai.onnx that the runtime takes, in the order of their distance."""
+        taken = runtime.opsets.get(AI_ONNX)
+        if taken is None or AI_ONNX not in asked:
+            return None
+        opsets = range(max(taken.first, 1), min(taken.last or latest_opset(AI_ONNX), latest_opset(AI_ONNX)) + 1)
+        for opset in sorted(opsets, key=lambda opset: abs(opset - asked[AI_ONNX])):
+            destination = {**asked, AI_ONNX: opset}
+            if opset != asked[AI_ONNX] and self._works(destination, None, runtime):
+                return Nearest(destination, self._own)
+        return None

@@ -1,0 +1,102 @@
+"""What `convert` and `normalize` return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from onnx import ModelProto
+
+from opsetlift.pipeline.evidence import Normalised
+from opsetlift.pipeline.job import Job
+from opsetlift.pipeline.report import Report
+from opsetlift.proof import Certificate, Proof
+from opsetlift.support.errors import OpsetLiftError
+
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+    from opsetlift.normalizer import NormalizationReport
+
+
+class ProofMissing(OpsetLiftError):
+    """A proof was required, and something is not proven; `certificate` says what."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.certificate = certificate
+        super().__init__(certificate.summary())
+
+    @property
+    def proof(self) -> Proof | None:
+        """What was shown of the passes, where they ran."""
+        return self.certificate.passes.proof if self.certificate.passes is not None else None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A model at its target, the report of what was done and, unless it was declined, the proof."""
+
+    model: ModelProto
+    report: Report
+    """Everything that was done, from the model that was given to `model`, but for what passes did."""
+    certificate: Certificate | None
+    """The proof that `model` computes what the original did, passes included; None without proof."""
+    normalization: Normalization | None = None
+    """What the passes did, where they were asked for."""
+
+    @cached_property
+    def graph(self) -> gs.Graph:
+        """The model as a `gs.Graph`, with everything that such a graph has no place for attached to it."""
+        from opsetlift.normalizer import to_graph
+
+        return to_graph(self.model)
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """A normalised model, the report of what passes did and, unless it was declined, the proof."""
+
+    model: ModelProto
+    report: NormalizationReport
+    proof: Proof | None
+    """What executing the model before and after the passes has shown."""
+    conversion: Conversion | None = None
+    """What was done beside the passes, where a destination was given. Its model and certificate are these."""
+    certificate: Certificate | None = None
+    """The proof of everything that was done to the model; None without proof."""
+
+    @cached_property
+    def graph(self) -> gs.Graph:
+        """The model as a `gs.Graph`, with everything that such a graph has no place for attached to it."""
+        from opsetlift.normalizer import to_graph
+
+        return to_graph(self.model)
+
+
+def conversion_of(job: Job) -> Conversion:
+    """The result of `convert`, from a job that is done."""
+    normalization = normalization_of(job) if job.options.passes is not None else None
+    return Conversion(job.model, Report.of(job), job.certificate, normalization)
+
+
+def normalization_of(job: Job) -> Normalization:
+    """The result of `normalize`, from a job that is done."""
+    from opsetlift.normalizer.report import NormalizationReport, constant_bytes, node_count, reports_of
+
+    done = next(one for one in job.evidence if isinstance(one, Normalised))
+    work, before = done.work, done.before
+    report = NormalizationReport(
+        passes=reports_of(work.accounts, work.proof),
+        nodes_before=node_count(before),
+        nodes_after=node_count(done.after),
+        bytes_before=constant_bytes(before),
+        bytes_after=constant_bytes(done.after),
+        rounds=work.rounds,
+        notes=tuple(job.notes),
+        undone=tuple(work.undone),
+    )
+    conversion = None
+    if job.options.has_destination:
+        conversion = Conversion(job.model, Report.of(job), job.certificate)
+    return Normalization(job.model, report, work.proof, conversion, job.certificate)

@@ -1,0 +1,238 @@
+"""The stages in their order. Each takes a model and gives a model, and the evidence of what it did.
+
+`STAGES` is the way of every model that is converted or normalised; `convert` and `normalize` differ in what they ask
+for by default. A dry run leaves out the last ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
+
+from onnx import ModelProto
+
+from opsetlift.conversion.destination import opsets_to_reach
+from opsetlift.conversion.dtype_policy import apply
+from opsetlift.conversion.fitting import fit
+from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
+from opsetlift.conversion.walked import walked_copy
+from opsetlift.facts import ModelFacts
+from opsetlift.model.files import ResultRejected, check_model, load_model, settled, validate_model
+from opsetlift.model.scopes import with_single_imports
+from opsetlift.pipeline.certifying import certificate_of
+from opsetlift.pipeline.evidence import Converted, Evidence, Normalised, Repaired, Retyped, ShapesFixed
+from opsetlift.pipeline.job import Job, is_files, sizes_of
+from opsetlift.pipeline.nearest import search_for_nearest
+from opsetlift.pipeline.results import ProofMissing
+from opsetlift.proof import Destination
+from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.rulebook.book import default_rule_book
+from opsetlift.support.internal_error import internal_error
+from opsetlift.support.refusal import ConversionRefused
+
+if TYPE_CHECKING:
+    import onnx_graphsurgeon as gs
+
+Given = tuple[ModelProto, Evidence | None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of the pipeline."""
+
+    name: str
+    run: Callable[[ModelProto, Job], Given]
+    """Takes the model and the job; gives the model, and the evidence where it is another one."""
+    is_needed: Callable[[Job], bool] = lambda job: True
+
+
+def run(stages: Sequence[Stage], job: Job) -> Job:
+    """Take a job through stages, and give it back.
+
+    Raises:
+        ConversionRefused, NotEquivalent, ProofMissing: The result cannot be what was asked for.
+        ModelFileError: The model cannot be read, is invalid, or cannot be written.
+        PassFailed, PassNotEquivalent: A pass of the caller is wrong.
+        InternalError: A defect of OpsetLift, or of a package whose rules it applies.
+    """
+    for stage in stages:
+        if stage.is_needed(job):
+            job.model, evidence = stage.run(job.model, job)
+            if evidence is not None:
+                job.evidence.append(evidence)
+    return job
+
+
+def _load(model: ModelProto, job: Job) -> Given:
+    given = job.given
+    if isinstance(given, ModelProto):
+        found = given
+    elif _is_graph(given):
+        from opsetlift.normalizer import to_model
+
+        found = to_model(given, in_order=True)
+    elif is_files(given):
+        found, job.base_dir = given.read(), given.base_dir
+    elif isinstance(given, str | os.PathLike):
+        found = load_model(Path(given))
+        job.base_dir = job.base_dir or str(Path(given).absolute().parent)
+    else:
+        raise TypeError(f"a model is a ModelProto, the path of a file or a gs.Graph, and not {type(given).__name__}")
+    job.source = found
+    return found, None
+
+
+def _is_graph(given: object) -> TypeGuard[gs.Graph]:
+    """Whether this is a graph of graphsurgeon, which takes a while to import: who has one has imported it."""
+    graphsurgeon = sys.modules.get("onnx_graphsurgeon")
+    return graphsurgeon is not None and isinstance(given, graphsurgeon.Graph)
+
+
+def _repair(model: ModelProto, job: Job) -> Given:
+    repaired, notes = settled(model)
+    if job.options.check:
+        notes += validate_model(repaired)
+    job.notes += notes
+    repaired = with_single_imports(repaired)
+    return repaired, Repaired(model, repaired, notes) if repaired is not model else None
+
+
+def _fix_shapes(model: ModelProto, job: Job) -> Given:
+    from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
+
+    shapes = job.options.fix_shapes
+    fixed = with_fixed_shapes(model, shapes)
+    return fixed, ShapesFixed(model, fixed, {name: sizes_of(given) for name, given in shapes.items()})
+
+
+def _change_dtypes(model: ModelProto, job: Job) -> Given:
+    policy = job.options.dtypes
+    assert policy is not None
+    retyped, changes = apply(model, policy, job.base_dir)
+    return retyped, Retyped(model, retyped, policy, changes)
+
+
+def _convert(model: ModelProto, job: Job) -> Given:
+    options = job.options
+    is_complete = options.ir is not None or options.dtypes is not None
+    opsets = opsets_to_reach(options.opsets, model, options.runtime, is_complete=is_complete)
+    book = options.rule_book or default_rule_book()
+    with _nearest_known(model, opsets, job):
+        if job.dry is not None:
+            walked = job.dry.walked(opsets, book, options.runtime, exact=options.exact)
+        else:
+            walked = walked_copy(
+                model, opsets, book, exact=options.exact, base_dir=job.base_dir, runtime=options.runtime
+            )
+    if job.evidence and isinstance(job.evidence[-1], Retyped):
+        job.evidence[-1].converted = walked.model
+    destination = Destination.of(opsets, options.ir, options.runtime)
+    return walked.model, Converted(model, walked.model, walked, destination)
+
+
+def _fit(model: ModelProto, job: Job) -> Given:
+    """Into the form of the IR version and the runtime, in place: a site spans the conversion and this."""
+    options, converted = job.options, job.conversion
+    with _nearest_known(converted.before, converted.destination.opsets_by_domain, job):
+        if job.dry is not None:
+            converted.ir_version = job.dry.ir_version(converted.walked, options.ir, options.runtime)
+            return model, None
+        converted.fitting = fit(converted.before, converted.walked, options.ir, options.runtime)
+        converted.ir_version = model.ir_version
+        runtime = options.runtime
+        if runtime is not None and (refusals := objections(ModelFacts(model, job.base_dir), runtime)):
+            raise ConversionRefused(refusals)
+    return model, None
+
+
+@contextmanager
+def _nearest_known(model: ModelProto, opsets: Mapping[str, int], job: Job) -> Iterator[None]:
+    """Let a refusal name the nearest destination that works, when it is asked for."""
+    try:
+        yield
+    except ConversionRefused as refused:
+        refused.find_nearest = partial(search_for_nearest, model, opsets, refused.refusals, job.options, job.base_dir)
+        raise
+
+
+def _check(model: ModelProto, job: Job) -> Given:
+    """By onnx.checker; then the shapes that the runtime would find to be declared falsely."""
+    runtime, declared_falsely = job.options.runtime, []
+    if job.options.check:
+        try:
+            declared_falsely = check_model(model, job.base_dir, original=_model_before_conversion(job))
+        except ResultRejected as error:
+            raise internal_error(error, "the conversion") from error
+    job.notes += declared_falsely
+    if runtime is not None and not runtime.takes_false_shapes:
+        facts = ModelFacts(model, job.base_dir)
+        if declared_falsely and (refusals := false_shapes(facts)):
+            raise ConversionRefused(refusals)
+        forget_false_shapes(facts)
+    return model, None
+
+
+def _normalise(model: ModelProto, job: Job) -> Given:
+    from opsetlift.pipeline.normalising import normalised
+
+    def fits(result: ModelProto) -> ModelProto:
+        """The same model, where the stages that follow take it. Raises ConversionRefused and ModelFileError."""
+        run(TO_THE_DESTINATION, replace(job, model=result, notes=[], evidence=[]))
+        return result
+
+    work, result = normalised(model, job, fits if job.options.fits_a_form else None)
+    return result, Normalised(model, result, work)
+
+
+def _prove(model: ModelProto, job: Job) -> Given:
+    job.certificate = certificate_of(job)
+    if job.certificate.is_refuted:
+        raise NotEquivalent(job.certificate)
+    if job.options.require_proof and not job.certificate.is_proven:
+        raise ProofMissing(job.certificate)
+    return model, None
+
+
+def _write(model: ModelProto, job: Job) -> Given:
+    assert is_files(job.given)
+    job.given.write(model, job.certificate)
+    return model, None
+
+
+def _is_to_be_converted(job: Job) -> bool:
+    """Once; and again after passes, whose result may need another IR version than was asked for."""
+    if job.evidence and isinstance(job.evidence[-1], Normalised):
+        return job.options.fits_a_form
+    return job.options.has_destination and not any(isinstance(one, Converted) for one in job.evidence)
+
+
+def _was_converted(job: Job) -> bool:
+    return bool(job.evidence) and isinstance(job.evidence[-1], Converted)
+
+
+def _model_before_conversion(job: Job) -> ModelProto:
+    """The model with which to compare what was converted just now, in its own dtypes."""
+    before = job.evidence[-2:-1]
+    return before[0].before if before and isinstance(before[0], Retyped) else job.conversion.before
+
+
+LOAD = Stage("load", _load)
+REPAIR = Stage("repair", _repair)
+FIX_SHAPES = Stage("fix shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
+CHANGE_DTYPES = Stage("change dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
+CONVERT = Stage("convert", _convert, _is_to_be_converted)
+FIT = Stage("fit", _fit, _was_converted)
+CHECK = Stage("check", _check, _was_converted)
+NORMALISE = Stage("normalize", _normalise, lambda job: job.options.passes is not None)
+PROVE = Stage("prove", _prove, lambda job: job.options.prove)
+WRITE = Stage("write", _write, lambda job: is_files(job.given))
+
+TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
+DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *TO_THE_DESTINATION)
+STAGES = (*DRY_RUN, PROVE, WRITE)

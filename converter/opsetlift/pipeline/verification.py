@@ -1,0 +1,303 @@
+"""Whether a certificate is right about two models.
+
+A certificate is input like any other, perhaps written by somebody who wants a wrong model accepted. Nothing in it is
+taken as given: the stages run again from the original, with the rules and passes that are installed; the result is
+compared with the other model byte by byte, the proofs run again, and what the certificate states is compared with what
+was found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from onnx import ModelProto
+
+from opsetlift.conversion.dtype_policy import KEEP
+from opsetlift.model.files import Contents
+from opsetlift.pipeline.certifying import certificate_of
+from opsetlift.pipeline.evidence import Converted
+from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.stages import DRY_RUN, LOAD, run
+from opsetlift.proof import Certificate, ConversionProof, NotEquivalent, Request, model_sha256, tool_versions
+from opsetlift.proof.structure import structural_differences
+from opsetlift.proof.trace_json import trace_as_dict
+from opsetlift.rulebook.book import RuleBook
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.specification.history import canonical_domain
+from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.refusal import ConversionRefused
+from opsetlift.targets import Target, UnknownTarget, find_target
+
+if TYPE_CHECKING:
+    from opsetlift.normalizer.discovery import PassLike
+
+
+class CertificateRefused(OpsetLiftError, ValueError):
+    """A certificate states something that was not found again."""
+
+
+def verify(
+    certificate: Certificate,
+    original: ModelOrPath,
+    converted: ModelOrPath,
+    *,
+    base_dir: str = "",
+    converted_dir: str | None = None,
+    runtime: Target | None = None,
+    rule_book: RuleBook | None = None,
+    passes: Sequence[PassLike] = (),
+) -> Certificate:
+    """Run the stages and the proofs of a certificate again, and compare both with what it states.
+
+    Args:
+        certificate: The certificate; nothing in it is taken as given.
+        original: The model, or file, from which everything started.
+        converted: What the certificate says came of it.
+        base_dir: The folder of the original's external data; by default that of its file.
+        converted_dir: The folder of the other model's external data; by default that of its file, or the original's.
+        runtime: The runtime that the result is for, where `find_target` does not know it.
+        rule_book: The rules, by default those that are installed.
+        passes: Passes that ran and are not installed.
+
+    Returns:
+        What was found this time.
+
+    Raises:
+        CertificateRefused: The certificate states something that was not found again.
+        ValueError: It is about other models, or something that is needed to verify it is missing.
+        ModelFileError: A model cannot be read.
+    """
+    job = run((LOAD,), Job(original, _options(certificate, runtime, rule_book, passes), base_dir))
+    result = run((LOAD,), Job(converted, Options(), converted_dir or ("" if _is_file(converted) else job.base_dir)))
+    contents = Contents(job.base_dir)
+    own_contents = contents if result.base_dir == job.base_dir else Contents(result.base_dir)
+    _check_hashes(certificate, job, result, contents, own_contents)
+    job.given = job.source
+    try:
+        run(DRY_RUN, job)
+        _compare_traces(certificate, job)
+        for sentence in _result_differences(contents.comparable(job.model), own_contents.comparable(result.model)):
+            raise CertificateRefused(_with_tools(certificate, sentence))
+        found = certificate_of(job)
+    except NotEquivalent as stopped:
+        sentence = f"the passes that the certificate states change what the model computes: {stopped}"
+        raise CertificateRefused(_with_tools(certificate, sentence)) from stopped
+    except _faults_of_passes(certificate) as error:
+        sentence = f"the passes that the certificate states fail: {error}"
+        raise CertificateRefused(_with_tools(certificate, sentence)) from error
+    except ConversionRefused as error:
+        sentence = f"the conversion that the certificate states is refused: {error}"
+        raise CertificateRefused(_with_tools(certificate, sentence)) from error
+    if found.is_proven:
+        # What is not proven is not accepted in any case.
+        for sentence in _statement_differences(certificate, found):
+            raise CertificateRefused(_with_tools(certificate, sentence))
+    return found
+
+
+def _faults_of_passes(certificate: Certificate) -> tuple[type[Exception], ...]:
+    if certificate.request.passes is None:
+        return ()
+    from opsetlift.normalizer import PassFailed
+
+    return (PassFailed,)
+
+
+def _is_file(model: ModelOrPath) -> bool:
+    return isinstance(model, str | os.PathLike)
+
+
+def _options(
+    certificate: Certificate, runtime: Target | None, rule_book: RuleBook | None, passes: Sequence[PassLike]
+) -> Options:
+    """What was asked for, as the certificate states it. Raises ValueError for what cannot be asked for."""
+    request = certificate.request
+    if request.dtypes is None and request.dtype_interface != KEEP:
+        raise ValueError("the certificate states an interface of dtypes that did not change")
+    if request.passes is None and request.size_limit is not None:
+        raise ValueError("the certificate states a limit of sizes for passes that did not run")
+    return Options.of(
+        to=request.to and {canonical_domain(domain): opset for domain, opset in request.to.items()},
+        ir=request.ir,
+        target=_runtime(request.runtime, runtime),
+        dtypes=request.dtypes,
+        dtype_interface=request.dtype_interface,
+        fix_shapes=request.fix_shapes,
+        passes=_passes(request, passes),
+        size_limit=request.size_limit,
+        check=request.check,
+        seed=certificate.seed,
+        rule_book=rule_book,
+    )
+
+
+def _passes(request: Request, given: Sequence[PassLike]) -> Sequence[PassLike] | None:
+    """The passes by their names. Raises ValueError where some are not there."""
+    if request.passes is None:
+        return None
+    from opsetlift.normalizer import known_passes
+    from opsetlift.normalizer.discovery import as_pass
+
+    own = {one.name: one for one in (as_pass(one) for one in given if not isinstance(one, str))}
+    there = {**known_passes(), **own}
+    missing = [name for name in request.passes if name not in there]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        raise ValueError(f"passes ran that are not installed here, so they cannot run again: {names}")
+    return [there[name] for name in request.passes]
+
+
+def _runtime(name: str | None, given: Target | None) -> Target | None:
+    if name is None:
+        return None
+    if given is not None:
+        if given.spelling != name:
+            raise ValueError(f"the certificate is about a conversion for {name}, not {given.spelling}")
+        return given
+    if name.partition("==")[0].strip().endswith(".toml"):
+        # A certificate must not decide which files are read.
+        raise ValueError(f"the certificate names the file {name!r} where a runtime is to be named")
+    try:
+        return find_target(name)
+    except UnknownTarget as error:
+        raise ValueError(f"{error}; where it is described by a file of your own, name that with --for") from error
+
+
+def _check_hashes(certificate: Certificate, job: Job, result: Job, contents: Contents, own: Contents) -> None:
+    for which, model, found_in, expected in (
+        ("original", job.source, contents, certificate.source_sha256),
+        ("converted model", result.source, own, certificate.target_sha256),
+    ):
+        found = model_sha256(model, found_in)
+        if not found or not expected:
+            raise ValueError(f"the external data of the {which} is needed, and it was not there")
+        if found != expected:
+            raise ValueError(f"the certificate is about another {which}: its SHA-256 is {expected}, this one's {found}")
+
+
+def _compare_traces(certificate: Certificate, job: Job) -> None:
+    """Raises CertificateRefused where a stated trace is not the one that the rule book gives."""
+    own = [one.walked.trace for one in job.evidence if isinstance(one, Converted)]
+    for stated, trace in zip(certificate.conversions, own, strict=False):
+        for sentence in _trace_differences(stated, trace):
+            raise CertificateRefused(_with_tools(certificate, sentence))
+
+
+def _trace_differences(stated: ConversionProof, derived: ConversionTrace) -> Iterator[str]:
+    one, other = trace_as_dict(stated.trace), trace_as_dict(derived)
+    if one == other:
+        return
+    for path in sorted(one["scopes"].keys() | other["scopes"].keys()):
+        sites = [
+            {site["index"]: site for site in trace["scopes"].get(path, {"sites": []})["sites"]}
+            for trace in (one, other)
+        ]
+        for index in sorted(sites[0].keys() | sites[1].keys()):
+            if sites[0].get(index) != sites[1].get(index):
+                claims = [_described(found.get(index)) for found in sites]
+                yield f"{path}: at node {index} the certificate states {claims[0]}, and the rule book gives {claims[1]}"
+                return
+    yield "the certificate's trace is not the one that the rule book gives"
+
+
+def _described(site: dict[str, Any] | None) -> str:
+    if site is None:
+        return "no change"
+    rules = ", ".join(
+        f"{one['rule']} ({step['operator']} {step['older']}-{step['newer']}, {one['ulps']} ULP)"
+        for one in site["applied"]
+        for step in [one["transition"]]
+    )
+    return f"nodes {site['start']} to {site['stop']} by {rules or 'no rule'}"
+
+
+def _result_differences(derived: ModelProto, converted: ModelProto) -> Iterator[str]:
+    """Where a model is not what the stages make of the original. Both hold comparable tensors."""
+    expected = "the stages that the certificate states give another model"
+    if derived.ir_version != converted.ir_version:
+        yield f"{expected}: its IR version is {derived.ir_version}, not {converted.ir_version}"
+    imports = [
+        [
+            [(canonical_domain(one.domain), one.version) for one in container.opset_import]
+            for container in (model, *model.functions)
+        ]
+        for model in (derived, converted)
+    ]
+    if imports[0] != imports[1]:
+        yield f"{expected}: it imports other opsets"
+    for difference in structural_differences(derived, converted, ConversionTrace()):
+        yield f"{expected}: {difference}"
+
+
+def _statement_differences(stated: Certificate, found: Certificate) -> Iterator[str]:
+    """What a certificate states and was not found again."""
+    one, other = stated.as_dict(), found.as_dict()
+    stages, own = one.pop("stages"), other.pop("stages")
+    if [stage["stage"] for stage in stages] != [stage["stage"] for stage in own]:
+        yield "the certificate states other stages than were found"
+        return
+    for name in sorted((one.keys() | other.keys()) - {"tools"}):
+        if one.get(name) != other.get(name):
+            yield f"the certificate states another {name} than was found"
+    for stage, again in zip(stages, own, strict=True):
+        for name in ("source_sha256", "target_sha256"):
+            if stage[name] != again[name]:
+                yield f"{again['stage']}: the certificate states another {name} than was found"
+        yield from _evidence_differences(again["stage"], stage["evidence"], again["evidence"])
+
+
+def _evidence_differences(where: str, stated: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(stated.keys() | found.keys()):
+        value: Any = stated.get(name)
+        own: Any = found.get(name)
+        if name == "sites":
+            yield from _site_differences(value, own)
+        elif name == "proof":
+            yield from _evidence_differences(f"{where}: proof", value, own)
+        elif not _is_right(name, value, own, found):
+            yield f"{where}: the certificate states {name} of {value!r}, and {own!r} was found"
+
+
+def _site_differences(stated: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if len(stated) != len(found):
+        yield f"the certificate states {len(stated)} sites, and {len(found)} were found"
+        return
+    for site, again in zip(stated, found, strict=True):
+        where = f"{again['path']}: {again['operator']} {again['node']!r}"
+        yield from _evidence_differences(where, site, again)
+
+
+def _is_right(name: str, stated: Any, found: Any, of: Mapping[str, Any]) -> bool:
+    """Whether an entry is what was found. Some of them are a little different on each machine."""
+    match name:
+        case "rejected" | "worst":
+            return True
+        case "worst_ulps":
+            return bool(stated <= of["ulps"])
+        case "cases":
+            return bool(stated <= found)
+        case "notes" if "operator" in of:
+            return _kinds(stated) == _kinds(found)
+        case "inputs":
+            return len(stated) == len(found) and all(map(_is_no_more_diverse, stated, found))
+    return bool(stated == found)
+
+
+def _is_no_more_diverse(stated: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether test inputs are stated to have been no more diverse than they were when the proof ran again."""
+    return all(stated[name] == found[name] for name in ("name", "dtype", "role", "kinds", "missing")) and all(
+        stated[name] <= found[name] for name in ("cases", "elements", "distinct")
+    )
+
+
+def _kinds(notes: list[str]) -> list[str]:
+    """Notes without the numbers that come after a colon."""
+    return [note.partition(":")[0] for note in notes]
+
+
+def _with_tools(certificate: Certificate, sentence: str) -> str:
+    own = tool_versions()
+    others = [f"{name} {version}" for name, version in certificate.tools.items() if own.get(name) != version]
+    return f"{sentence}; it was made with {', '.join(others)}" if others else sentence
