@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy
 import onnx
@@ -129,20 +129,39 @@ class GraphFacts:
         imports = opsets_of(graph)
         improved: set[int] = set()
         """The tensors of whose types or values more may be known."""
+        like_nodes: dict[tuple[object, ...], Sequence[TypeProto | None]] = {}
+        """Models repeat the same blocks, so most nodes are like one before them."""
         for node in graph.nodes:
             known = [self._known.get(id(tensor)) for tensor in node.outputs if tensor.name]
             if not self._may_be_improved(node, improved):
                 kept.update((id(one.tensor), one) for one in known if one is not None and not one.has_made_up_sizes)
                 improved.update(id(one) for one in node.outputs if id(one) not in kept)
                 continue
-            types = self._inferred(node, write_node(node), model, imports) if self._reads_no_values(node, kept) else {}
+            types: Sequence[TypeProto | None] = [None] * len(known)
+            if self._reads_no_values(node, kept):
+                key = self._key(node)
+                if key not in like_nodes:
+                    inferred = self._inferred(node, write_node(node), model, imports)
+                    like_nodes[key] = [inferred.get(tensor.name) for tensor in node.outputs if tensor.name]
+                types = like_nodes[key]
             improved.update(map(id, node.outputs))
-            for one in filter(None, known):
-                if one.is_static or one.tells_all_of(types.get(one.tensor.name)):
+            for one, found in zip(known, types, strict=True):
+                if one is not None and (one.is_static or one.tells_all_of(found)):
                     kept[id(one.tensor)] = one
                     if not one.may_be_sizes:
                         improved.discard(id(one.tensor))
         return kept
+
+    def _key(self, node: gs.Node) -> tuple[object, ...]:
+        """What the types of a node's outputs follow from: equal keys, equal types in the same order."""
+        known = [self._known.get(id(tensor)) for tensor in node.inputs]
+        read = [
+            (one.dtype, one.shape) if one is not None else id(tensor) if tensor.name else None
+            for one, tensor in zip(known, node.inputs, strict=True)
+        ]
+        names = tuple(not tensor.name for tensor in node.outputs)
+        attributes = [(name, *_plain(value)) for name, value in sorted(node.attrs.items())]
+        return (node.op, node.domain or "", *attributes, *read, names)
 
     def _may_be_improved(self, node: gs.Node, improved: Collection[int]) -> bool:
         """Whether a node has changed, or more may be known of what it reads, also by having become a constant."""
@@ -333,6 +352,13 @@ class GraphFacts:
         if not all(isinstance(value, numpy.ndarray) for value in results) or is_undefined(written, inputs, results):
             return None
         return results
+
+
+def _plain(value: object) -> tuple[object, ...]:
+    """An attribute as a part of a key: numbers and lists by what they are, everything else by identity."""
+    if isinstance(value, list) and all(isinstance(one, (int, float, str)) for one in value):
+        return (*map(type, value), *value)
+    return (type(value), value) if isinstance(value, (int, float, str)) else (id(value),)
 
 
 def _reads_constants_only(node: gs.Node) -> bool:

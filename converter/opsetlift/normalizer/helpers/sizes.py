@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy
 import onnx_graphsurgeon as gs
 
@@ -12,7 +14,7 @@ from opsetlift.normalizer.rewriting import Context
 Size = int | str | None
 """A number, a symbol, or not known."""
 
-ON_SHAPES = ("Shape", "Gather", "Slice", "Concat", "Squeeze", "Unsqueeze", "Cast", "Mul", "Add", "Sub")
+ON_SHAPES = ("Shape", "Gather", "Slice", "Concat", "Squeeze", "Unsqueeze", "Cast", "Mul", "Add", "Sub", "Where")
 """What shape arithmetic is made of."""
 
 _DEEPEST = 32
@@ -40,7 +42,7 @@ class Sizes:
         known = integers(tensor, context)
         if known is not None:
             return list(known)
-        node = producer(tensor, context, *ON_SHAPES, "Identity", "Reshape") if depth < _DEEPEST else None
+        node = producer(tensor, context, *ON_SHAPES, "Identity", "Reshape", "Equal") if depth < _DEEPEST else None
         if node is None or rank_of(tensor, context) not in (0, 1):
             return _unknown(tensor, context)
         found = self._computed(node, depth + 1)
@@ -56,6 +58,8 @@ class Sizes:
         if node.op == "Concat":
             parts = [self.of(tensor, depth) for tensor in node.inputs]
             return None if None in parts else [size for part in parts if part is not None for size in part]
+        if node.op == "Where":
+            return _chosen([self.of(tensor, depth) for tensor in node.inputs])
         source = self.of(node.inputs[0], depth)
         if source is None:
             return None
@@ -99,16 +103,41 @@ def _sliced(node: gs.Node, source: list[Size], context: Context) -> list[Size] |
     return source[found.starts[0] : found.ends[0]]
 
 
-def _calculated(node: gs.Node, left: list[Size], right: list[Size] | None, context: Context) -> list[Size] | None:
-    if (
-        right is None
-        or context.dtype_of(node.outputs[0]) != "int64"
-        or not (len(left) == len(right) or 1 in (len(left), len(right)))
-    ):
+def _broadcast(*vectors: list[Size] | None) -> Iterator[tuple[Size, ...]] | None:
+    """The elements of vectors side by side, those of length 1 repeated; None where lengths do not match."""
+    known = [one for one in vectors if one is not None]
+    lengths = {len(one) for one in known if len(one) != 1} or {1}
+    if len(known) < len(vectors) or len(lengths) > 1:
         return None
-    length = max(len(left), len(right)) if 0 not in (len(left), len(right)) else 0
-    pairs = zip((left * length)[:length], (right * length)[:length], strict=True)
-    return [_calculate(node.op, one, other) for one, other in pairs]
+    (length,) = lengths
+    return zip(*((one * length)[:length] for one in known), strict=True)
+
+
+def _chosen(inputs: list[list[Size] | None]) -> list[Size] | None:
+    """The result of a Where on its inputs."""
+    rows = _broadcast(*inputs)
+    if rows is None:
+        return None
+    return [one if condition or one == other else other if condition == 0 else None for condition, one, other in rows]
+
+
+def _calculated(node: gs.Node, left: list[Size], right: list[Size] | None, context: Context) -> list[Size] | None:
+    dtype = context.dtype_of(node.inputs[0] if node.op == "Equal" else node.outputs[0])
+    rows = _broadcast(left, right)
+    if rows is None or dtype != "int64":
+        return None
+    return [_is_equal(*row) if node.op == "Equal" else _calculate(node.op, *row) for row in rows]
+
+
+def _is_equal(left: Size, right: Size) -> int | None:
+    """1 or 0; None where it is not known. A symbol is the size of a dimension, and so never negative."""
+    if left is None or right is None:
+        return None
+    if left == right:
+        return 1
+    if isinstance(left, int) and isinstance(right, int):
+        return 0
+    return 0 if any(isinstance(size, int) and size < 0 for size in (left, right)) else None
 
 
 def _calculate(operator: str, left: Size, right: Size) -> Size:

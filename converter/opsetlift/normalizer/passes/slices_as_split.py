@@ -1,0 +1,95 @@
+"""Slices that take a tensor apart along one axis become one Split.
+
+The size of the axis is known, each slice takes a part of it in order, and the parts follow one another from its start
+to its end. Slices of vectors stay: they are shape arithmetic. Exact: elements are only chosen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import onnx_graphsurgeon as gs
+
+from opsetlift.normalizer.helpers.editing import become, nodes_of, normalised_axes, vector
+from opsetlift.normalizer.helpers.slices import slice_of
+from opsetlift.normalizer.rewriting import Context, Pass
+
+_FIRST_SPLIT_BY_ATTRIBUTE = 2
+_SPLIT_AS_INPUT = 13
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a Slice takes of an axis of some size: the elements from `start` to `end`."""
+
+    node: gs.Node
+    axis: int
+    size: int
+    start: int
+    end: int
+
+
+def slices_as_split(graph: gs.Graph, context: Context) -> bool:
+    """Write the slices of each tensor that has been taken apart as one Split."""
+    if context.opset() < _FIRST_SPLIT_BY_ATTRIBUTE:
+        return False
+    parts: dict[tuple[int, int], list[_Part]] = defaultdict(list)
+    for node in nodes_of(graph, "Slice"):
+        part = _part(node, context)
+        if part is not None:
+            parts[id(node.inputs[0]), part.axis].append(part)
+    is_done = False
+    for some in parts.values():
+        chain = _chain(some)
+        if len(chain) > 1:
+            _split(chain, context)
+            is_done = True
+    return is_done
+
+
+def _part(node: gs.Node, context: Context) -> _Part | None:
+    found, shape = slice_of(node, context), context.shape_of(node.inputs[0])
+    if found is None or shape is None or len(shape) < 2 or len(found.axes) != 1 or found.steps != [1]:
+        return None
+    axes = normalised_axes(found.axes, len(shape))
+    size = shape[axes[0]] if axes is not None else None
+    if axes is None or not isinstance(size, int):
+        return None
+    start, end = (min(max(bound + size if bound < 0 else bound, 0), size) for bound in (found.starts[0], found.ends[0]))
+    return _Part(node, axes[0], size, start, end) if start < end else None
+
+
+def _chain(parts: list[_Part]) -> list[_Part]:
+    """Parts that follow one another from the start of the axis to its end; none where there is a gap."""
+    by_start: dict[int, _Part] = {}
+    for part in parts:
+        by_start.setdefault(part.start, part)
+    chain: list[_Part] = []
+    position = 0
+    while position in by_start:
+        chain.append(by_start[position])
+        position = chain[-1].end
+    return chain if position == parts[0].size else []
+
+
+def _split(chain: list[_Part], context: Context) -> None:
+    node, axis = chain[0].node, chain[0].axis
+    data, outputs = node.inputs[0], [part.node.outputs[0] for part in chain]
+    sizes = [part.end - part.start for part in chain]
+    for part in chain[1:]:
+        part.node.outputs.clear()
+    if context.opset() < _SPLIT_AS_INPUT:
+        become(node, "Split", [data], {"axis": axis, "split": sizes})
+    else:
+        become(node, "Split", [data, vector(sizes, f"{data.name}_sizes", context)], {"axis": axis})
+    node.outputs = outputs
+    context.inherit(node, *(part.node for part in chain[1:]))
+
+
+PASS = Pass(
+    name="slices-as-split",
+    rewrite=slices_as_split,
+    summary="Slices that take a tensor apart along one axis become one Split.",
+    operators=frozenset(("Slice",)),
+)
