@@ -205,15 +205,13 @@ def _write(model: ModelProto, job: Job) -> Given:
     return model, None
 
 
-def _is_to_be_converted(job: Job) -> bool:
-    """Once; and again after passes, whose result may need another IR version than was asked for."""
-    if job.evidence and isinstance(job.evidence[-1], Normalised):
-        return job.options.fits_a_form
-    return job.options.has_destination and not any(isinstance(one, Converted) for one in job.evidence)
+def _has_destination(job: Job) -> bool:
+    return job.options.has_destination
 
 
-def _was_converted(job: Job) -> bool:
-    return bool(job.evidence) and isinstance(job.evidence[-1], Converted)
+def _may_no_longer_fit(job: Job) -> bool:
+    """Whether passes ran, whose result may need another IR version than was asked for, or what a runtime lacks."""
+    return job.options.passes is not None and job.options.fits_a_form
 
 
 def _model_before_conversion(job: Job) -> ModelProto:
@@ -226,13 +224,14 @@ LOAD = Stage("load", _load)
 REPAIR = Stage("repair", _repair)
 FIX_SHAPES = Stage("fix shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
 CHANGE_DTYPES = Stage("change dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
-CONVERT = Stage("convert", _convert, _is_to_be_converted)
-FIT = Stage("fit", _fit, _was_converted)
-CHECK = Stage("check", _check, _was_converted)
+CONVERT = Stage("convert", _convert, _has_destination)
+FIT = Stage("fit", _fit, _has_destination)
+CHECK = Stage("check", _check, _has_destination)
 NORMALISE = Stage("normalize", _normalise, lambda job: job.options.passes is not None)
 PROVE = Stage("prove", _prove, lambda job: job.options.prove)
 WRITE = Stage("write", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
-DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *TO_THE_DESTINATION)
+BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
+DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
 STAGES = (*DRY_RUN, PROVE, WRITE)
