@@ -343,8 +343,8 @@ class TestExplain:
         assert main(["explain", "ReduceMin"]) == 0
         output = capsys.readouterr().out
         assert "since-versions 1, 11, 12, 13, 18, 20" in output
-        assert "input 1 'axes': new, optional tensor(int64)" in output
-        assert "attribute 'axes': gone" in output
+        assert "input 1 'axes': added, optional tensor(int64)" in output
+        assert "attribute 'axes': removed" in output
         assert "ReduceMin 18→13: move axes to an attribute" in output
         assert "type T: + bool" in output
 
@@ -363,7 +363,7 @@ class TestExplain:
         main(["explain", "Resize", "10", "11"])
         output = capsys.readouterr().out
         assert "input 2 'scales': was input 1" in output
-        assert "input 1 'roi': new" in output
+        assert "input 1 'roi': added" in output
 
     def test_operators_of_other_domains(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["explain", "ai.onnx.ml.LabelEncoder"]) == 0

@@ -39,7 +39,7 @@ def accumulate_with_a_scan(site: Site) -> None:
 
 
 def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
-    """The scan along the one of `positions` that the axis, computed at run time, names."""
+    """Select the scan along the axis, computed at run time, among those along `positions`."""
     position, *others = positions
     if not others:
         return _scan(site, op, position, rank)
@@ -69,7 +69,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     states = [_filled(op, slice_shape, number[operator], carrier) for number in (_START, _BEFORE_THE_FIRST)]
     may_be_empty = not isinstance(dims[axis], int) or dims[axis] == 0
     if may_be_empty:
-        # A scan of no iterations does not know the shape of its outputs: one more is made, for a value that comes last.
+        # Without iterations a Scan does not know the shape of its outputs: one on an extra last value is added.
         sizes = op.Concat(shape, site.constant_int64([1], "one"), axis=0)
         order = [rank if position == axis else position for position in range(rank)]
         last = _filled(op, op.Gather(sizes, site.constant_int64(order), axis=0), _START[operator], carrier)

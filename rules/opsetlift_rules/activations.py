@@ -82,7 +82,7 @@ def fit_slopes_to_old_broadcasting(site: Site) -> None:
 
 
 def _dimensions_beside_channels(site: Site, rank: int) -> list[int] | None:
-    """The dimensions of the slope, all 1, beside the one of the channels; None where it has others."""
+    """The dimensions of size 1 of the slope beside its channels; None where it has other dimensions."""
     slope, channels = site.shape(1), (site.shape(0) or [])[1:2]
     offset = 1 - (rank - len(slope or []))
     if slope is None or not 0 <= offset < len(slope) or [slope[offset]] != channels or channels == [None]:

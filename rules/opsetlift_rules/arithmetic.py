@@ -76,7 +76,7 @@ def _reduced(site: Site, op: Operators, reduction: str, first: str, second: str)
 
 
 def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
-    """Of 32-bit integers a quotient in double is never rounded up to the next integer, so that truncating it is exact.
+    """Divide 32-bit integers in double: the quotient never rounds up to the next integer, so truncating it is exact.
 
     What the texts leave open stays as elsewhere: the one quotient that overflows wraps around, and by zero it is 0.
     """

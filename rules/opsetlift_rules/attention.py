@@ -1,4 +1,4 @@
-"""Attention
+"""Attention.
 
 23  introduced
 24  +nonpad_kv_seqlen, masks shorter than the keys
@@ -25,7 +25,7 @@ _IN_STEPS = (
     "the exponential of a large product magnifies the difference"
 )
 _LARGEST_BIAS = 1 << 14
-"""A bias of so many elements is stored where it is known; a larger one is computed at run time."""
+"""The most elements of a bias that is stored; a larger one is computed at run time."""
 
 
 def remove_unused_head_counts(site: Site) -> None:
@@ -108,7 +108,7 @@ def decompose_attention(site: Site) -> None:
     biased = op.Add(capped, bias) if bias else capped
     weights = _softmax(site, op, biased, dtype)
     if bias:
-        # A row that is all masked gives zeros, not NaN.
+        # A fully masked row gives zeros, not NaN.
         lowest = site.scalar(-numpy.inf, dtype, "lowest")
         is_masked = op.Equal(op.ReduceMax(bias, site.constant_int64([-1])), lowest)
         weights = op.Where(is_masked, site.zero(dtype), weights)
@@ -127,7 +127,7 @@ def _unpacked(site: Site, op: Operators, position: int, is_packed: bool) -> str:
 
 
 def _root_of_scale(site: Site, op: Operators, query: str, dtype: str) -> str:
-    """Both factors of each product are multiplied by the root of the scale."""
+    """The square root of the scale, by which both factors of each product are multiplied."""
     scale = site.attribute("scale")
     size = (site.shape(query) or [None])[-1]
     if scale is None and not isinstance(size, int):
@@ -150,7 +150,7 @@ def _for_all_heads(site: Site, op: Operators, keys: str, query: str) -> str:
 
 
 def _weighted(site: Site, op: Operators, weights: str, values: str) -> str:
-    """The values may be of another dtype; then both are taken in the wider one."""
+    """The product of weights and values; if their dtypes differ, in double."""
     dtype, other = site.dtype(_QUERY), site.dtype(_VALUE)
     if dtype == other:
         return str(op.MatMul(weights, values))
@@ -174,7 +174,7 @@ def _softmax(site: Site, op: Operators, scores: str, dtype: str) -> str:
 
 
 def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
-    """-inf for each pair of a query and a key that it may not see, and a mask of numbers; "" where all see all."""
+    """The bias: -inf for each key that a query may not see, plus a numeric mask; "" where there is none."""
     mask = _filled_mask(site, op, key) if site.input(_MASK) else ""
     seen = _visible_keys(site, op, query, key)
     if mask and site.dtype(_MASK) == "bool":
@@ -188,7 +188,7 @@ def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
 
 
 def _filled_mask(site: Site, op: Operators, key: str) -> str:
-    """Since 24 a mask is filled up to the number of keys by what excludes them."""
+    """The mask, from version 24 on padded to the number of keys with values that exclude them."""
     mask = site.input(_MASK)
     if site.transition.newer < 24 or _mask_covers_all_keys(site):
         return mask
@@ -200,7 +200,7 @@ def _filled_mask(site: Site, op: Operators, key: str) -> str:
 
 
 def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
-    """Which keys each query sees by its place among them; "" where all do."""
+    """The keys that each query sees by its position; "" where it sees all."""
     causal = bool(site.attribute("is_causal", 0))
     left, right = (site.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if not (causal or left >= 0 or right >= 0 or site.input(_LENGTHS)):

@@ -45,7 +45,7 @@ def replace_the_test_flag_with_outputs(site: Site) -> None:
     """
     if site.pop_attribute("is_test", 0):
         _keep_result_only(site, "is_test")
-        # In version 6 the statistics are those of channels either way, and nothing else hangs on spatial here.
+        # In version 6 the statistics are per channel either way, and nothing else depends on spatial here.
         site.remove_attribute("spatial")
         return
     if (
@@ -151,7 +151,7 @@ def compute_in_one_dtype(site: Site, allowed: list[str]) -> None:
     dtypes = [site.dtype(position) for position in range(5)]
     if len(set(dtypes)) == 1 and dtypes[0] in allowed:
         return
-    # The statistics of a batch have the precision of the batch, also where the running ones hold more.
+    # Batch statistics have the precision of the batch, even if the running statistics are wider.
     site.rounds(fewer_digits=max(0, DIGITS[dtypes[3]] - DIGITS[dtypes[0]]))
     widest = "double" if "double" in dtypes else "float"
     op = site.op

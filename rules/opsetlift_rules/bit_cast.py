@@ -68,7 +68,7 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
 
     numbers = numpy.arange(exponents)
     bias = exponents // 2 - 1
-    # The exponent 0 is that of 1 without the leading bit; the last one is that of infinities and NaN.
+    # The exponent 0 is the exponent 1 without the leading bit; the last one marks infinities and NaN.
     leading = numpy.where(numbers > 0, 2.0**stored, 0.0)
     power = numpy.ldexp(1.0, numpy.minimum(numpy.maximum(numbers, 1), exponents - 2) - bias - stored)
     significand = op.Add(fraction, gather_within(site, site.constant(leading, "leading"), exponent))

@@ -71,7 +71,7 @@ def replace_shift_with_mul_or_div(site: Site) -> None:
         if places is None or (places == width).any():
             shifted = op.Mul(shifted, looked_up(*[1] * width, 0))
     else:
-        # The sign is the first bit; what is below it is a number.
+        # The sign bit and the remaining bits are shifted separately.
         sign, rest = _sign_and_rest(site, op, value)
         quotient = op.Div(rest, looked_up(*powers[:-1], 1, 1))
         shifted = op.Mul(quotient, looked_up(*[1] * (width - 1), 0, 0))
@@ -80,7 +80,7 @@ def replace_shift_with_mul_or_div(site: Site) -> None:
 
 
 def _place(site: Site, op: Operators, dtype: str) -> str:
-    """The amount of a shift, or the width where it is beyond that."""
+    """The shift amount, at most the width."""
     carrier, width = _carrier(dtype), _width(dtype)
     amount = _number(site, op, site.input(1), dtype)
     is_beyond = op.Less(site.scalar(width - 1, carrier, "last"), amount)
@@ -117,12 +117,12 @@ def compute_bit_by_bit(site: Site) -> None:
 
 
 def _carrier(dtype: str) -> str:
-    """Where the bits are computed: in a dtype that runtimes calculate in, be there others that could hold them."""
+    """The dtype in which the bits are computed: one for which runtimes have arithmetic."""
     return "int32" if _width(dtype) < 32 else "int64"
 
 
 def _number(site: Site, op: Operators, value: str, dtype: str) -> str:
-    """The number that the bits are, in the carrier; of 64 bits the first is the sign.
+    """The bits as an unsigned number in the wider type; as a signed one for 64 bits.
 
     Not by casts to an unsigned dtype and on: there are runtimes that make one of the two, from the signed one.
     """
@@ -158,12 +158,12 @@ def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str)
 
 
 def _least(site: Site) -> str:
-    """The number of which only the sign is set."""
+    """The 64-bit number in which only the sign bit is set."""
     return site.scalar(-(2**63), "int64", "least")
 
 
 def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
-    """The first bit of 64, and the number that the others are."""
+    """The sign bit of a 64-bit number, and the number in its remaining bits."""
     sign = op.Cast(op.Less(value, site.zero("int64")), to="int64")
     return sign, op.Sub(value, op.Mul(sign, _least(site)))
 

@@ -67,7 +67,7 @@ def _geometry(site: Site, axis: int, rank: int) -> tuple[int, int, int, int]:
 
 
 def _count(site: Site, op: Operators, axis: int, image: Size, block: Size) -> Size:
-    """How many blocks there are along an axis."""
+    """The number of blocks along an axis."""
     (rank,) = site.static_shape(1)
     stride, dilation, before, after = _geometry(site, axis, rank)
     if isinstance(image, int) and isinstance(block, int):
@@ -86,7 +86,7 @@ def _summed(
 ) -> str:
     places, counts = _table(site, op, axis, rank, sizes)
     if not isinstance(sizes[2], int) or sizes[2] == 0:
-        # There may be no block at all: then the element that does not count is one that is added here.
+        # There may be no block at all: an element that does not count is added for the Gather.
         ends = [0] * (2 * rank + 4)
         ends[rank + 4 + axis] = 1
         value = op.Pad(value, site.constant_int64(ends, "pads"), site.zero(dtype))

@@ -15,7 +15,7 @@ from opsetlift_rules.helpers.broadcasting import onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
-# Each gives different values for different values; uint64 wraps around.
+# Casts that keep different values different; uint64 wraps around.
 _INTEGER_CARRIERS = {
     "int8": "int32",
     "uint8": "int32",
@@ -89,7 +89,7 @@ def combine_order_and_equality(site: Site) -> None:
         site.replace(op.Not(opposite(*site.inputs)))
 
 
-# Where a runtime lacks a dtype
+# Fallbacks for runtimes that lack a dtype
 
 
 def compare_by_sign_of_the_difference(site: Site) -> None:

@@ -64,7 +64,7 @@ def decompose_shrink(site: Site) -> None:
 
 
 def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple[int, int, int]:
-    """An integer is less than a number just where it is less than that number rounded up."""
+    """The bounds as integers: an integer is below a number if and only if it is below that number rounded up."""
     extremes = numpy.iinfo(numpy_dtype(dtype))
     low, high = math.ceil(-limit), math.floor(limit)
     if not bias.is_integer() or low > extremes.max or high < extremes.min:
@@ -87,7 +87,7 @@ def _shrunk(site: Site, op: Operators, value: str, dtype: str, limit: float, bia
 
 
 def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: float, high: float, bias: float) -> str:
-    """Of finite numbers, which times 0 are 0, one sum makes the choice."""
+    """Select by multiplication and sum: finite numbers times 0 are 0."""
     number = float(bias) if dtype == "double" else numpy.uint64(bias).astype(numpy_dtype(dtype))
     offset = site.scalar(number, dtype, "bias")
     is_below = op.Less(value, site.scalar(low, dtype, "low"))

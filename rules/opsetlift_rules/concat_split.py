@@ -78,7 +78,7 @@ def split_with_slice(site: Site) -> None:
     lengths = site.attribute("split") if known is None else known.reshape(-1).tolist()
     dimension, count = _dimension(site), len(site.node.output)
     if not lengths and dimension is not None:
-        # Rounded up, as from 18 on the last part may be smaller.
+        # Rounded up: from 18 on the last part may be smaller.
         full = -(-dimension // count)
         lengths = [max(0, min(full, dimension - place * full)) for place in range(count)]
     if not lengths:
@@ -90,7 +90,7 @@ def split_with_slice(site: Site) -> None:
 
 
 def _dimension(site: Site) -> int | None:
-    """The size of the axis that is split, where it is known."""
+    """The size of the axis that is split, if known."""
     dims = site.shape(0)
     axis = site.attribute("axis", 0)
     dim = dims[axis] if dims is not None and -len(dims) <= axis < len(dims) else None

@@ -90,7 +90,7 @@ def move_other_types_to_initializers(site: Site) -> None:
 
 
 def _cast_from_doubles(site: Site, values: Array, dtype: str) -> str:
-    """One double where that holds every value, else one for the higher and one for the lower bits."""
+    """Cast a double Constant if it holds every value, else add two, for the higher and the lower bits."""
     op = site.op
 
     def made(numbers: Array) -> str:

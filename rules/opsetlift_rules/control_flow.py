@@ -34,7 +34,7 @@ def replace_branches_of_different_shapes(site: Site) -> None:
 
 
 def _branches_become_loops(site: Site) -> None:
-    """A loop that runs once where the condition holds, then one where it does not: states may change their shapes."""
+    """Emit a Loop that runs once if the condition holds, and one if it does not: states may change their shapes."""
     op = site.op
     dtypes = [site.dtype(name) for name in site.node.output]
     values = [site.zero(dtype) for dtype in dtypes]

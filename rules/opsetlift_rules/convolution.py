@@ -24,7 +24,7 @@ def keep_odd_padding_on_its_side(site: Site) -> None:
         return
     rank = len(site.shape(1) or []) - 2
     if rank > 0 and len(wanted) == rank + 2:
-        # 11 says so; exporters of old models wrote batch and channels as well.
+        # As 11 says; exporters of old models wrote batch and channels as well.
         wanted = wanted[2:]
         site.set_attribute("output_shape", wanted)
     totals = _total_pads(site, wanted)
@@ -43,7 +43,7 @@ def keep_odd_padding_on_its_side(site: Site) -> None:
 
 
 def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
-    """How much is cut off each spatial axis; None where a size is not known."""
+    """The total padding of each spatial axis; None where a size is unknown."""
     shape, weights = site.shape(0), site.shape(1)
     rank = len(wanted)
     kernel = site.attribute("kernel_shape") or (weights[2:] if weights else None)

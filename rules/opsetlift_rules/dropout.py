@@ -18,10 +18,10 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 
 _TEST_FLAG = 6
-"""The last opset at which is_test says whether a Dropout trains."""
+"""The last opset at which Dropout has is_test."""
 
 _TRAINING_MODE = 12
-"""The first opset at which training_mode does."""
+"""The first opset at which Dropout has training_mode."""
 
 _TRAINS = "the node is in training mode, which Dropout does not support at opsets 7 to 11"
 
@@ -99,7 +99,7 @@ def move_ratio_to_an_attribute(site: Site) -> None:
     site.remove_input(2)
     site.remove_input(1)
     if site.is_read(1):
-        # 12 says what the mask is where nothing is dropped; before, runtimes differ.
+        # 12 defines the mask where nothing is dropped; below it runtimes differ.
         site.replace(site.copy(site.input(0), outputs=1), _ones(site, "bool"))
     else:
         site.keep_outputs(1)

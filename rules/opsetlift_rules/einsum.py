@@ -26,7 +26,7 @@ Label = str
 
 @dataclass(frozen=True)
 class Operand:
-    """A value and what each of its dimensions is called."""
+    """A value and the label of each of its dimensions."""
 
     name: str
     labels: tuple[Label, ...]
@@ -53,7 +53,7 @@ def decompose_the_equation(site: Site) -> None:
     for position in range(1, len(operands)):
         needed, following = _needed(operands[position + 1 :], result), operands[position]
         if carrier not in FLOATING:
-            # Sums of floats wait for the products: an infinity times a sum is not the sum of its products.
+            # Floats are summed after multiplication: infinity times a sum differs from the sum of the products.
             following = _summed(site, op, following, needed | set(current.labels))
         current = _combined(site, op, current, following, needed)
     ordered = _ordered(op, current, result).name
@@ -100,7 +100,7 @@ def _needed(later: Sequence[Operand], result: tuple[Label, ...]) -> set[Label]:
 
 
 def _with_diagonals(site: Site, op: Operators, operand: Operand) -> Operand:
-    """Of two dimensions with one name only the diagonal counts: element (i, i) for each i."""
+    """Take the diagonal of each pair of dimensions with the same label: element (i, i) for each i."""
     for label, count in Counter(operand.labels).items():
         for _ in range(count - 1):
             first = operand.labels.index(label)
@@ -123,7 +123,7 @@ def _summed(site: Site, op: Operators, operand: Operand, needed: set[Label]) -> 
 
 
 def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed: set[Label]) -> Operand:
-    """By MatMul where it takes the dimensions, else by products that are summed."""
+    """Combine two operands with MatMul where it applies, else with Mul and ReduceSum."""
     shared = [label for label in first.labels if label in second.labels]
     summed = [label for label in shared if label not in needed]
     batch = [label for label in shared if label in needed]
@@ -145,7 +145,7 @@ def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed
 
 
 def _shaped(site: Site, op: Operators, operand: Operand, labels: tuple[Label, ...]) -> str:
-    """With one dimension for each label, of size 1 where the operand has none of the name."""
+    """The operand with one dimension for each label, of size 1 for labels that it lacks."""
     present = tuple(label for label in labels if label in operand.labels)
     name = _ordered(op, operand, present).name
     missing = [position for position, label in enumerate(labels) if label not in operand.labels]

@@ -14,13 +14,13 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 _ROUNDS_TO_1 = 4.0
-"""From here on the error function rounds to 1 in float and narrower dtypes."""
+"""The least number whose error function rounds to 1 in float and narrower dtypes."""
 
 _LAST_INTEGER_BELOW_1 = 5
-"""Of the next one it rounds to 1 in double."""
+"""The largest integer whose error function does not round to 1 in double."""
 
 _TERMS = 60
-"""Of the series up to x = 4; what is left out is less than 1e-12 of the sum."""
+"""The number of terms of the series up to x = 4; the omitted ones are less than 1e-12 of the sum."""
 
 
 def compute_integers_in_double(site: Site) -> None:

@@ -37,7 +37,7 @@ def _repeated_at_run_time(site: Site, op: Operators) -> str:
         value = op.Unsqueeze(value, site.constant_int64(range(length - rank)))
     if length < rank:
         wanted = op.Concat(site.constant_int64([1] * (rank - length), "ones"), wanted, axis=0)
-    # A dimension of 1 repeats as often as wanted, any other once. Where comes with opset 9, so it is computed.
+    # A dimension of size 1 repeats as often as asked for, any other once. Arithmetic selects: Where needs opset 9.
     ones = site.constant_int64([1] * max(rank, length), "ones")
     is_one = op.Cast(op.Equal(op.Shape(value), ones), to="int64")
     return str(op.Tile(value, op.Add(op.Mul(is_one, op.Sub(wanted, ones)), ones)))
@@ -97,7 +97,7 @@ def _copy_at_run_time(site: Site) -> None:
 
 
 def _carrier(site: Site) -> str:
-    """Tile-1 counts in the dtype of the data; only double is sure to hold the counts. It has to hold the data, too."""
+    """The dtype of counts and data of Tile-1, which are the same: only double surely holds the counts."""
     if not holds("double", site.dtype(0)):
         site.refuse(
             Why.DTYPE_NOT_AVAILABLE,

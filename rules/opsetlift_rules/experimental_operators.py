@@ -1,4 +1,4 @@
-"""Operators that onnx had as experimental operators before 10 (one before 9), in which exporters wrote models.
+"""Experimental operators that onnx had before opset 10 (one before 9) and that exporters used.
 
 What is meant is what onnx's page on managing experimental operators says to write instead, with the texts of the time.
 
@@ -71,7 +71,7 @@ def _around(site: Site, operator: str) -> None:
 
 
 def _computed_in(site: Site) -> str:
-    """The attributes are floats, which a narrower dtype need not hold."""
+    """The dtype of computation, which holds the attributes: floats."""
     dtype = site.dtype(0)
     return "float" if dtype == "float16" else dtype
 

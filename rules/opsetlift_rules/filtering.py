@@ -1,4 +1,4 @@
-"""Elements kept by a condition; how many there are, only the run tells.
+"""Elements selected by a condition, whose number is known at run time only.
 
 Compress  9: introduced · 11: axis may be negative · 28: +bfloat16
 NonZero   9: introduced · 13: +bfloat16
@@ -43,7 +43,7 @@ def compute_indices_of_nonzero_elements(site: Site) -> None:
     row = op.Reshape(is_kept, site.constant_int64([-1], "row"))
     rest = positions.of(_kept(site, positions, row))
     if not sizes:
-        # A scalar has no dimension to give an index of; the number of columns says whether it is kept.
+        # A scalar has no dimension to index; the number of columns, 0 or 1, shows whether it is kept.
         none = site.constant(numpy.zeros((0, 1), numpy.int64), "none")
         site.replace(gather_within(site, none, positions.indices(rest), axis=1))
         return
@@ -58,7 +58,7 @@ def compute_indices_of_nonzero_elements(site: Site) -> None:
 
 
 def _kept(site: Site, positions: Positions, condition: str) -> str:
-    """The places where a vector of booleans is true: a Loop takes the first one out each time."""
+    """The positions where a vector of booleans is true: a Loop removes the first one in each iteration."""
     known = site.constant_value(condition)
     if known is not None:
         return site.constant(numpy.flatnonzero(known), "kept")

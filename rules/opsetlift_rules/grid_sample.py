@@ -30,7 +30,7 @@ _NEWER_NAMES = {"bilinear": "linear", "bicubic": "cubic"}
 _OLDER_NAMES = {new: old for old, new in _NEWER_NAMES.items()}
 _NARROW = ("float16", "bfloat16")
 
-# The text names no coefficient; this one is PyTorch's, which the text points to, and onnxruntime's.
+# The text gives no coefficient; this one is that of PyTorch, to which the text refers, and of onnxruntime.
 _CUBIC_COEFFICIENT = -0.75
 
 _ULPS = 16

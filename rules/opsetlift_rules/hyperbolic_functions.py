@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 _ULPS = 8
 _BECAUSE = "exponentials and logarithms round at each step of the formula; a kernel may round only once"
 
-# Beyond it 1 is nothing beside the square, and the square of it does not overflow.
+# From here on 1 is lost beside the square, which does not overflow yet.
 _LARGE_EXPONENT = 500
 _LARGEST_FLOAT = math.ldexp(2 - math.ldexp(1, -23), 127)
 
@@ -46,7 +46,7 @@ class Formula:
         return self._op.Cast(self._site.input(0), to="float"), "float"
 
     def result(self, value: str) -> None:
-        """Let a double take the place of the output, in its dtype."""
+        """Replace the output with a double, cast to its dtype."""
         self._site.replace(value if self._narrow == "double" else self._op.Cast(value, to=self._narrow))
 
     def number(self, value: float, dtype: str = "double") -> str:
@@ -114,7 +114,7 @@ def decompose_acosh(site: Site) -> None:
 
 
 def _split(formula: Formula, *, magnitude: bool = False) -> tuple[str, str]:
-    """The argument as far as its square is finite in double, and the logarithm of the factor that it is beyond.
+    """The argument limited so that its square is finite in double, and the logarithm of the factor beyond.
 
     Of floats only infinity is beyond; and not every runtime has Min and Max for doubles.
     """

@@ -24,14 +24,14 @@ _DTYPES: dict[str, Any] = {"string": object, "int64": numpy.int64, "float": nump
 
 @dataclass(frozen=True)
 class Table:
-    """What the node maps: the i-th key to the i-th value, everything else to `default`, an array of one value."""
+    """The mapping of the node: the i-th key to the i-th value, everything else to `default`, an array of one value."""
 
     keys: Array
     values: Array
     default: Array
 
     def without_repetitions(self) -> Table:
-        """Of repeated keys the last one counts, as 4 says in words."""
+        """The table with only the last of repeated keys, as 4 defines it."""
         places = {_identity(key): place for place, key in enumerate(self.keys.tolist())}
         kept = sorted(places.values())
         return Table(self.keys[kept], self.values[kept], self.default)
@@ -85,7 +85,7 @@ def _array(tensor: Any) -> Array:
 
 
 def _emit(site: Site, table: Table, value: str) -> str:
-    """LabelEncoder-2 (and 4, for the types of 2)."""
+    """Emit LabelEncoder-2 (or 4, for the types of 2)."""
     kinds = name_of_numpy_dtype(table.keys.dtype), name_of_numpy_dtype(table.values.dtype)
     attributes = {
         f"keys_{_NAMES[kinds[0]]}": table.keys.tolist(),
@@ -144,15 +144,15 @@ def _map_numbers_and_text(site: Site, table: Table, key: str, value: str) -> Non
 
 
 def _reply(site: Site, table: Table, numbers: str) -> str:
-    """The values by their numbers; the number after the last is the default."""
-    # Written for an opset at which no index is negative.
+    """Gather the values by their numbers; the number after the last selects the default."""
+    # No index is negative.
     return str(
         site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(table.replies, "replies"), numbers, axis=0)
     )
 
 
 def _compared(site: Site, table: Table) -> str:
-    """Each element with each key: of distinct keys at most one is equal."""
+    """Compare each element with each key: at most one of the distinct keys is equal."""
     keys = table.keys
     if keys.dtype.kind == "f":
         if numpy.isnan(keys).any():

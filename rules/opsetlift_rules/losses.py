@@ -1,4 +1,4 @@
-"""Losses, each defined by the body that its schema gives it.
+"""Losses, which their function bodies define.
 
 NegativeLogLikelihoodLoss  13: examples and layout of the text · 22: +bfloat16
 SoftmaxCrossEntropyLoss    13: +bfloat16

@@ -47,7 +47,7 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
             ),
         )
     else:
-        # Below 9 neither Where exists nor a comparison of integers, but reductions have always taken them.
+        # Below 9 neither Where nor comparisons of integers exist, but reductions take integers at every version.
         op = site.op_at(opsets.AXES_AS_INPUTS)
         stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in onto_one_shape(site, op, inputs, dtype)]
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))

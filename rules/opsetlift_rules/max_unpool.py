@@ -34,7 +34,7 @@ def replace_with_scatter_elements(site: Site) -> None:
 
 
 def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
-    """(size - 1) * stride + kernel - pads, behind batch and channels."""
+    """The output shape: (size - 1) * stride + kernel - pads after batch and channels."""
     kernel = site.attribute("kernel_shape")
     strides = site.attribute("strides") or [1] * (rank - 2)
     pads = site.attribute("pads") or [0] * 2 * (rank - 2)

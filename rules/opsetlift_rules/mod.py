@@ -14,10 +14,10 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}
-"""How many bits the largest number of the dtype has left of the smallest one's."""
+"""The number of bits from the smallest to the largest number of the dtype."""
 
 _DIGITS = 28
-"""Bits of a quotient that are found at a time: with the 24 of a float's significand they fit the 53 of a double's."""
+"""The bits of a quotient computed at a time: with the 24 of a float's significand they fit the 53 of a double's."""
 
 _BEYOND = 200
 """The exponent of a power of two that is greater than every finite float."""
@@ -65,7 +65,7 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
     dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
     zero = site.scalar(0.0, "double", "zero")
     rest = op.Abs(dividend)
-    # An infinite divisor leaves every finite dividend alone, and so does one beyond them all.
+    # An infinite divisor leaves every finite dividend unchanged, as does one that is greater than all of them.
     # Not every runtime has Min for doubles where it has Max.
     beyond = site.scalar(-math.ldexp(1, _BEYOND), "double", "beyond")
     bounded = op.Neg(op.Max(op.Neg(op.Abs(divisor)), beyond))
@@ -80,7 +80,7 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
 
 
 def _divide_integers(site: Site, dtype: str) -> None:
-    """Div truncates: a - a / b * b has the sign of a, and without fmod is brought to that of b.
+    """Div truncates: a - a / b * b has the sign of a; without fmod b is added where the signs differ.
 
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """

@@ -31,7 +31,7 @@ def select_boxes_with_a_loop(site: Site) -> None:
     places = positions.indices(positions.counted(count))
     zero, one, two = (site.scalar(number, "float", "number") for number in (0, 1, 2))
     infinity = site.scalar(numpy.inf, "float", "infinity")
-    # A score that is not a number ranks behind all that are.
+    # NaN ranks below all other scores.
     numbers = op.Where(op.IsNaN(scores), zero, scores)
     weights = op.Sub(two, op.Cast(op.IsNaN(scores), to="float"))
     overlap = site.input(3) or zero
@@ -39,7 +39,7 @@ def select_boxes_with_a_loop(site: Site) -> None:
 
     def body(inner: Operators, number: str, going: str, left: str) -> list[str]:
         is_candidate = inner.Mul(left, _is_greatest(inner, inner.Mul(left, weights)))
-        # An infinity of either sign leaves the score of a candidate and takes that of any other box.
+        # Min with infinity keeps the score of a candidate; -infinity replaces that of any other box.
         keys = inner.Min(numbers, inner.Mul(inner.Sub(inner.Mul(is_candidate, two), one), infinity))
         best = inner.ArgMax(inner.Mul(is_candidate, _is_greatest(inner, keys)), axis=2, keepdims=1)
         is_other = inner.Not(inner.Equal(places, best))
@@ -55,13 +55,13 @@ def select_boxes_with_a_loop(site: Site) -> None:
     dims: Dims = [dim if isinstance(dim, int) else None for dim in site.shape(scores) or []]
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", dims)])
     loop = site.op_at(min(site.opset, site.target)).Loop
-    # The candidates are one box or more: without any iteration the results would not have all dimensions.
+    # At least one candidate is added: without any iteration the results would lack dimensions.
     _, best, is_chosen = loop(positions.name(count), "", alive, body=graph, outputs=3)
     site.replace(_listed(site, op, best, is_chosen))
 
 
 def _candidates(site: Site, op: Operators) -> tuple[str, str, str]:
-    """Boxes, scores, and 1 or 0 for whether a score reaches the threshold. One box more where there may be none."""
+    """Boxes, scores, and whether each score reaches the threshold (1 or 0); one more box where there may be none."""
     boxes, scores = site.inputs[:2]
     threshold = site.input(4)
     # No number is less than itself.
@@ -79,7 +79,7 @@ def _is_greatest(op: Operators, values: str) -> str:
 
 
 class _Corners:
-    """Low and high corners and areas of boxes: of all, and in a table of which rows are taken."""
+    """Low and high corners and areas of boxes: of all, and as a table whose rows are gathered."""
 
     def __init__(self, site: Site, op: Operators, boxes: str) -> None:
         self._site = site
@@ -98,7 +98,7 @@ class _Corners:
         self._table = op.Concat(*columns, axis=1)
 
     def overlap(self, op: Operators, chosen: str, threshold: str) -> str:
-        """Whether the chosen box of each class and every other box have more in common than the threshold allows."""
+        """Whether the selected box of each class and every other box overlap more than the threshold allows."""
         row = op.Gather(self._table, chosen, axis=0)
         *ours, area = (op.Gather(row, self._site.scalar(column, "int64", "part"), axis=3) for column in range(5))
         *theirs, their_area = self._all
@@ -114,7 +114,7 @@ class _Corners:
 
 
 def _listed(site: Site, op: Operators, best: str, is_chosen: str) -> str:
-    """Batch, class and box of each choice: by batch, by class, in the order of choice."""
+    """Batch, class and box of each selection, ordered by batch, class and time of selection."""
     by_class = [op.Transpose(value, perm=[1, 2, 0]) for value in (best, is_chosen)]
     box, condition = (op.Reshape(value, site.constant_int64([-1], "row")) for value in by_class)
     boxes = op.Compress(box, op.Cast(condition, to="bool"), axis=0)

@@ -106,7 +106,7 @@ def _trailing_axes(site: Site) -> list[int]:
 
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
-    """The dtype of stash_type, the value in it, and what brings the stage's result back."""
+    """The dtype of stash_type, the value cast to it, and the cast of the stage's result back."""
     stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
     if site.transition.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
         site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
@@ -159,7 +159,7 @@ def normalize_groups_as_instances(site: Site) -> None:
     stage, value, back = _staged(site, op, site.input(0))
     carrier = "float" if stage == "bfloat16" else stage
     value = op.Cast(value, to=carrier) if carrier != stage else value
-    # -0 is what can be added to anything, zeros included.
+    # Adding -0 changes no number, zeros included.
     one, zero = (site.scalar(number, carrier, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
     groups = site.constant_int64([site.attribute("num_groups")], "groups")
     ones, zeros = (site.folded(lambda name=name: str(op.Expand(name, groups)), "values") for name in (one, zero))  # type: ignore[misc]

@@ -34,7 +34,7 @@ def make_indices_and_axis_non_negative(site: Site) -> None:
 
 
 def _count_axis_from_front(site: Site) -> None:
-    """9 has -1 for the last dimension."""
+    """Make the axis non-negative, except for -1, which version 9 has for the last dimension."""
     axis = site.attribute("axis", -1)
     if axis < -1:
         rank = site.rank(0, because="below opset 11 a negative axis must be made non-negative")
@@ -42,7 +42,7 @@ def _count_axis_from_front(site: Site) -> None:
 
 
 def _indices_from_front(site: Site, op: Operators) -> str:
-    """Indices too far below 0 stay there: to count them once would give an index that runtimes count again."""
+    """Indices below -depth stay as they are: adding the depth once would give a negative index in range."""
     classes, depth = (_as_int64(site, op, position) for position in (0, 1))
     is_too_low = is_negative(site, op, op.Add(classes, depth))
     is_counted = op.And(is_negative(site, op, classes), op.Not(is_too_low))
@@ -50,7 +50,7 @@ def _indices_from_front(site: Site, op: Operators) -> str:
 
 
 def _as_int64(site: Site, op: Operators, position: int) -> str:
-    """What the text has done with other dtypes. Of the depth, its one element."""
+    """An input as int64, to which the text casts other dtypes; of the depth, its only element."""
     value = site.input(position)
     is_shaped = position == 0 or site.shape(position) == []
     if is_shaped and site.dtype(position) == "int64":

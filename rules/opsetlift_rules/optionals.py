@@ -1,4 +1,4 @@
-"""Optionals. Whether one has an element is known where it is made; below 15, where there are none, that has to do.
+"""Optionals, which do not exist below 15: there it must be known whether they have an element.
 
 Optional                                15: introduced · 28: +bfloat16 +float8 +int4 ...
 OptionalHasElement, OptionalGetElement  15: introduced · 18: tensors, sequences and no input at all are taken, too

@@ -144,7 +144,7 @@ def gather_wrapped_elements(site: Site) -> None:
         site.replace(pad_by_gather(site))
 
 
-# By Gather: an index for every element of the result, axis by axis, in any dtype.
+# Padding by Gather: an index for every element of the result, axis by axis, in any dtype.
 
 
 def pad_by_gather(site: Site) -> str:
@@ -214,7 +214,7 @@ def _indices(mode: str, begin: int, end: int, size: int) -> Array:
 def _indices_at_run_time(
     site: Site, op: Operators, mode: str, value: str, axis: int, pads: tuple[int | str, int | str]
 ) -> str:
-    """The same, computed in double, which holds every size and number and has the functions from the first opset on."""
+    """The same at run time, in double, which holds every size and has all functions from opset 1 on."""
     begin, end = (
         site.constant(numpy.array([pad], numpy.float64), "pad") if isinstance(pad, int) else pad for pad in pads
     )
@@ -244,7 +244,7 @@ def _indices_at_run_time(
 
 
 def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) -> str:
-    """The value to pad with, in the data's shape with a 1 for `axis`."""
+    """A slice of the padding value: the shape of the data with size 1 along `axis`."""
     scalar = site.input(2) or site.zero(site.dtype(0))
     if dims is not None and all(isinstance(dim, int) for dim in dims):
         shape = [1 if position == axis else int(dim or 0) for position, dim in enumerate(dims)]

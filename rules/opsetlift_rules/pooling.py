@@ -27,7 +27,7 @@ from opsetlift_rules.helpers.narrow_floats import (
 )
 from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
 
-# ceil_mode, and which windows it gives.
+# ceil_mode
 
 
 def replace_ceil_mode_with_pads(site: Site) -> None:

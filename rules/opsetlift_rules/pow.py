@@ -63,9 +63,9 @@ def _compute_in_double(site: Site) -> None:
 
 
 def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
-    """By products, which wrap around: a chain of them, or a Loop where the exponent is not one known number."""
+    """Compute integer powers by products, which wrap around; a Loop does so unless the exponent is a constant."""
     if site.dtype(1) in FLOATING:
-        # What an integer to the power of a float is, the text leaves open; double, truncated.
+        # The text leaves an integer to the power of a float open: computed in double and truncated.
         _compute_in_double(site)
     elif exponent is None or exponent.size != 1 or exponent.item() < 0:
         site.replace(_loop(site, base))

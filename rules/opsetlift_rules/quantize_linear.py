@@ -19,7 +19,7 @@ _WIDE = ("int16", "uint16", "int4", "uint4")
 
 
 def _result(site: Site) -> str:
-    """The dtype that a QuantizeLinear gives."""
+    """The dtype of the result of QuantizeLinear."""
     number = site.attribute("output_dtype", 0)
     if number:
         return site.dtype_attribute("output_dtype")
@@ -27,7 +27,7 @@ def _result(site: Site) -> str:
 
 
 def _precision(site: Site) -> str:
-    """That of the division: the scale's, unless the node says otherwise; practised long before 23 said so."""
+    """The dtype of the division: `precision`, else that of the scale, as runtimes did before 23 said so."""
     number = site.attribute("precision", 0)
     return site.dtype_attribute("precision") if number else site.dtype(1)
 
@@ -119,7 +119,7 @@ def decompose_quantization(site: Site) -> None:
 
 
 def _dequantized(site: Site) -> str:
-    """The dtype that a DequantizeLinear gives."""
+    """The dtype of the result of DequantizeLinear."""
     number = site.attribute("output_dtype", 0)
     return site.dtype_attribute("output_dtype") if number else site.dtype(1)
 

@@ -24,7 +24,7 @@ _RANKS = "the rank distinguishes one parameter for all from one for each row, co
 
 
 def _terms(site: Site, value: int, axes: slice) -> float:
-    """How many products each sum has; infinite where the shape is not known."""
+    """The number of products in each sum; infinite where the shape is unknown."""
     shape = site.known_shape(value)
     return math.inf if shape is None else math.prod(shape[axes])
 
@@ -54,7 +54,7 @@ def multiply_integers_in_floats(site: Site) -> None:
 
 
 def _as_int32(op: Operators, value: str, terms: float) -> str:
-    """Sums that 32 bits do not hold lose their higher bits."""
+    """Cast sums to int32; those that 32 bits do not hold lose their higher bits."""
     return str(op.Cast(value if terms <= _EXACT_IN_32_BITS else op.Cast(value, to="int64"), to="int32"))
 
 

@@ -47,7 +47,7 @@ def decompose_range(site: Site) -> None:
         site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))
         return
     if dtype in ("int16", "int32"):
-        # Wide enough for every product.
+        # int64 holds every product.
         start, delta = (op.Cast(value, to="int64") for value in (start, delta))
         site.replace(op.Cast(op.Add(start, op.Mul(numbers, delta)), to=dtype))
     else:
@@ -56,7 +56,7 @@ def decompose_range(site: Site) -> None:
 
 
 def _up_to(site: Site, op: Operators, count: str) -> str:
-    """0, 1, ... up to an int64 scalar: the places of as many ones, or below 9 the iterations of a Loop."""
+    """0, 1, ... up to an int64 scalar: NonZero of as many ones, or below 9 the iterations of a Loop."""
     if site.target >= opsets.NON_ZERO:
         length = op.Unsqueeze(count, site.constant_int64([0]))
         ones = op.ConstantOfShape(length, value=numpy.array([True]))

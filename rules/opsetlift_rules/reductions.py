@@ -76,7 +76,7 @@ def compute_integers_in_double(site: Site) -> None:
     site.replace(op.Cast(op.Log(op.Cast(total, to="double")), to=dtype))
 
 
-# Where a runtime lacks a dtype
+# Fallbacks for runtimes that lack a dtype
 
 
 def sum_integers_in_parts(site: Site) -> None:

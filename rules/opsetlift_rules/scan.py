@@ -145,7 +145,7 @@ def _batch(site: Site) -> tuple[str, list[str], list[str]]:
 
 
 def _check_padding(site: Site, outputs: Sequence[str]) -> None:
-    """Of a sequence of no elements only what is declared tells how large the elements of its outputs would be."""
+    """Refuse possibly empty sequences whose outputs have no declared element shape."""
     lengths = site.constant_value(0)
     if lengths is not None and (lengths > 0).all():
         return
@@ -159,7 +159,7 @@ def _check_padding(site: Site, outputs: Sequence[str]) -> None:
 
 
 def _type_of_entry(site: Site, name: str) -> TypeProto:
-    """The type of what is left of a value without the batch axis."""
+    """The type of a value without the batch axis."""
     shape = site.shape(name)
     return tensor_type_proto(site.dtype(name), None if shape is None else shape[1:])
 
@@ -167,7 +167,7 @@ def _type_of_entry(site: Site, name: str) -> TypeProto:
 def _entry(
     site: Site, op: Operators, run: Run, states: Sequence[str], streams: Sequence[str], length: str
 ) -> list[str]:
-    """What one entry of the batch gives; a shorter sequence is read, forward or backward, up to its own end."""
+    """The results of one entry of the batch; a shorter sequence ends, in either direction, at its own length."""
     own = [_first(site, op, stream, length) for stream in streams] if length else streams
     results = run(site, op, states, own, site.attribute("directions") or [0] * len(streams))
     for position, (result, output) in enumerate(zip(results, site.node.output, strict=True)):
@@ -187,14 +187,14 @@ def _first(site: Site, op: Operators, stream: str, length: str) -> str:
 
 
 def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, longest: str) -> str:
-    """With zeros up to the length of the longest sequence, which is what runtimes put there."""
+    """Pad a result with zeros to the length of the longest sequence, as runtimes do."""
     missing = op.Unsqueeze(op.Sub(_size(site, op, longest, 0), length), site.constant_int64([0], "zero"))
     element = op.Slice(op.Shape(result), site.constant_int64([1], "one"), site.constant_int64([END], "last"))
     filler = op.Expand(site.zero(dtype), op.Concat(missing, element, axis=0))
     return str(op.Concat(result, filler, axis=0))
 
 
-# From 9 down: axes and directions are taken care of outside
+# From 9 down: axes and directions become other nodes
 
 
 def add_a_batch_axis(site: Site) -> None:

@@ -117,7 +117,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
     graph = site.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
     count = positions.indices(writing.number_of_updates)
-    # Such a Loop means the same at every version.
+    # This Loop means the same at every version.
     op = site.op_at(min(site.opset, site.target))
     rows = op.Loop(count, endless(site), start, body=graph)
     site.replace(writing.restored(positions, rows if carrier == dtype else positions.op.Cast(rows, to=dtype)))
@@ -125,7 +125,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
 
 @dataclass
 class _Writing:
-    """Slices of the data in a row (single elements for ScatterElements), and which are written with what."""
+    """Flattened slices of the data (single elements for ScatterElements), the written positions, and the updates."""
 
     rows: str
     written: Number
@@ -182,7 +182,7 @@ def _axis(site: Site) -> int:
 
 
 def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> str:
-    """Each slice looks for the last update that names it: a table of slices by updates, whose first row is for none."""
+    """Select the last update of each slice by a table of slices by updates, whose first row is for none."""
     op = positions.op
     count, written = writing.number_of_rows(positions), writing.written
     rows = op.Concat(writing.rows, writing.updates, axis=0)

@@ -1,4 +1,4 @@
-"""Sequences, as far as their length is known: below 11, where there are none, they are taken apart.
+"""Sequences, which do not exist below 11: there they are replaced with their elements, if their number is known.
 
 SequenceEmpty, SequenceConstruct, SequenceInsert, SequenceErase   11: introduced
 SequenceAt, SequenceLength, ConcatFromSequence                    11: introduced
@@ -21,7 +21,7 @@ from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 
 _MOST_PARTS = 1024
-"""Longer sequences make no sensible graph."""
+"""The largest number of elements that are written out."""
 
 
 def scalarize_sequence(site: Site) -> None:

@@ -74,7 +74,7 @@ def _with_one_inferred(dims: Dims) -> list[int] | None:
 
 
 def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
-    """Unsqueeze and Squeeze take all dtypes from the first version on."""
+    """Reshape with Squeeze and Unsqueeze, which take all dtypes, if only dimensions of size 1 change."""
     shape = site.known_shape(0)
     resolved = None if shape is None else _resolved(target, shape)
     if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
@@ -90,7 +90,7 @@ def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
 
 
 def _resolved(target: list[int], shape: list[int]) -> list[int] | None:
-    """What a requested shape comes to for an input of static shape; None where it does not fit."""
+    """A requested shape with 0 and -1 resolved for an input of static shape; None where it does not fit."""
     if any(dim == 0 and position >= len(shape) for position, dim in enumerate(target)):
         return None
     result = [shape[position] if dim == 0 else dim for position, dim in enumerate(target)]
@@ -139,7 +139,7 @@ def remove_allowzero(site: Site) -> None:
 
 
 def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
-    """To the wanted shape, once; or, where it has a 0, to dimensions of 1, as often as wanted: not at all.
+    """Reshape to the shape; if it has a 0, reshape to dimensions of size 1 and repeat each as often as the shape says.
 
     For that the empty data gets an element.
     """

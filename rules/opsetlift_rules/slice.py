@@ -94,7 +94,7 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
 
 
 def _clamped(start: int, end: int, step: int, size: int) -> slice:
-    """As the text of 13 has it; Python's slices do the same but for an end of -1, which counts from the back."""
+    """Clamp bounds as 13 defines it; Python's slices differ only for an end of -1, which counts from the end."""
     start += size if start < 0 else 0
     end += size if end < 0 else 0
     if step > 0:
@@ -140,7 +140,7 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
 def _by_dimension(
     site: Site, op: Operators, rank: int, sizes: str, because: str
 ) -> tuple[str, str, str, Sequence[int]]:
-    """Starts, ends and steps for every dimension, and the dimensions that may be named."""
+    """Starts, ends and steps of all dimensions, and the dimensions that the axes may name."""
     starts, ends = (op.Cast(site.input(position), to="double") for position in (1, 2))
     steps = op.Cast(site.input(4), to="double") if site.input(4) else None
     ones = site.constant(numpy.ones(rank), "ones")

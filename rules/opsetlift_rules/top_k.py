@@ -17,7 +17,7 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
 _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
-"""What 64 bits are divided by, so that each part is one of a float's integers."""
+"""The divisors of 64-bit integers that give parts which the float type holds."""
 _FIRST = -(2**63)
 _LARGEST_ONLY = 10
 """The opset at which TopK takes k as an input, and finds the largest elements only."""
@@ -72,7 +72,7 @@ def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
 
 
 def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
-    """All elements in descending order, of a tensor that has been turned round, read from the back.
+    """Sort all elements of the reversed tensor in descending order, and read them from the end.
 
     Of equal ones the first then comes first, and NaN, the greatest, last.
     """

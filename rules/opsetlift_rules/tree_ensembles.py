@@ -55,7 +55,7 @@ def _are_floats(values: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Scores:
-    """What is added up of which trees, and with which base values in the end."""
+    """The trees whose weights are aggregated, and the base values."""
 
     trees: list[dict[int, Node]]
     base: list[Vote]
@@ -134,7 +134,7 @@ def replace_classifier_with_tree_ensemble(site: Site) -> None:
 
 
 def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str, str]:
-    """The number of the class, and the scores of both, of which the trees know the second's."""
+    """The class, and the scores of both classes, of which the trees compute the second."""
     op = site.op_in("", opsets.AXES_AS_INPUTS)
     is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
     positive = _tree_ensemble(site, value, sums, "NONE", "double")
@@ -243,11 +243,11 @@ def replace_with_tree_ensemble_regressor(site: Site) -> None:
 
 
 Comparison = tuple[str, int, float, int]
-"""The mode, the feature, what it is compared with, and whether it holds of a missing value."""
+"""The mode, the feature, the split value, and whether a missing value takes the true branch."""
 
 
 def _comparisons(site: Site) -> list[list[Comparison]]:
-    """Of each node the comparisons of which one has to hold; several of a set."""
+    """The comparisons of each node, one of which must hold; a set has several."""
     modes, splits = tensor(site, "nodes_modes"), tensor(site, "nodes_splits")
     assert modes is not None
     assert splits is not None

@@ -78,7 +78,7 @@ class _Groups:
 
     @cached_property
     def _columns(self) -> str:
-        """Each slice as a column of keys that are sorted; only one key in a column of single elements."""
+        """Each slice as a column of sort keys; single elements have one key."""
         site, op = self._site, self._op
         keys = op.Cast(self._data, to="int32") if site.dtype(0) == "bool" else self._data
         if self._is_row:
@@ -95,7 +95,7 @@ class _Groups:
 
     @cached_property
     def _order(self) -> str:
-        """For each place in ascending order where the element is."""
+        """The position of the element at each place in ascending order."""
         if self._is_row:
             return self._sorted(self._op, self._columns)
         site = self._site
@@ -135,7 +135,7 @@ class _Groups:
         upper = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (1, END, axis)))
         lower = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (0, -1, axis)))
         if site.dtype(self._columns) in FLOATING:
-            # One NaN is equal to another, as for numpy.unique, which the text cites.
+            # NaN equals NaN, as in numpy.unique, to which the text refers.
             is_one_nan = op.Xor(op.IsNaN(lower), op.IsNaN(upper))
             differs = op.Or(op.Or(op.Less(lower, upper), op.Greater(lower, upper)), is_one_nan)
         else:
@@ -147,7 +147,7 @@ class _Groups:
         begin = site.constant(numpy.ones(1, numpy.float32), "begin")
         begins = op.Concat(begin, differs, axis=0)
         if isinstance(self._count, str):
-            # Where there is no element, no group begins.
+            # Without elements there is no group.
             begins = op.Slice(begins, site.constant_int64([0], "bound"), self._all)
         return str(op.Cast(begins, to="bool"))
 

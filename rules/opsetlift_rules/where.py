@@ -50,7 +50,7 @@ def _compute(site: Site, dtype: str) -> None:
 
 
 def _gather(site: Site) -> None:
-    """Each element is taken by its number out of both tensors in a row."""
+    """Gather each element from both tensors, flattened and concatenated."""
     op = site.op_at(opsets.ALLOWZERO)
     shapes = [site.shape(value) for value in site.inputs]
     target = common_shape(shapes)
@@ -60,7 +60,7 @@ def _gather(site: Site) -> None:
         condition, first, second = (op.Expand(value, shape) for value in site.inputs)
     else:
         condition, first, second = tiled
-    # Integers multiply from opset 6 on; a double holds every number of an element, too.
+    # Below opset 6 there is no integer arithmetic; double holds every position.
     number = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
     sizes = [dim for dim in target or () if isinstance(dim, int)]
     count = math.prod(sizes)

@@ -177,7 +177,7 @@ def test_more_parts_than_the_dimension_has_break_the_model():
         "{ a, b, c, d = Split <num_outputs = 4> (x) }",
         17,
         Why.INVALID_MODEL,
-        "a dimension of 5 has no 4 parts",
+        "a dimension of size 5 cannot be split into 4 parts",
     )
 
 

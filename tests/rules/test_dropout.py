@@ -27,7 +27,7 @@ def test_the_mask_of_a_test_is_computed_below_7():
 
 @pytest.mark.parametrize("attributes", ["", "ratio = 0.25", "ratio = 0.25, is_test = 0"])
 def test_training_is_refused_from_7_to_11(attributes):
-    check_refusal(dropout(6, attributes), 10, Why.TRAINING_MODE, "trains")
+    check_refusal(dropout(6, attributes), 10, Why.TRAINING_MODE, "in training mode")
 
 
 @pytest.mark.parametrize("outputs", ["y", "y, m"])
@@ -80,7 +80,7 @@ def trained(opset, attributes="", ratio="float r = {0.25}, "):
 
 
 def test_training_is_refused_below_12():
-    check_refusal(trained(12), 10, Why.TRAINING_MODE, "trains")
+    check_refusal(trained(12), 10, Why.TRAINING_MODE, "in training mode")
 
 
 def test_training_goes_on_below_7():

@@ -61,7 +61,7 @@ def test_averages_of_integers_are_refused():
         "=> (int32[2, 3, 2, 3] y) { y = GridSample (x, grid) }",
         15,
         Why.NO_EQUIVALENT,
-        "cut off",
+        "truncates averages",
     )
 
 
@@ -112,5 +112,5 @@ def test_a_grid_of_unknown_rank_is_refused():
         "{ grid = AffineGrid (theta, size) }",
         19,
         Why.SHAPE_UNKNOWN,
-        "images or volumes",
+        "2D or 3D",
     )

@@ -149,7 +149,7 @@ def test_bfloat16_equations_are_computed_in_float_below_28():
     check_converts(einsum("ij,jk", ["[2, 3]", "[3, 4]"], "[2, 4]", opset=28, dtype="bfloat16"), 27)
 
 
-@pytest.mark.parametrize(("equation", "word"), [("ij->ik", "names"), ("ij,jk->ik", "2 terms")])
+@pytest.mark.parametrize(("equation", "word"), [("ij->ik", "repeated letter"), ("ij,jk->ik", "2 terms")])
 def test_equations_that_do_not_fit_are_errors_of_the_model(equation, word):
     check_refusal(einsum(equation, ["[2, 3]"], "[A, B]"), 11, Why.INVALID_MODEL, word)
 
@@ -169,7 +169,7 @@ def test_small_determinants_are_written_out_below_11(dtype, size, to):
     [
         ("float", "3", Why.NO_EQUIVALENT, "3 rows"),
         ("float", "M", Why.SHAPE_UNKNOWN, "size"),
-        ("double", "2", Why.NO_EQUIVALENT, "cancels"),
+        ("double", "2", Why.NO_EQUIVALENT, "loses digits"),
     ],
 )
 def test_other_determinants_are_refused_below_11(dtype, size, why, word):

@@ -66,5 +66,5 @@ def test_doubles_are_refused_below_10():
         "{ y = Mod <fmod = 1> (a, b) }",
         9,
         Why.NO_EQUIVALENT,
-        "wide enough",
+        "no wider type",
     )

@@ -44,4 +44,4 @@ def test_narrow_floats_are_counted_in_the_stash_type_below_27(dtype, stash_type)
 
 def test_a_narrow_stash_type_is_refused_below_27():
     text = RANGE.format(dtype="float16").replace("Range", "Range <stash_type = 10>")
-    check_refusal(f'<ir_version: 13, opset_import: ["": 27]> g ({text}', 26, Why.NO_EQUIVALENT, "count in float16")
+    check_refusal(f'<ir_version: 13, opset_import: ["": 27]> g ({text}', 26, Why.NO_EQUIVALENT, "compute in float16")

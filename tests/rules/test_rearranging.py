@@ -90,7 +90,7 @@ def test_one_axis_for_both_breaks_the_model():
         "{ y = ReverseSequence <time_axis = 1> (x, l) }",
         9,
         Why.INVALID_MODEL,
-        "time_axis is 1, batch_axis 1",
+        "time_axis is 1 and batch_axis is 1",
     )
 
 

@@ -240,7 +240,7 @@ def test_averages_of_integers_by_halves_and_quarters_are_exact(dtype):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "scale", "words"), [("int8", "1.7", "cut off"), ("int64", "2", "int64"), ("bool", "2", "bool")]
+    ("dtype", "scale", "words"), [("int8", "1.7", "truncated"), ("int64", "2", "int64"), ("bool", "2", "bool")]
 )
 def test_averages_that_depend_on_the_order_of_addition_are_refused(dtype, scale, words):
     check_refusal(

@@ -67,7 +67,7 @@ def test_lengths_that_may_be_0_need_the_size_of_an_element():
         }""",
         9,
         Why.SHAPE_UNKNOWN,
-        "no element at all",
+        "may be empty",
     )
 
 

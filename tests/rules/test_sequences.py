@@ -178,13 +178,13 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
         (
             "(float[N] x, float[M] z, int64 p) => (float[K] y) { s = SequenceConstruct (x, z) y = SequenceAt (s, p) }",
             Why.INPUT_NOT_CONSTANT,
-            ["one shape"],
+            ["differ in shape"],
         ),
         (
             "(float[N] x, float[M] z, int64 p) => (int64 y) "
             "{ s = SequenceConstruct (x, z) t = SequenceErase (s, p) y = SequenceLength (t) }",
             Why.INPUT_NOT_CONSTANT,
-            ["place"],
+            ["position"],
         ),
         (
             "(float[N] x) => (float[N] y) <int64 p = {1}> { s = SequenceConstruct (x) y = SequenceAt (s, p) }",

@@ -149,7 +149,7 @@ def test_axes_beyond_the_rank_break_the_model():
         '<ir_version: 6, opset_import: ["": 11]> g (float[A, B] x) => (float[] y) { y = Squeeze <axes = [-3, 1]> (x) }',
         10,
         Why.INVALID_MODEL,
-        "beyond the rank 2",
+        "out of range for rank 2",
     )
 
 

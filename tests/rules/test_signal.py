@@ -80,7 +80,7 @@ def test_real_and_complex_numbers_have_to_be_told_apart():
         '<ir_version: 8, opset_import: ["": 17]> g (float[M, N, K] x) => (float[M, N, 2] y) { y = DFT (x) }',
         16,
         Why.SHAPE_UNKNOWN,
-        "real from complex",
+        "real (1) from complex (2)",
     )
 
 

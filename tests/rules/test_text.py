@@ -55,7 +55,7 @@ def test_strings_are_not_looked_up_below_9():
 @pytest.mark.parametrize(
     ("node", "opset", "word"),
     [
-        ("StringNormalizer (x)", 10, "letters"),
+        ("StringNormalizer (x)", 10, "case"),
         ("StringConcat (x, x)", 20, "joins"),
         ('RegexFullMatch <pattern = "a+"> (x)', 20, "pattern"),
     ],

@@ -127,7 +127,7 @@ def test_doubles_that_are_floats_become_lists_below_3():
 def test_leaves_without_votes_take_no_part_in_a_minimum():
     given = {name: values[:-1] for name, values in votes("target", [0]).items()}
     model = ensemble("TreeEnsembleRegressor", 3, n_targets=1, aggregate_function="MIN", **NODES, **given)
-    check_refused(model, 5, "takes no part")
+    check_refused(model, 5, "skips leaves")
 
 
 def check_refused(model, to, *words):

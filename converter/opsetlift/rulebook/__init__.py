@@ -1,3 +1,1 @@
-"""What a rule is, what it is given (the `Site`), where rules are found, and the route of an operator's nodes through
-them.
-"""
+"""The rule book: rules, the `Site` that they are given, their discovery, and the routes of operators."""

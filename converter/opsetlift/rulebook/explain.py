@@ -144,9 +144,9 @@ def _changed_types(before: Definition, after: Definition) -> Iterator[str]:
     old, new = before.types_by_variable, after.types_by_variable
     for variable in [*old, *(name for name in new if name not in old)]:
         if variable not in new:
-            yield f"type {variable}: gone"
+            yield f"type {variable}: removed"
         elif variable not in old:
-            yield f"type {variable}: new, {_shown_types(new[variable])}"
+            yield f"type {variable}: added, {_shown_types(new[variable])}"
         else:
             if added := new[variable] - old[variable]:
                 yield f"type {variable}: + {_shown_types(added)}"
@@ -177,18 +177,18 @@ def _changed_parameters(
     for position, after in enumerate(new):
         origin = old_position.get(after.name, renamed.get(after.name))
         if origin is None:
-            yield f"{kind} {position} {after.name!r}: new, {_shown_parameter(after)}"
+            yield f"{kind} {position} {after.name!r}: added, {_shown_parameter(after)}"
             continue
         before = old[origin]
         if before.name != after.name:
-            yield f"{kind} {position}: {before.name!r} is now called {after.name!r}"
+            yield f"{kind} {position}: {before.name!r} renamed to {after.name!r}"
         if origin != position:
             yield f"{kind} {position} {after.name!r}: was {kind} {origin}"
         if _shown_parameter(before) != _shown_parameter(after):
             yield f"{kind} {position} {after.name!r}: {_shown_parameter(before)} → {_shown_parameter(after)}"
     for position, before in enumerate(old):
         if before.name not in kept and position not in renamed.values():
-            yield f"{kind} {position} {before.name!r}: gone"
+            yield f"{kind} {position} {before.name!r}: removed"
 
 
 def _shown_attribute(attribute: OpSchema.Attribute) -> str:
@@ -204,9 +204,9 @@ def _shown_attribute(attribute: OpSchema.Attribute) -> str:
 def _changed_attributes(old: Mapping[str, OpSchema.Attribute], new: Mapping[str, OpSchema.Attribute]) -> Iterator[str]:
     for name in sorted({*old, *new}):
         if name not in new:
-            yield f"attribute {name!r}: gone"
+            yield f"attribute {name!r}: removed"
         elif name not in old:
-            yield f"attribute {name!r}: new, {_shown_attribute(new[name])}"
+            yield f"attribute {name!r}: added, {_shown_attribute(new[name])}"
         elif _shown_attribute(old[name]) != _shown_attribute(new[name]):
             yield f"attribute {name!r}: {_shown_attribute(old[name])} → {_shown_attribute(new[name])}"
 

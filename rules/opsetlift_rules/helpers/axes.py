@@ -71,7 +71,7 @@ class NamedAxes:
         self._matrix = op.Cast(op.Or(*named), to=dtype)
 
     def are_named(self) -> str:
-        """How often each dimension is named. A sum over the axes, since over none it is 0 (a maximum is not)."""
+        """How often each dimension is named: a sum over the axes, which is 0 over none (a maximum is not)."""
         return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
 
     def spread(self, values: str) -> str:

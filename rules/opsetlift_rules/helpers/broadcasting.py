@@ -1,4 +1,4 @@
-"""Helpers for the time before broadcasting: bring several inputs to one shape, exactly."""
+"""Helpers for opsets without broadcasting: repeat inputs to one shape, exactly."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def common_shape(shapes: Sequence[Dims | None]) -> Dims | None:
 
 
 def repeats_onto(shape: Dims, target: Dims) -> list[int] | None:
-    """How often each dimension repeats to reach `target`, leading ones added; None where only the run will tell."""
+    """The repeat count of each dimension to reach `target`; None where it is known only at run time."""
     padded = [1] * (len(target) - len(shape)) + shape
     repeats = []
     for dim, wanted in zip(padded, target, strict=True):
@@ -49,7 +49,7 @@ def repeats_onto(shape: Dims, target: Dims) -> list[int] | None:
 
 
 def tile_onto(site: Site, op: Operators, value: str, target: Dims) -> str | None:
-    """Bring `value` to the shape `target` with Unsqueeze and Tile; None where only the run will tell how often."""
+    """Repeat `value` to the shape `target` with Unsqueeze and Tile; None where counts are computed at run time."""
     shape = site.shape(value)
     repeats = repeats_onto(shape, target) if shape is not None else None
     if shape is None or repeats is None:

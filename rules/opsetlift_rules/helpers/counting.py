@@ -9,7 +9,7 @@ LARGEST_TABLE = 1 << 22
 
 
 def endless(site: Site) -> str:
-    """The condition of a Loop that only its trip count ends. onnxruntime up to 1.8 dies of one that is absent."""
+    """The condition of a Loop that ends by its trip count. onnxruntime up to 1.8 crashes if it is absent."""
     return site.scalar(True, "bool", "going")
 
 

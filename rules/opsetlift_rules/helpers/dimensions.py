@@ -1,4 +1,4 @@
-"""Sizes as numbers of the graph: constants where they are known, else looked for at run time.
+"""Helpers for sizes: constants where they are known, else values computed at run time.
 
 `op` writes for opset 14 or later.
 """

@@ -1,4 +1,4 @@
-"""Groups of dtypes, and the wider dtypes that arithmetic on narrow ones is done in."""
+"""Groups of dtypes, and the wider dtypes in which narrow ones are computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMPUTED_IN = {
     "float16": "float",
     "bfloat16": "float",
 }
-"""What narrow numbers are summed and multiplied in."""
+"""The dtypes in which narrow numbers are summed and multiplied."""
 
 COMPARED_IN = {
     "int8": "float",

@@ -84,7 +84,7 @@ def _root(site: Site, tree: dict[int, Node]) -> int:
 
 @dataclass
 class Forest:
-    """The attributes of TreeEnsemble while they grow."""
+    """The attributes of a TreeEnsemble under construction."""
 
     roots: list[int] = field(default_factory=list)
     features: list[int] = field(default_factory=list)
@@ -153,7 +153,7 @@ def _chosen(votes: list[Vote], place: int, filler: Vote | None) -> Vote:
 
 @dataclass
 class OldForest:
-    """The attributes of the old form while they grow; `limit` is how many nodes make sense."""
+    """The attributes of the old form under construction; `limit` is the largest number of nodes."""
 
     site: Site
     limit: int
@@ -164,7 +164,7 @@ class OldForest:
     """The number of nodes of the current tree so far."""
 
     def begin_tree(self) -> None:
-        """Let the nodes to come belong to the next tree."""
+        """Begin the next tree."""
         self.tree, self.count = self.tree + 1, 0
 
     def add_leaf(self, vote: Vote) -> int:

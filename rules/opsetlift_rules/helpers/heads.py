@@ -1,4 +1,4 @@
-"""Helpers for what attends with several heads: packed tensors taken apart, and put together again."""
+"""Helpers for several attention heads: split from packed tensors, and packed again."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def without_heads(site: Site, op: Operators, value: str, heads: int) -> str:
 
 
 def transposed(op: Operators, value: str, order: Sequence[int] = (0, 2, 1, 3)) -> str:
-    """Heads before the length, or behind it."""
+    """Swap heads and length, by default."""
     return str(op.Transpose(value, perm=list(order)))

@@ -15,7 +15,7 @@ def is_image(site: Site) -> bool:
 
 
 def as_image(site: Site, op: Operators, value: str) -> tuple[str, Callable[[str], str]]:
-    """A tensor of another rank as one of rank 4, channels where they were; and the inverse for results."""
+    """Reshape a tensor of another rank to rank 4, [N, C, H, W]; also returns the inverse for results."""
     shape = site.shape(0) or []
     rank = len(shape)
     if rank < 2:

@@ -25,7 +25,7 @@ cast_bfloat16 = exact_cast("bfloat16", through="float")
 
 
 def in_float(site: Site, op: Operators) -> tuple[str, list[str], Callable[[str], str]]:
-    """A dtype to compute in, the inputs in it, and what brings a result back: float for narrower floats.
+    """The dtype of computation (float for narrower floats), the inputs cast to it, and the cast of a result back.
 
     For formulas of several steps, which would round each of them to few digits.
     """

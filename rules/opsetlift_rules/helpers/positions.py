@@ -34,7 +34,7 @@ def tuple_length(site: Site, indices: str) -> int:
 
 
 class Sizes(Sequence[Number]):
-    """The dimensions of a tensor; those that only the run knows are taken from its shape when they are asked for."""
+    """The dimensions of a tensor; unknown ones are emitted as elements of its shape when they are first used."""
 
     def __init__(self, positions: Positions, value: str) -> None:
         self._positions = positions

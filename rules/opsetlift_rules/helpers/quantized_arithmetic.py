@@ -1,4 +1,4 @@
-"""Quantization in plain arithmetic: what QuantizeLinear and DequantizeLinear compute, step by step.
+"""Helpers for quantization in plain arithmetic, as QuantizeLinear and DequantizeLinear define it.
 
 Everything is as exact as the operators: quotients and products in float, the quotient then rounded to the precision of
 the division; integers of at most 16 bits are exact in float.
@@ -34,7 +34,7 @@ def quantized(site: Site, to: str, precision: str) -> None:
 
 
 def saturated(site: Site, op: Operators, value: str, dtype: str, zero_point: str, to: str) -> str:
-    """A value of `dtype` rounded, shifted by the zero point ("" for none) and brought to a dtype within its bounds."""
+    """Round a value of `dtype`, add the zero point ("" for none), and cast it with saturation."""
     if to.startswith("float"):
         shifted = op.Add(value, zero_point) if zero_point else value
         attributes = {"saturate": site.attribute("saturate", 1)} if to.startswith("float8") else {}
@@ -51,7 +51,7 @@ def dequantized(site: Site, to: str) -> None:
     """Replace a DequantizeLinear: (x - zero point) * scale in float, the product cast to the dtype `to`."""
     op = arithmetic(site)
     x, scale = (cast(site, op, widened_constant(site, position), "float") for position in (0, 1))
-    # "There's no zero point" in the case of int32.
+    # int32 has no zero point.
     zero_point = "" if site.dtype(0) == "int32" else _zero_point(site, op, 2, "float")
     difference = op.Sub(x, zero_point) if zero_point else x
     product = op.Mul(difference, laid_out(site, op, scale, 1))
@@ -59,7 +59,7 @@ def dequantized(site: Site, to: str) -> None:
 
 
 def arithmetic(site: Site) -> Operators:
-    """Operators of the side that the node comes from, of 13 at least; their own rules take them across."""
+    """Emit operators of the near side, of opset 13 at least; their own rules convert them."""
     near = site.transition.newer - 1 if site.transition.upward else site.transition.newer
     return site.op_at(max(near, opsets.AXES_AS_INPUTS))
 
@@ -82,7 +82,7 @@ def _zero_point(site: Site, op: Operators, position: int, dtype: str) -> str:
 
 
 def widened_constant(site: Site, position: int) -> str:
-    """An input; where it is a constant of a dtype that the far side does not have, in one that holds its values."""
+    """An input; a constant of a dtype that the far side lacks is written in one that holds its values."""
     name, dtype = site.input(position), site.dtype(position)
     if cast_takes(dtype, site.opset):
         return name
@@ -93,7 +93,7 @@ def widened_constant(site: Site, position: int) -> str:
 
 
 def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
-    """A scale or zero point, given as the input at `position`, in a shape that broadcasts to x's."""
+    """Reshape a scale or zero point, given as the input at `position`, so that it broadcasts to x."""
     rank = site.rank(position, because=_RANKS)
     if site.attribute("block_size", 0):
         return _replicated(site, op, value)
@@ -111,7 +111,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
 
 
 def _replicated(site: Site, op: Operators, value: str) -> str:
-    """Each number for `block_size` elements along the axis."""
+    """Repeat each number for `block_size` elements along the axis."""
     rank = site.rank(0, because="the quantization axis is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
     block = site.scalar(site.attribute("block_size"), "int64", "block")

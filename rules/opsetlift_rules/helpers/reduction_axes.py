@@ -12,10 +12,10 @@ from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 _KEEPS_SINGLE_VALUES = frozenset(["ReduceMin", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceProd"])
-"""What reduces one value to itself."""
+"""Reductions that map a single value to itself."""
 
 _STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
-"""What adds to a 0, which makes 0 of -0."""
+"""Reductions that add to 0, which turns -0 into 0."""
 
 
 def move_axes_to_an_input(site: Site) -> None:
@@ -60,7 +60,7 @@ def make_axes_non_negative(site: Site) -> None:
 
 
 def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> None:
-    """Each dimension of size n becomes (1, n) where it is reduced and (n, 1) where not; each second one is reduced."""
+    """Reshape each dimension n to (1, n) if it is reduced, else to (n, 1), and reduce every second dimension."""
     rank = site.rank(0, because="the axes are computed at run time")
     if site.target < opsets.SHAPE_AS_INPUT:
         site.refuse(
@@ -82,7 +82,7 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     shape = op.Reshape(shape, site.constant_int64([-1], "flat"))
     keepdims = site.pop_attribute("keepdims", 1)
     if 0 in (site.known_shape(0) or []):
-        # Below 14 Reshape cannot make every empty shape, and of no elements all are alike.
+        # Below 14 Reshape cannot make every empty shape; an empty tensor is made anew.
         doubled = site.op_at(opsets.BFLOAT16_IN_CONSTANT_OF_SHAPE).ConstantOfShape(
             shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0)))
         )
@@ -91,7 +91,7 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     doubled_axes = [2 * position + 1 for position in range(rank)]
     reduced = site.copy(doubled, axes=doubled_axes, keepdims=0)
     if is_empty and is_noop_if_empty and site.node.op_type in _STARTS_AT_0 and site.dtype(0) in FLOATING:
-        # A sum over no axes is no sum, and -0 stays what it is, as the greatest of single values does.
+        # A sum over no axes keeps -0, as ReduceMax of single values does.
         same = site.op.ReduceMax(doubled, axes=doubled_axes, keepdims=0)
         reduced = op.Where(is_empty, same, reduced)
     if not keepdims:
@@ -101,7 +101,7 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
 
 
 def _named_dimensions(site: Site, op: Operators, axes: str, rank: int) -> str:
-    """For each dimension whether the axes name it. A sum over the axes: over none it is 0 (a maximum is not)."""
+    """Whether the axes name each dimension: a sum over the axes, which is 0 over none (a maximum is not)."""
     column = op.Unsqueeze(axes, site.constant_int64([1]))
     numbers = [site.constant_int64(range(first, first + rank), "dimensions") for first in (0, -rank)]
     named = op.Or(*(op.Equal(column, one) for one in numbers))

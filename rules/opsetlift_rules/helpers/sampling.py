@@ -1,4 +1,4 @@
-"""Values read at freely given points, and averaged over the neighbours of each.
+"""Helpers for values sampled at arbitrary points, weighted over the neighbours of each.
 
 A tensor [batch, channels, *spatial] is laid out as rows of channels, one for each place; the neighbours of all points
 are then one Gather, whatever the number of axes.
@@ -44,7 +44,7 @@ class Rows:
         self.rows = reshaped(site, op, last, [product(site, op, [self.batch, self.per_image]), self.channels])
 
     def read(self, axes: Sequence[Neighbours], leading: int, images: str | None = None) -> str:
-        """The neighbours' values, each by its weights: [*points, *neighbours of each axis, channels].
+        """The weighted values of the neighbours: [*points, *neighbours of each axis, channels].
 
         `leading` is the rank of the points, whose first axis is the batch, unless `images` says which image each of
         them reads.
@@ -86,23 +86,23 @@ class Weigh:
     weights: Callable[[str], str]
 
 
-# Each brings places, whole numbers of a float dtype, into an axis: int64, and which of them count (None: all).
+# Each maps whole numbers of a float dtype to positions in an axis, int64, and to which of them count (None: all).
 
 
 def confined_by_zeros(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
-    """What is outside counts as 0."""
+    """Points outside count as 0."""
     low, high = _bounds(site, op, length, dtype)
     inside = op.And(op.Not(op.Less(places, low)), op.Not(op.Greater(places, high)))
     return op.Cast(op.Clip(places, low, high), to="int64"), inside
 
 
 def confined_by_border(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
-    """What is outside is what the border is."""
+    """Points outside take the value of the border."""
     return op.Cast(op.Clip(places, *_bounds(site, op, length, dtype)), to="int64"), None
 
 
 def confined_by_centers(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
-    """What is outside is reflected at the centers of the elements at the border."""
+    """Points outside are reflected at the centers of the border elements."""
     one, two = (site.scalar(number, "int64", "number") for number in (1, 2))
     last = site.folded(lambda: op.Sub(named(site, length), one))
     period = site.folded(lambda: op.Max(op.Mul(two, last), one))
@@ -111,7 +111,7 @@ def confined_by_centers(site: Site, op: Operators, places: str, length: Size, dt
 
 
 def confined_by_edges(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
-    """What is outside is reflected at the outer edges of the elements at the border."""
+    """Points outside are reflected at the outer edges of the border elements."""
     one, two = (site.scalar(number, "int64", "number") for number in (1, 2))
     period = site.folded(lambda: op.Mul(two, named(site, length)))
     last = site.folded(lambda: op.Sub(period, one))
@@ -179,13 +179,13 @@ def neighbours_on(
 def nearest_on(
     site: Site, op: Operators, points: str, dtype: str, confine: Callable[[str], tuple[str, str | None]]
 ) -> Neighbours:
-    """The one neighbour on an axis, for halves the even one."""
+    """The nearest neighbour on an axis; halves round to even."""
     rounded = op.Round(op.Unsqueeze(points, site.constant_int64([-1])))
     confined, inside = confine(tamed(site, op, rounded, dtype))
     return Neighbours(confined, inside=inside)
 
 
 def tamed(site: Site, op: Operators, places: str, dtype: str) -> str:
-    """Whole numbers that can be cast to integers: NaN and what is far beyond any axis become some place far outside."""
+    """Limit whole numbers so that they can be cast to integers; NaN becomes a point far outside."""
     low, high = (site.scalar(bound, dtype, "bound") for bound in (-_FAR, _FAR))
     return str(op.Clip(op.Where(op.IsNaN(places), low, places), low, high))

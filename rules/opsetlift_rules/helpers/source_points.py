@@ -1,4 +1,4 @@
-"""Where the elements of a resampled axis come from, by each of the coordinate transformations of Resize."""
+"""Helpers for the source coordinates of a resampled axis, by the coordinate transformations of Resize."""
 
 from __future__ import annotations
 
