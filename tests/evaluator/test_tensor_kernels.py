@@ -242,6 +242,10 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
     "Gather before the axis": (node("Gather", 11, floats(1, 2), ints(-3)), "out of bounds [-2, 1]"),
     "GatherElements of another rank": (node("GatherElements", 11, floats([1]), ints(0)), "must be the same"),
     "GatherND with too long tuples": (node("GatherND", 11, floats(1), ints([0, 0])), "between 1 and 1"),
+    "GatherND with batch_dims of all axes of indices": (
+        node("GatherND", 12, floats([1]), ints(0), batch_dims=1),
+        "must be less than the ranks, 2 and 1",
+    ),
     "GatherND with batch_dims of all axes": (
         node("GatherND", 12, floats([1]), ints([0]), batch_dims=2),
         "must be less than the ranks",
