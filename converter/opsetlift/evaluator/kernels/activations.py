@@ -194,7 +194,6 @@ def shrink(call: Call, x: Array) -> Array:
     limit, bias = call.attributes["lambd"], call.attributes["bias"]
     if is_float(x.dtype):
         return apply(lambda wide: _shrunk(wide, limit, bias), x)
-    # The text is silent on integers with a fractional bias; computed in reals, then truncated.
     wide: Array = x.astype(numpy.float64)
     if not float(bias).is_integer():
         return float_to_integer(_shrunk(wide, limit, bias), x.dtype)

@@ -24,7 +24,7 @@ def _without_shape(known: TypeProto) -> TypeProto:
 
 @body_inputs("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def loop_body(node: NodeProto, types: Sequence[TypeProto]) -> list[TypeProto]:
-    """Loop: the iteration number, the condition, the carried values, whose shapes may change between iterations."""
+    """Loop: the iteration number, the condition, the loop-carried values, whose shapes may change."""
     return [_scalar(TensorProto.INT64), _scalar(TensorProto.BOOL), *map(_without_shape, types[2:])]
 
 

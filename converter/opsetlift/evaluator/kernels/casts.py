@@ -80,7 +80,7 @@ def _to_float(values: Array, dtype: numpy.dtype[Any]) -> Array:
         return values.astype(dtype)
     result = narrowed(values, dtype)
     if values.dtype.kind == "f" and (dtype in _FLOAT6 or dtype == _FLOAT4):
-        # Neither has NaN. Cast's text is silent; the notes on float6 say the maximum, the node tests of float4 zero.
+        # Neither has NaN, and Cast's text leaves it open: maximum by the notes on float6, zero by the tests of float4.
         substitute = dtype.type(numpy.inf) if dtype in _FLOAT6 else dtype.type(0)
         return numpy.where(numpy.isnan(values), substitute, result)
     return result

@@ -134,8 +134,8 @@ def causal_convolution(
         call.fail(f"past_state must have the shape (batch, channels, k - 1), not {list(past.shape)}")
     if b is not None and b.shape != (channels,):
         call.fail(f"bias must have the shape (channels), not {list(b.shape)}")
-    carried = numpy.zeros((batch, channels, state), x.dtype) if past is None else past
-    sequence = numpy.concatenate([carried, x], axis=2)
+    before = numpy.zeros((batch, channels, state), x.dtype) if past is None else past
+    sequence = numpy.concatenate([before, x], axis=2)
     windows = Windows(w.shape[2:], (1,), (1,), (0,), (0,), (length + state,), (length,))
     y = convolve(widened(sequence), widened(w), channels, windows, None if b is None else widened(b))
     if activation != "none":

@@ -1,7 +1,7 @@
 """Functions of one number, applied to every element.
 
 Narrow floats are computed as float32 and rounded once, so that widening an operand never changes a result. Inputs are
-made contiguous first: numpy's vectorised and its strided loops round differently.
+copied to C order first: numpy's vectorised and its strided loops round differently.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors made of a few numbers: Range, OneHot.
+"""Tensors computed from a few numbers: Range, OneHot.
 
 Range   27: +float16, +bfloat16, stash_type
 OneHot  11: negative indices count from the back; axis may be any negative

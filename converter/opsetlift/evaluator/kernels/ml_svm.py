@@ -144,7 +144,7 @@ def _probabilities(decisions: Array, prob_a: Array, prob_b: Array, classes: int)
     """Class probabilities coupled from the pairwise ones (Wu, Lin and Weng 2004, their second method).
 
     p minimises p^T Q p over the simplex; LIBSVM's iteration for it, with its tolerance 0.005 / classes, since its
-    results, not the minimum itself, are what the models were made with.
+    results, not the minimum itself, are what the models were trained with.
     """
     pairwise = numpy.zeros((len(decisions), classes, classes))
     for pair, (one, other) in enumerate(combinations(range(classes), 2)):

@@ -79,7 +79,7 @@ def narrowed_as(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
 
 
 def _int64_to_odd_float64(values: NDArray[Any]) -> NDArray[Any]:
-    """64-bit integers as float64; the last place is made odd where bits are lost."""
+    """64-bit integers as float64; the last place is set to odd where bits are lost."""
     low = values & values.dtype.type(0x7FF)
     wide = (values < -(2**53)) | (values > 2**53) if values.dtype.kind == "i" else values > 2**53
     sticky = (values ^ low) | (low != 0).astype(values.dtype) << values.dtype.type(11)
@@ -87,7 +87,7 @@ def _int64_to_odd_float64(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _float64_to_odd_float32(values: NDArray[Any]) -> NDArray[Any]:
-    """float64 as float32, truncated; the last place is made odd where bits are lost."""
+    """float64 as float32, truncated; the last place is set to odd where bits are lost."""
     single = values.astype(numpy.float32)
     exact = (single == values) | numpy.isnan(values)
     if exact.all():

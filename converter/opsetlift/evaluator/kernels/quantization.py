@@ -143,7 +143,7 @@ def _laid_out(call: Call, x: Array, scale: Array, name: str) -> Array:
     if scale.ndim != 1:
         call.fail(f"{name} must be a scalar or 1-D without block_size; its shape is {list(scale.shape)}")
     if x.ndim <= 1 and scale.size == 1:
-        # Since version 19 the text says so: per tensor, whatever the axis (whose default such an input does not have).
+        # By the text since version 19: per tensor, whatever the axis (whose default such an input does not have).
         return scale.reshape(())
     axis = nonnegative_axis(call, call.attributes["axis"], x.ndim)
     if scale.shape[0] != x.shape[axis]:

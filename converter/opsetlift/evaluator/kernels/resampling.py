@@ -142,7 +142,7 @@ def resize(
     regions = _regions(call, roi, len(axes)) if crop else [(numpy.float32(0), numpy.float32(1))] * len(axes)
     dimensions = [data.shape[axis] for axis in axes]
 
-    # An empty tensor gives no scales (Resize-11 says so) and no sizes; exporters kept writing it after 11.
+    # An empty tensor gives no scales (by the text of Resize-11) and no sizes; exporters kept writing it after 11.
     scales = None if scales is None or scales.size == 0 else scales
     sizes = None if sizes is None or (sizes.size == 0 and axes) else sizes
     if (scales is None) == (sizes is None):

@@ -152,7 +152,7 @@ def tile_one_axis(call: Call, data: Array, tiles: Array, axis: Array) -> Array:
 
     data [*shape] of a float dtype; tiles and axis are scalars of it.
     """
-    # "Repeat the elements" could mean a a b b too; "repeated copies of the input tensor" and Tile-6 settle it: a b a b.
+    # "Repeat the elements" could mean a a b b too; "repeated copies of the input tensor" and Tile-6 show a b a b.
     repeats = [1] * data.ndim
     position = nonnegative_axis(call, int(scalar(call, axis, "axis")), data.ndim)
     repeats[position] = int(scalar(call, tiles, "tiles"))

@@ -68,7 +68,7 @@ def transposed_convolution(call: Call, x: Array, w: Array, b: Array | None = Non
 
 
 def _overlap(canvas: _Canvas, tap: Ints, spatial: Ints) -> tuple[list[slice], list[slice]]:
-    """Which input positions this tap carries into the output, and where to."""
+    """Which input positions this tap adds to the output, and at which positions."""
     source, target = [], []
     for axis, size in enumerate(spatial):
         stride = canvas.strides[axis]
