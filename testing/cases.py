@@ -1,4 +1,4 @@
-"""The tests that the installed onnx carries: models with inputs and the outputs that its authors expect."""
+"""The tests of the installed onnx: models with inputs and the outputs that its authors expect."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def cases_of_releases(root: Path) -> tuple[Case, ...]:
 
 
 def light_cases() -> dict[str, Path]:
-    """The networks that onnx carries with weights computed by their graphs: name -> model file."""
+    """The networks of onnx's tests, with weights computed by their graphs: name -> model file."""
     folder = Path(onnx.backend.test.__file__).parent / "data" / "light"
     return {file.stem: file for file in sorted(folder.glob("*.onnx"))}
 

@@ -11,6 +11,7 @@ from onnx import TensorProto
 
 from opsetlift.evaluator import Rejected
 from opsetlift.specification.dtypes import numpy_dtype
+from tests.evaluator.one_node import assert_gives, assert_rejected, node
 from tests.evaluator.single_nodes import array, run, same_bits
 
 NAN, INF = math.nan, math.inf
@@ -330,3 +331,16 @@ def test_det_takes_square_matrices() -> None:
     assert same_bits(run("Det", 11, array([[[1, 2], [3, 4]]])), array([-2]))
     with pytest.raises(Rejected, match="square"):
         run("Det", 11, array([[1, 2]]))
+
+
+def test_scales_and_zero_points_of_a_quantized_product_have_one_shape() -> None:
+    a = numpy.ones((2, 2), numpy.uint8)
+    one, zero = numpy.array(1, numpy.float32), numpy.array(0, numpy.uint8)
+    ones, zeros = numpy.ones(2, numpy.float32), numpy.zeros(2, numpy.uint8)
+    assert_gives(node("QLinearMatMul", 10, a, one, zero, a, ones, zeros, one, zero), numpy.full((2, 2), 2, numpy.uint8))
+    for arguments, side in (
+        ((one, zeros, a, one, zero, one, zero), "a"),
+        ((one, zero, a, ones, zero, one, zero), "b"),
+        ((one, zero, a, one, zero, one, zeros), "y"),
+    ):
+        assert_rejected(node("QLinearMatMul", 10, a, *arguments), f"{side}_scale and {side}_zero_point must have one")

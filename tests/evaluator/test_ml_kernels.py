@@ -22,8 +22,8 @@ def node(operator: str, opset: int, *inputs: Any, outputs: int = 1, **attributes
 
 
 def of_map(operator: str, value: Any, **attributes: Any) -> Any:
-    made = helper.make_node(operator, ["x"], ["y"], domain=DOMAIN, **attributes)
-    return run_node(made, [value], {"": 17, DOMAIN: 1})[0]
+    built = helper.make_node(operator, ["x"], ["y"], domain=DOMAIN, **attributes)
+    return run_node(built, [value], {"": 17, DOMAIN: 1})[0]
 
 
 def tensor(values: Any) -> onnx.TensorProto:
@@ -64,6 +64,14 @@ def test_label_encoder_4_maps_tensors_and_the_last_of_equal_keys_counts() -> Non
     assert_gives(case, numpy.array([[1.5, 2.5], [2.5, -1.0]]))
 
 
+def test_the_default_of_label_encoder_4_has_the_type_of_its_values() -> None:
+    keys = {"keys_tensor": tensor(ints(1)), "values_tensor": tensor(floats(2))}
+    assert_gives(node("LabelEncoder", 4, ints(1, 3), **keys, default_tensor=tensor(floats(9))), floats(2, 9))
+    for default in (ints(9), floats(9, 9)):
+        case = node("LabelEncoder", 4, ints(1, 3), **keys, default_tensor=tensor(default))
+        assert_rejected(case, "must be one value of the type of values_*")
+
+
 def test_label_encoder_takes_one_list_of_keys_and_one_of_values() -> None:
     both = node("LabelEncoder", 2, ints(1), keys_int64s=[1], keys_strings=["a"], values_int64s=[1])
     assert_rejected(both, "one and only one of keys_strings, keys_int64s, keys_floats")
@@ -93,8 +101,8 @@ def test_a_dictionary_is_vectorized_by_its_vocabulary() -> None:
 
 
 def test_rows_are_zipped_with_the_labels() -> None:
-    made = helper.make_node("ZipMap", ["x"], ["z"], domain=DOMAIN, classlabels_strings=["no", "yes"])
-    (maps,) = run_node(made, [floats([0.25, 0.75], [1, 0])], {"": 17, DOMAIN: 1})
+    built = helper.make_node("ZipMap", ["x"], ["z"], domain=DOMAIN, classlabels_strings=["no", "yes"])
+    (maps,) = run_node(built, [floats([0.25, 0.75], [1, 0])], {"": 17, DOMAIN: 1})
     assert maps == [{"no": 0.25, "yes": 0.75}, {"no": 1, "yes": 0}]
 
 
@@ -288,6 +296,13 @@ def test_votes_for_the_first_of_two_classes_are_the_probability_of_the_second() 
     assert scores.tolist() == [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]
 
 
+def test_votes_for_the_first_of_two_classes_with_two_base_values_leave_the_second_its_own() -> None:
+    attributes = {"classlabels_int64s": [7, 8], **classes([0, 0, 0], [0.25, 0.75, 0.5]), "base_values": [0.0, 0.5]}
+    labels, scores = evaluate(node("TreeEnsembleClassifier", 3, ROWS[:3], outputs=2, **attributes))
+    assert labels.tolist() == [8, 7, 7]
+    assert scores.tolist() == [[0.25, 0.5], [0.75, 0.5], [0.5, 0.5]]
+
+
 FOREST = {
     "n_targets": 2,
     "tree_roots": [0],
@@ -308,6 +323,8 @@ def test_tree_ensemble_5_keeps_leaves_apart_and_tests_membership() -> None:
     x = floats([3, 0], [2, 6], [2, 5], [NAN, 6])
     expected = floats([10, 0], [0, 20], [30, 0], [0, 20])
     assert_gives(node("TreeEnsemble", 5, x, **FOREST), expected)
+    counted = {name: value for name, value in FOREST.items() if name != "n_targets"}
+    assert_gives(node("TreeEnsemble", 5, x, **counted), expected)
     half = {**FOREST, "nodes_splits": tensor(floats(0, 5).astype("float16"))}
     half |= {"leaf_weights": tensor(floats(10, 20, 30).astype("float16"))}
     assert_gives(node("TreeEnsemble", 5, x.astype("float16"), **half), expected.astype("float16"))
@@ -318,6 +335,7 @@ def test_tree_ensemble_5_keeps_leaves_apart_and_tests_membership() -> None:
     [
         ({"nodes_truenodeids": [0, 7]}, "must be places of nodes or leaves"),
         ({"leaf_targetids": [0, 2, 0]}, "in [0, 2)"),
+        ({"leaf_targetids": [0, 1]}, "must be one per leaf weight"),
         ({"membership_values": tensor(floats(1, NAN, 3, NAN))}, "has 2 sets for 1 nodes"),
         ({"nodes_featureids": [0, 2]}, "one of the input's features"),
         ({"aggregate_function": 4}, "must be 0, 1, 2 or 3"),

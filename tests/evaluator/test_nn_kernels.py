@@ -120,6 +120,14 @@ def test_integer_convolution_pads_with_the_zero_point() -> None:
     assert_gives(case, numpy.array([[[0, 2, 1]]], numpy.int32))
 
 
+def test_zero_points_are_of_the_shape_that_the_text_gives_them() -> None:
+    x, w = numpy.array([[[5, 6]]], numpy.uint8), numpy.array([[[1, 2]], [[1, 2]]], numpy.uint8)
+    two, three = numpy.zeros(2, numpy.uint8), numpy.zeros(3, numpy.uint8)
+    assert_rejected(node("ConvInteger", 10, x, w, two), "x_zero_point must be a scalar")
+    assert_gives(node("ConvInteger", 10, x, w, None, two), numpy.array([[[17], [17]]], numpy.int32))
+    assert_rejected(node("ConvInteger", 10, x, w, None, three), "w_zero_point")
+
+
 def test_integer_convolution_is_exact_beyond_the_precision_of_float32() -> None:
     x = numpy.full((1, 300, 5, 5), 255, numpy.uint8)
     x[0, 0, 0, 0] = 254
@@ -182,13 +190,13 @@ def test_an_output_shape_beyond_the_windows_is_filled_with_zeros() -> None:
 def test_causal_convolution_in_chunks_is_that_of_the_whole() -> None:
     x, w, b = random(2, 3, 7), random(3, 1, 4), random(3)
     whole, state = evaluate(node("CausalConvWithState", 27, x, w, b, outputs=2, activation="silu"))
-    carried, parts = None, []
+    before, parts = None, []
     for start, end in ((0, 1), (1, 5), (5, 7)):
-        chunk = node("CausalConvWithState", 27, x[:, :, start:end], w, b, carried, outputs=2, activation="silu")
-        part, carried = evaluate(chunk)
+        chunk = node("CausalConvWithState", 27, x[:, :, start:end], w, b, before, outputs=2, activation="silu")
+        part, before = evaluate(chunk)
         parts.append(part)
     numpy.testing.assert_allclose(numpy.concatenate(parts, axis=2), whole, rtol=1e-6)
-    numpy.testing.assert_array_equal(carried, state)
+    numpy.testing.assert_array_equal(before, state)
     numpy.testing.assert_array_equal(state, x[:, :, -3:])
 
 

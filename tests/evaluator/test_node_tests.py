@@ -144,7 +144,7 @@ FORBIDDEN_BY_TEXT = {
     "is a list, none of whose names may be empty": """Scan-9 Scan-11 Scan-16 Scan-19 Scan-21 Scan-23 Scan-24
         Scan-25""",
 }
-"""Part of a clause -> the definitions whose text says so of models that their schemas let pass."""
+"""Part of a clause -> the definitions whose text has it, of models that their schemas let pass."""
 
 OTHER_MEANING = {
     "the input is coerced to two dimensions": "Hardmax-1 Hardmax-11 LogSoftmax-1 LogSoftmax-11 Softmax-1 Softmax-11",
@@ -228,8 +228,8 @@ def test_restamped_nodes_agree_with_onnxruntime() -> None:
             wrong = mismatch(one.results, outputs, rtol=one.case.rtol, atol=max(one.case.atol, 1e-5))
             differing |= {one.definition} if wrong else set()
     assert compared > 1000
-    settled = {definition for definition, since in ONNXRUNTIME_AGREES_SINCE.items() if release() >= since}
-    assert differing == {definition for _, definition in pairs(ONNXRUNTIME_DIFFERS)} - settled
+    corrected = {definition for definition, since in ONNXRUNTIME_AGREES_SINCE.items() if release() >= since}
+    assert differing == {definition for _, definition in pairs(ONNXRUNTIME_DIFFERS)} - corrected
 
 
 def test_restamped_nodes_mean_what_their_version_means() -> None:

@@ -115,6 +115,8 @@ def test_instance_normalization_is_per_instance_and_channel() -> None:
     assert_gives(node("InstanceNormalization", 6, X, SCALE, BIAS), expected.astype(numpy.float32), rtol=1e-4)
     assert_rejected(node("InstanceNormalization", 1, X, SCALE, BIAS), "4-dimensional tensor of shape NCHW")
     assert_rejected(node("InstanceNormalization", 6, X, SCALE, floats(1)), "must be of size C")
+    flat = floats([1, 2], [3, 4])
+    assert_rejected(node("InstanceNormalization", 6, flat, floats(1, 1), floats(0, 0)), "(N x C x D1 ... x Dn)")
 
 
 def test_group_normalization_scales_per_group_in_18_and_per_channel_since_21() -> None:

@@ -51,6 +51,31 @@ def test_rnn_is_its_formula_in_every_version(opset: int) -> None:
     numpy.testing.assert_allclose(last[0], h, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("Affine", lambda x: x),
+        ("ScaledTanh", numpy.tanh),
+        ("HardSigmoid", lambda x: numpy.clip(0.2 * x + 0.5, 0, 1)),
+        ("LeakyRelu", lambda x: numpy.where(x < 0, 0.01 * x, x)),
+        ("ThresholdedRelu", lambda x: numpy.where(x >= 1, x, 0)),
+        ("Elu", lambda x: numpy.where(x < 0, numpy.expm1(x), x)),
+    ],
+)
+def test_activations_without_alpha_and_beta_have_their_defaults(name: str, function: Any) -> None:
+    x = floats(-3, -0.5, 0.25, 1.5)
+    one, zero = numpy.ones((1, 1, 1), numpy.float32), numpy.zeros((1, 1, 1), numpy.float32)
+    case = node("RNN", 14, x.reshape(4, 1, 1), one, zero, activations=[name], outputs=2, hidden_size=1)
+    y, _ = evaluate(case)
+    numpy.testing.assert_allclose(y.reshape(-1), function(x.reshape(-1)), rtol=1e-6)
+
+
+def test_weights_of_a_recurrence_have_the_shapes_of_the_text() -> None:
+    w, r, b = weights(1)
+    assert_rejected(node("RNN", 14, X, w, r[:, :, :2], b, outputs=2, hidden_size=3), "W and R must have the shapes")
+    assert_rejected(node("RNN", 14, X, w[:, :, :1], r, b, outputs=2, hidden_size=3), "W and R must have the shapes")
+
+
 @pytest.mark.parametrize("linear_before_reset", [0, 1])
 def test_gru_is_its_formula(linear_before_reset: int) -> None:
     w, r, b = (value[0] for value in weights(3))
@@ -227,6 +252,13 @@ def test_a_mask_may_be_too_short_since_24_and_is_padded_with_nothing_allowed() -
     assert_rejected(node("Attention", 23, head(*Q), head(*K), head(*V), mask), "must be broadcastable")
 
 
+@pytest.mark.parametrize("opset", [23, 24])
+def test_a_mask_may_be_one_number_for_all(opset: int) -> None:
+    inputs = head(*Q), head(*K), head(*V)
+    (expected,) = evaluate(node("Attention", opset, *inputs, scale=1.0))
+    assert_gives(node("Attention", opset, *inputs, numpy.array(0.5, numpy.float32), scale=1.0), expected, rtol=1e-6)
+
+
 def test_since_25_a_window_bounds_what_a_query_sees() -> None:
     case = node("Attention", 25, head(*Q), head(*K), head(*V), left_window_size=1, right_window_size=0, scale=1.0)
     band = LOWER & ~numpy.tri(3, k=-2, dtype=bool)
@@ -328,6 +360,12 @@ def test_linear_attention_follows_its_recurrence_and_carries_its_state(rule: str
     _, past = evaluate(node("LinearAttention", 27, *before[:3], None, *before[3:], outputs=2, **attributes))
     rest, _ = evaluate(node("LinearAttention", 27, *cut[:3], past, *cut[3:], outputs=2, **attributes))
     numpy.testing.assert_allclose(rest[0, 0], steps[2], rtol=1e-5)
+
+
+def test_heads_share_keys_and_values_evenly() -> None:
+    inputs = random(1, 3, 6), random(1, 3, 4), random(1, 3, 4)
+    case = node("LinearAttention", 27, *inputs, outputs=2, q_num_heads=3, kv_num_heads=2, update_rule="linear")
+    assert_rejected(case, "q_num_heads 3 must be a positive multiple of kv_num_heads 2")
 
 
 def test_gated_rules_need_their_gates() -> None:

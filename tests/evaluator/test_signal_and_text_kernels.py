@@ -72,6 +72,9 @@ def test_stft_takes_the_frame_length_from_window_or_signal() -> None:
     (whole,) = evaluate(node("STFT", 17, x, scalar(1, "int64")))
     assert whole.shape == (1, 1, 4, 2)
     assert_rejected(node("STFT", 17, x, scalar(2, "int64"), window, scalar(4, "int64")), "frame_length 4")
+    for step, length in ((0, 3), (-1, 3), (2, 0), (2, 99)):
+        case = node("STFT", 17, x, scalar(step, "int64"), None, scalar(length, "int64"))
+        assert_rejected(case, f"frame_length {length} and frame_step {step} do not fit a signal")
     assert_rejected(node("STFT", 17, random(1, 7, 2), scalar(2, "int64"), window), "onesided output is not possible")
 
 
@@ -178,8 +181,8 @@ def optimized(operator: str, *inputs: Any, **attributes: Any) -> list[Any]:
     count = (len(inputs) - 2) // {"Adagrad": 3, "Adam": 4, "Momentum": 3}[operator]
     outputs = [f"output{index}" for index in range(count * {"Adam": 3}.get(operator, 2))]
     domain = "ai.onnx.preview.training"
-    made = helper.make_node(operator, names, outputs, domain=domain, **attributes)
-    return run_node(made, list(inputs), {"": 13, domain: 1})
+    built = helper.make_node(operator, names, outputs, domain=domain, **attributes)
+    return run_node(built, list(inputs), {"": 13, domain: 1})
 
 
 RATE, STEP = scalar(0.1), scalar(2, "int64")

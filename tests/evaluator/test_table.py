@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from opsetlift.evaluator.kernels.registry import all_kernels
+from opsetlift.evaluator.kernels.registry import Kernel, all_kernels
 from opsetlift.evaluator.table import execution, table
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import definition, histories
@@ -26,6 +28,19 @@ def test_kernels_are_declared_for_definitions_that_exist() -> None:
         experiment, _ = experimental_operators().get(key.operator, (None, 0))
         if not found and (experiment is None or key.since_version != experiment.since_version):
             wrong.append(key)
+    assert wrong == []
+
+
+def test_docstrings_of_kernels_begin_with_the_operators_and_versions_whose_text_they_implement() -> None:
+    versions: dict[tuple[Kernel, str], list[int]] = defaultdict(list)
+    for key, kernel in all_kernels().items():
+        versions[kernel, key.operator].append(key.since_version)
+    wrong = []
+    for (kernel, operator), since in versions.items():
+        head = (inspect.getdoc(kernel) or "").partition(":")[0]
+        clause = f"{operator}-{', '.join(map(str, sorted(since)))}"
+        if clause not in head.split(" and "):
+            wrong.append(f"{kernel.__module__}.{kernel.__name__}: {clause}")
     assert wrong == []
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy
 import pytest
+from onnx import helper
 
+from opsetlift.evaluator import TooLarge, run_node
 from tests.evaluator.one_node import assert_gives, assert_rejected, floats, ints, node, scalar, strings
 from tests.evaluator.onnxruntime_judge import OneNode, evaluate
 
@@ -242,6 +244,10 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
     "Gather before the axis": (node("Gather", 11, floats(1, 2), ints(-3)), "out of bounds [-2, 1]"),
     "GatherElements of another rank": (node("GatherElements", 11, floats([1]), ints(0)), "must be the same"),
     "GatherND with too long tuples": (node("GatherND", 11, floats(1), ints([0, 0])), "between 1 and 1"),
+    "GatherND with batch_dims of all axes of indices": (
+        node("GatherND", 12, floats([1]), ints(0), batch_dims=1),
+        "must be less than the ranks, 2 and 1",
+    ),
     "GatherND with batch_dims of all axes": (
         node("GatherND", 12, floats([1]), ints([0]), batch_dims=2),
         "must be less than the ranks",
@@ -377,3 +383,11 @@ def test_inputs_are_left_as_they_are() -> None:
     ):
         assert evaluate(case)[0][0, 0] == 9
         assert data.tolist() == [[1, 2, 3]]
+
+
+def test_pads_beyond_the_limit_are_refused_before_they_are_allocated() -> None:
+    inputs = [floats(1, 2), ints(1 << 45, 0)]
+    for mode in ("edge", "reflect", "constant"):
+        node_of_mode = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
+        with pytest.raises(TooLarge):
+            run_node(node_of_mode, inputs, {"": 13}, element_limit=1 << 20)

@@ -12,10 +12,11 @@ import numpy
 import onnx
 import pytest
 
-from benchmarks.mutants.examples import ROOT
+from benchmarks.mutants.examples import ROOT, Collector, Example
 from benchmarks.mutants.inputs import Inputs
 from benchmarks.mutants.judge import difference, judged
 from benchmarks.mutants.operators import diff, mutants_of, sampled
+from benchmarks.mutants.subjects import Kernels
 from testing.conversion import model
 
 SOURCE = '''"""What is written for people stays."""
@@ -103,6 +104,20 @@ def test_a_sample_is_the_same_for_the_same_seed_and_reaches_every_module(tmp_pat
 def test_the_judge_tells_values_apart(one: list[float], other: list[float], differ: bool) -> None:
     arrays = [numpy.array(values, numpy.float32) for values in (one, other)]
     assert bool(difference(*arrays, 0)) is differ
+
+
+def test_examples_of_kernels_are_small_whatever_sizes_are_drawn() -> None:
+    header = '<ir_version: 9, opset_import: ["": 20]>'
+    filled = model(f"{header} g (int64[2] s) => (float[N, M] y) {{ y = ConstantOfShape (s) }}")
+    runs = Kernels()._runs(Example("ConstantOfShape", filled.SerializeToString()))
+    sizes = [run.results[0].size for run in runs if run.results is not None]
+    assert len(sizes) < len(runs)  # some were refused
+    assert 0 < max(sizes) <= 1 << 20
+
+    large = model(f"{header} g (float[200, 200] x) => (float[200, 200] y) {{ y = Identity (x) }}")
+    collector = Collector(Kernels.folder)
+    Kernels()._trace(collector, Example("Identity", large.SerializeToString()))
+    assert collector.examples == []
 
 
 def test_the_judge_draws_what_a_model_declares_and_never_what_the_proof_draws() -> None:

@@ -20,12 +20,17 @@ from opsetlift.specification import dtypes
 class Evaluator:
     """A model prepared once, to be run many times.
 
-    `strict=False` lets pass what exporters commonly did against the text: negative axes before they existed, nodes out
-    of order, deprecated operators. Types, counts and attributes are checked all the same. `base_dir` is the folder of
-    the model's external data. A node that runs its subgraph more often than `iteration_limit` ends in NotExecutable,
-    a value of more elements than `element_limit` in TooLarge.
+    Args:
+        model: The model.
+        strict: False lets pass what exporters commonly did against the text: negative axes before they existed, nodes
+            out of order, deprecated operators. Types, counts and attributes are checked all the same.
+        base_dir: The folder of the model's external data.
+        iteration_limit: A node that runs its subgraph more often ends in NotExecutable.
+        element_limit: A value of more elements ends in TooLarge.
 
-    Raises Rejected for an illegal model and NotExecutable for one that needs what this evaluator lacks.
+    Raises:
+        Rejected: The model is illegal.
+        NotExecutable: The model needs what this evaluator lacks.
     """
 
     def __init__(
@@ -60,9 +65,19 @@ class Evaluator:
         return [(step.node, attribute) for step, attribute in self._body.subgraphs_not_run()]
 
     def run(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Value]:
-        """The model's outputs, or just the values called `outputs`, which may be intermediate.
+        """Compute the model's outputs, or just the values called `outputs`, which may be intermediate.
 
-        Raises InputRejected for inputs that the model does not declare so, other EvaluationErrors for the rest.
+        Args:
+            inputs: A value for each input without an initializer, by name; arrays, lists for sequences, None for
+                empty optionals.
+            outputs: Names of values; None for the outputs of the model.
+
+        Returns:
+            The values by name; sequences as lists, empty optionals as None.
+
+        Raises:
+            InputRejected: An input is missing, unknown, or not of the declared type or shape.
+            EvaluationError: A node cannot be computed.
         """
         environment = self._checked(inputs)
         unknown = set(outputs).difference(self._body.value_names) if outputs else None
@@ -101,7 +116,7 @@ def _checked_input(info: ValueInfoProto, value: Any, sizes: dict[str, int]) -> V
 
 
 def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:
-    """Whether a value has the declared shape; `sizes` holds what the symbolic dimensions stand for."""
+    """Refuse a value without the declared shape; `sizes` holds what the symbolic dimensions stand for."""
     kind = declared.WhichOneof("value")
     if kind == "optional_type":
         if value.element is not None:
@@ -133,9 +148,22 @@ def run_node(
     iteration_limit: int | None = None,
     element_limit: int | None = None,
 ) -> list[Value]:
-    """Execute one node on `inputs`, one per input name (None: absent); gives a value per output name.
+    """Execute one node.
 
-    An input of an optional type is a `values.Optional`, an empty sequence a `values.Sequence`.
+    Args:
+        node: The node; its subgraphs see nothing around it.
+        inputs: A value per input name, None where it is absent; `values.Optional` for an optional type,
+            `values.Sequence` for an empty sequence.
+        opset_imports: The opset of each domain.
+        strict: As for Evaluator.
+        iteration_limit: As for Evaluator.
+        element_limit: As for Evaluator.
+
+    Returns:
+        A value per output name, None where the name is empty.
+
+    Raises:
+        EvaluationError: The node is illegal or cannot be computed.
     """
     step = prepare_node(
         node, opset_imports, strict=strict, iteration_limit=iteration_limit, element_limit=element_limit

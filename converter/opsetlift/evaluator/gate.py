@@ -42,6 +42,7 @@ class Formal:
 
     @property
     def single(self) -> bool:
+        """Whether it is one required value."""
         return self.option == Option.Single
 
 
@@ -71,8 +72,14 @@ class Gate:
         self._outputs = _formals(definition, schema.outputs)
 
     def check_node(self, node: NodeProto, *, strict: bool = True) -> None:
-        """Counts and names of inputs, outputs and attributes. Deprecated operators, of which there are models all the
-        same (GroupNormalization-18 was never anything else), pass unless strict."""
+        """Check counts and names of inputs, outputs and attributes.
+
+        Deprecated operators, of which there are models all the same (GroupNormalization-18 was never anything else),
+        pass unless strict.
+
+        Raises:
+            Illegal: The schema of the version forbids the node.
+        """
         if self.deprecated and strict:
             raise Illegal("the operator is deprecated in this version: it may not be used")
         schema = self.schema
@@ -97,7 +104,7 @@ class Gate:
                 raise Illegal(f"the required attribute {name!r} is missing")
 
     def attributes(self, node: NodeProto, base_dir: str | None = None) -> dict[str, Any]:
-        """The node's attributes decoded, the schema's defaults filled in."""
+        """Return the node's attributes decoded, the schema's defaults filled in."""
         decoded = dict(self._defaults)
         for attribute in node.attribute:
             if attribute.name in self._kinds:
@@ -107,7 +114,11 @@ class Gate:
         return decoded
 
     def check_inputs(self, inputs: Sequence[Value]) -> Bindings:
-        """The types of the inputs (None: absent) against the formal parameters; gives what the variables stand for."""
+        """Check the types of the inputs (None: absent), and return what the type variables stand for.
+
+        Raises:
+            Illegal: The version does not take such an input.
+        """
         bindings: Bindings = {}
         formals = self._inputs
         last = len(formals) - 1
@@ -133,9 +144,13 @@ class Gate:
     def check_outputs(
         self, outputs: Sequence[Value], bindings: Bindings, names: Sequence[str], *, strict: bool = True
     ) -> list[Value]:
-        """The values for the outputs' `names`, types checked, numpy scalars as arrays and lists as typed sequences.
+        """Return the values for the outputs' `names`, types checked, scalars as arrays and lists as typed sequences.
 
         Unless strict, what takes no input may give the types of later versions: constants of any dtype were common.
+
+        Raises:
+            Illegal: The version has no such output.
+            WrongOutput: The kernel gave what the schema does not promise for these inputs.
         """
         formals = self._outputs
         last = len(formals) - 1
@@ -221,5 +236,5 @@ def _list(formal: Formal) -> str:
 
 @cache
 def gate_of(definition: Definition) -> Gate:
-    """The gate of a definition; definitions are made once per process, and so are gates."""
+    """Return the gate of a definition; both are constructed once per process."""
     return Gate(definition)

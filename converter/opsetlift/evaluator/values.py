@@ -49,9 +49,11 @@ def _tensor_type(dtype: numpy.dtype[Any]) -> str:
 
 
 def type_of(value: Value) -> str | None:
-    """The type as the schemas spell it; None for the empty plain list, whose type only its context knows.
+    """Return the type as the schemas spell it; None for the empty plain list, whose type only its context knows.
 
-    Raises ValueError for what is no ONNX value."""
+    Raises:
+        ValueError: It is no ONNX value.
+    """
     if isinstance(value, numpy.ndarray):
         known = _TENSOR_TYPES.get(value.dtype)
         if known is None:
@@ -78,7 +80,11 @@ def _map_type(value: Mapping[Any, Any]) -> str | None:
 
 
 def as_type(value: Value, type_string: str) -> Value:
-    """Give a value the type that its context knows; raises ValueError where it has another one."""
+    """Give a value the type that its context knows.
+
+    Raises:
+        ValueError: It has another one.
+    """
     is_text = type_string == "tensor(string)"  # whose elements are looked at
     if isinstance(value, (numpy.ndarray, Sequence, Optional)) and not is_text and type_of(value) == type_string:
         return value
@@ -105,7 +111,11 @@ def as_type(value: Value, type_string: str) -> Value:
 
 
 def as_text(array: Array) -> Array:
-    """A text tensor as dtype object holding str; raises ValueError where an element is no text."""
+    """Return strings [*shape] as dtype object holding str.
+
+    Raises:
+        ValueError: An element is no text.
+    """
     if array.dtype.kind == "O" and all(type(element) is str for element in array.flat):
         return array
     text = numpy.empty(array.shape, dtype=object)
@@ -119,7 +129,7 @@ def as_text(array: Array) -> Array:
 
 
 def in_c_order(value: Value) -> Value:
-    """A value whose arrays are C-contiguous and aligned: how numpy and BLAS round depends on the layout."""
+    """Return a value with arrays C-contiguous and aligned: how numpy and BLAS round depends on the layout."""
     if isinstance(value, numpy.ndarray):
         flags = value.flags
         return value if flags.c_contiguous and flags.aligned else numpy.array(value, order="C")
@@ -133,7 +143,7 @@ def in_c_order(value: Value) -> Value:
 
 
 def plain(value: Value) -> Value:
-    """A value as callers get it: optionals unwrapped, sequences as lists."""
+    """Return a value as callers get it: optionals unwrapped, sequences as lists."""
     if isinstance(value, Optional):
         return plain(value.element)
     if isinstance(value, list):
@@ -142,7 +152,11 @@ def plain(value: Value) -> Value:
 
 
 def tensor_value(tensor: TensorProto, base_dir: str | None = None) -> Array:
-    """The array that a TensorProto holds; never writable. Raises ValueError where it cannot be read."""
+    """Return the array that a TensorProto holds; never writable.
+
+    Raises:
+        ValueError: It cannot be read.
+    """
     if tensor.data_location == TensorProto.EXTERNAL and base_dir is None:
         raise ValueError("the data is external; base_dir says where")
     if tensor.data_type not in _ELEMENT_TYPES:
@@ -157,7 +171,11 @@ def tensor_value(tensor: TensorProto, base_dir: str | None = None) -> Array:
 
 
 def sparse_tensor_value(sparse: SparseTensorProto, base_dir: str | None = None) -> Array:
-    """The dense array that a SparseTensorProto stands for. Raises ValueError where the parts do not fit together."""
+    """Return the dense array that a SparseTensorProto stands for; never writable.
+
+    Raises:
+        ValueError: The parts do not fit together.
+    """
     shape = tuple(sparse.dims)
     values = tensor_value(sparse.values, base_dir)
     indices = tensor_value(sparse.indices, base_dir)
@@ -208,7 +226,7 @@ _FIELD_OF_TYPE: dict[int, str] = {
 
 
 def attribute_type(attribute: AttributeProto) -> int:
-    """An attribute's kind; where IR versions before 2 left `type` out, the kind of the field that is filled in."""
+    """Return an attribute's kind; where IR versions before 2 left `type` out, that of the field that is filled in."""
     if attribute.type != AttributeProto.UNDEFINED:
         return int(attribute.type)
     filled = [kind for kind, field in _FIELD_OF_TYPE.items() if _is_filled(attribute, field)]
@@ -221,7 +239,11 @@ def _is_filled(attribute: AttributeProto, field: str) -> bool:
 
 
 def attribute_value(attribute: AttributeProto, base_dir: str | None = None) -> Any:
-    """An attribute as kernels see it (see registry.Call.attributes). Raises ValueError where it cannot be read."""
+    """Return an attribute as kernels see it (registry.Call.attributes).
+
+    Raises:
+        ValueError: It cannot be read.
+    """
     kind = attribute_type(attribute)
     if kind == AttributeProto.UNDEFINED:
         raise ValueError(f"attribute {attribute.name!r} has no type")
@@ -245,7 +267,11 @@ def attribute_value(attribute: AttributeProto, base_dir: str | None = None) -> A
 
 
 def type_proto(type_string: str | None, shape: tuple[int, ...] | None = None) -> TypeProto:
-    """The inverse of `dtypes.type_string`, with the shape of a tensor; without a type the empty TypeProto."""
+    """Return the TypeProto of a type string, with the shape of a tensor; without a type the empty one.
+
+    Raises:
+        ValueError: It is no type.
+    """
     if type_string is None:
         return TypeProto()
     if (dtype := dtypes.dtype_of_type(type_string)) is not None:

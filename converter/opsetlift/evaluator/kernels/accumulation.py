@@ -27,7 +27,15 @@ _SMALL = 1 << 20
 
 
 def product(a: Array, b: Array) -> Array:
-    """numpy.matmul of two arrays of one dtype: float32, float64 or integers, which wrap."""
+    """Multiply two arrays as numpy.matmul does, with bits that depend on values and shapes alone.
+
+    Args:
+        a: [..., M, K] or [K], float32, float64 or integers, which wrap.
+        b: [..., K, N] or [K], of the dtype of a.
+
+    Returns:
+        [..., M, N], of the same dtype; a vector's axis is left out.
+    """
     if a.dtype.kind in "iu":
         if not _fits_float64(a, b):
             return numpy.asarray(numpy.matmul(a, b))
@@ -60,6 +68,7 @@ class RowProduct:
         self._blocks[:, : self._columns] = matrix
 
     def __call__(self, rows: Array) -> Array:
+        """Multiply rows [n, terms] by the matrix [terms, columns]: [n, columns], of the dtype of the rows."""
         count = len(rows)
         blocks = numpy.zeros((-(-count // _BLOCK) * _BLOCK, rows.shape[1]))
         blocks[:count] = rows
@@ -93,8 +102,17 @@ def _magnitude(values: Array) -> int:
 
 
 def total(x: Array, axes: Axes, *, keepdims: bool = False, combine: numpy.ufunc = numpy.add) -> Array:
-    """The sum (or product) of floats over `axes`, accumulated and returned in double; over no axes it is `x`, whose -0
-    stays -0."""
+    """Add up floats over axes, or multiply them.
+
+    Args:
+        x: [*shape], any float dtype.
+        axes: Which axes go, none negative; over none the result is x, whose -0 stays -0.
+        keepdims: Whether the axes stay with size 1.
+        combine: numpy.add or numpy.multiply.
+
+    Returns:
+        float64, the dtype that it is accumulated in.
+    """
     if not axes:
         return x.astype(numpy.float64)
     kept = [axis for axis in range(x.ndim) if axis not in axes]
@@ -107,6 +125,6 @@ def total(x: Array, axes: Axes, *, keepdims: bool = False, combine: numpy.ufunc 
 
 
 def mean(x: Array, axes: Axes, *, keepdims: bool = False) -> Array:
-    """Over `axes`, in the dtype of `x`, float or double; NaN where there is nothing to average."""
+    """Average float32 or float64 [*shape] over axes, in the dtype of x; NaN where there is nothing to average."""
     count = math.prod(x.shape[axis] for axis in axes)
     return numpy.asarray(total(x, axes, keepdims=keepdims) / numpy.float64(count)).astype(x.dtype, copy=False)

@@ -32,6 +32,7 @@ Array = NDArray[Any]
 
 @kernel("Relu", since=(1, 6, 13, 14))
 def relu(call: Call, x: Array) -> Array:
+    """Relu-1, 6, 13, 14: max(0, x), for x [*shape] of any numeric dtype of the version; NaN stays NaN."""
     if not is_float(x.dtype):
         return numpy.asarray(numpy.maximum(x, 0))
     return apply(lambda wide: _without_negative_zero(numpy.maximum(wide, 0)), x)
@@ -39,18 +40,30 @@ def relu(call: Call, x: Array) -> Array:
 
 @kernel("LeakyRelu", since=(1, 6, 16))
 def leaky_relu(call: Call, x: Array) -> Array:
+    """LeakyRelu-1, 6, 16: alpha * x below 0, else x; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide < 0, alpha * wide, wide), x)
 
 
 @kernel("ThresholdedRelu", since=(10, 22))
 def thresholded_relu(call: Call, x: Array) -> Array:
+    """ThresholdedRelu-10, 22: x above alpha, else 0; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide > alpha, wide, numpy.zeros_like(wide)), x)
 
 
 @kernel("PRelu", since=(1, 6, 7, 9, 16))
 def prelu(call: Call, x: Array, slope: Array) -> Array:
+    """PRelu-1, 6, 7, 9, 16: slope * x below 0, else x.
+
+    Args:
+        call: The version decides how the slope is broadcast.
+        x: [N, C, *spatial], any numeric dtype of the version.
+        slope: Of one shape with x or broadcast to it in one direction; before 7 [C] or [1].
+
+    Returns:
+        The shape and dtype of x.
+    """
     slope = _slope_by_channel(call, x, slope) if call.since_version < 7 else slope
     if not _broadcasts_to(slope.shape, x.shape):
         call.fail(f"the slope's shape {list(slope.shape)} cannot be broadcast to the input's, {list(x.shape)}")
@@ -78,19 +91,24 @@ def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 @kernel("Elu", since=(1, 6, 22))
 def elu(call: Call, x: Array) -> Array:
+    """Elu-1, 6, 22: alpha * (exp(x) - 1) below 0, else x; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide < 0, alpha * _expm1_below_zero(wide), wide), x)
 
 
 @kernel("Celu", since=(12, 28))
 def celu(call: Call, x: Array) -> Array:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); the bodies' alpha * (x / alpha) would round positive x."""
+    """Celu-12, 28: max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    float x [*shape]. The function bodies' alpha * (x / alpha) would round positive x, the formula of the text does not.
+    """
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide > 0, wide, alpha * numpy.expm1(wide / alpha)), x)
 
 
 @kernel("Selu", since=(1, 6, 22))
 def selu(call: Call, x: Array) -> Array:
+    """Selu-1, 6, 22: gamma * x above 0, else gamma * alpha * (exp(x) - 1); float x [*shape]."""
     alpha, gamma = call.attributes["alpha"], call.attributes["gamma"]
     return apply(lambda wide: gamma * select(wide > 0, wide, alpha * _expm1_below_zero(wide)), x)
 
@@ -101,12 +119,14 @@ def _expm1_below_zero(x: Array) -> Array:
 
 @kernel("HardSigmoid", since=(1, 6, 22))
 def hard_sigmoid(call: Call, x: Array) -> Array:
+    """HardSigmoid-1, 6, 22: max(0, min(1, alpha * x + beta)); float x [*shape]."""
     alpha, beta = call.attributes["alpha"], call.attributes["beta"]
     return apply(lambda wide: _hard_sigmoid(wide, alpha, beta), x)
 
 
 @kernel("HardSwish", since=(14, 22))
 def hard_swish(call: Call, x: Array) -> Array:
+    """HardSwish-14, 22: x * max(0, min(1, x / 6 + 0.5)); float x [*shape]."""
     return apply(lambda wide: wide * _hard_sigmoid(wide, 1 / 6, 0.5), x)
 
 
@@ -126,17 +146,20 @@ def _without_negative_zero(x: Array) -> Array:
 
 @kernel("Mish", since=(18, 22))
 def mish(call: Call, x: Array) -> Array:
+    """Mish-18, 22: x * tanh(softplus(x)); float x [*shape]."""
     return apply(lambda wide: wide * numpy.tanh(softplus(wide)), x)
 
 
 @kernel("Swish", since=(24,))
 def swish(call: Call, x: Array) -> Array:
+    """Swish-24: x * sigmoid(alpha * x); float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: wide * sigmoid(alpha * wide), x)
 
 
 @kernel("SwiGLU", since=(28,))
 def swiglu(call: Call, gate: Array, value: Array) -> Array:
+    """SwiGLU-28: swish(gate) * value; float gate and value of one shape."""
     check_equal_shapes(call, gate, value)
     alpha = call.attributes["alpha"]
     wide_value = widened(value)
@@ -145,6 +168,7 @@ def swiglu(call: Call, gate: Array, value: Array) -> Array:
 
 @kernel("Gelu", since=(20,))
 def gelu(call: Call, x: Array) -> Array:
+    """Gelu-20: x * Phi(x), or its approximation by tanh; float x [*shape]."""
     approximation = call.attributes["approximate"]
     if approximation not in ("none", "tanh"):
         call.fail(f'approximate must be "none" or "tanh", not {approximation!r}')
@@ -162,10 +186,14 @@ def _gelu_by_tanh(x: Array) -> Array:
 
 @kernel("Shrink", since=(9,))
 def shrink(call: Call, x: Array) -> Array:
+    """Shrink-9: x + bias below -lambd, x - bias above lambd, else 0.
+
+    x [*shape] of any numeric dtype. The text leaves integers with a fractional bias open: they are computed in reals,
+    then truncated.
+    """
     limit, bias = call.attributes["lambd"], call.attributes["bias"]
     if is_float(x.dtype):
         return apply(lambda wide: _shrunk(wide, limit, bias), x)
-    # The text is silent on integers with a fractional bias; computed in reals, then truncated.
     wide: Array = x.astype(numpy.float64)
     if not float(bias).is_integer():
         return float_to_integer(_shrunk(wide, limit, bias), x.dtype)
@@ -180,6 +208,7 @@ def _shrunk(x: Array, limit: float, bias: float) -> Array:
 
 @kernel("Clip", since=(1, 6))
 def clip_by_attributes(call: Call, x: Array) -> Array:
+    """Clip-1, 6: x between the attributes min and max; float x [*shape]."""
     # Version 6's prose says numeric_limits of the dtype, its attributes' defaults those of float32; the latter hold.
     extremes = ml_dtypes.finfo(x.dtype)  # type: ignore[no-untyped-call]
     low = call.attributes.get("min", float(extremes.min))
@@ -190,7 +219,17 @@ def clip_by_attributes(call: Call, x: Array) -> Array:
 
 @kernel("Clip", since=(11, 12, 13))
 def clip(call: Call, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """Min(max, Max(x, min)); an absent bound is the dtype's lowest or greatest finite number: it binds infinities."""
+    """Clip-11, 12, 13: min(max, max(x, min)).
+
+    Args:
+        call: No attributes.
+        x: [*shape], any numeric dtype of the version.
+        low: Scalar of the dtype of x; absent, its least finite number, which binds infinities.
+        high: The same at the other end.
+
+    Returns:
+        The shape and dtype of x.
+    """
     limits: Any = ml_dtypes.finfo if is_float(x.dtype) else ml_dtypes.iinfo
     extremes = limits(x.dtype)
     lower = x.dtype.type(extremes.min) if low is None else scalar(call, low, "min")

@@ -27,24 +27,28 @@ Array = NDArray[Any]
 
 @kernel("Add", since=(1, 6, 7, 13, 14))
 def add(call: Call, a: Array, b: Array) -> Array:
+    """Add-1, 6, 7, 13, 14: a + b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a + b)
 
 
 @kernel("Sub", since=(1, 6, 7, 13, 14))
 def subtract(call: Call, a: Array, b: Array) -> Array:
+    """Sub-1, 6, 7, 13, 14: a - b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a - b)
 
 
 @kernel("Mul", since=(1, 6, 7, 13, 14))
 def multiply(call: Call, a: Array, b: Array) -> Array:
+    """Mul-1, 6, 7, 13, 14: a * b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a * b)
 
 
 @kernel("Div", since=(1, 6, 7, 13, 14))
 def divide(call: Call, a: Array, b: Array) -> Array:
+    """Div-1, 6, 7, 13, 14: a / b of one numeric dtype, broadcast; integers truncate."""
     a, b = operands(call, a, b)
     if is_integer(a.dtype):
         _check_divisor(b)
@@ -60,6 +64,7 @@ def _check_divisor(divisor: Array) -> None:
 
 @kernel("Pow", since=(1, 7, 12, 13, 15))
 def power(call: Call, base: Array, exponent: Array) -> Array:
+    """Pow-1, 7, 12, 13, 15: base to the power of exponent, broadcast, in the dtype of base."""
     base, exponent = operands(call, base, exponent)
     if is_integer(base.dtype) and is_integer(exponent.dtype):
         return _integer_power(base, exponent)
@@ -107,6 +112,10 @@ def _integer_power(base: Array, exponent: Array) -> Array:
 
 @kernel("Mod", since=(10, 13, 28))
 def modulo(call: Call, a: Array, b: Array) -> Array:
+    """Mod-10, 13, 28: The remainder with the sign of b, or of a where fmod is 1.
+
+    a and b of one numeric dtype, broadcast.
+    """
     check_numpy_broadcast(call, a, b)
     truncating = call.attributes["fmod"]
     if truncating not in (0, 1):
@@ -128,21 +137,37 @@ def _fold(call: Call, combine: Callable[[Array, Array], Array], inputs: tuple[Ar
 
 @kernel("Min", since=(1, 6, 8, 12, 13))
 def minimum_of_inputs(call: Call, *inputs: Array) -> Array:
+    """Min-1, 6, 8, 12, 13: The least of the inputs, NaN where one is NaN.
+
+    Inputs of one numeric dtype: of one shape before 8, broadcast since.
+    """
     return _fold(call, minimum, inputs)
 
 
 @kernel("Max", since=(1, 6, 8, 12, 13))
 def maximum_of_inputs(call: Call, *inputs: Array) -> Array:
+    """Max-1, 6, 8, 12, 13: The greatest of the inputs, NaN where one is NaN.
+
+    Inputs of one numeric dtype: of one shape before 8, broadcast since.
+    """
     return _fold(call, maximum, inputs)
 
 
 @kernel("Sum", since=(1, 6, 8, 13))
 def sum_of_inputs(call: Call, *inputs: Array) -> Array:
+    """Sum-1, 6, 8, 13: The sum of the inputs, narrow floats rounded once.
+
+    Inputs of one float dtype: of one shape before 8, broadcast since.
+    """
     total = _fold(call, numpy.add, tuple(map(widened, inputs)))
     return narrowed_as(numpy.asarray(total), inputs[0].dtype)
 
 
 @kernel("Mean", since=(1, 6, 8, 13))
 def mean_of_inputs(call: Call, *inputs: Array) -> Array:
+    """Mean-1, 6, 8, 13: The average of the inputs, narrow floats rounded once.
+
+    Inputs of one float dtype: of one shape before 8, broadcast since.
+    """
     total = numpy.asarray(_fold(call, numpy.add, tuple(map(widened, inputs))))
     return narrowed_as(numpy.asarray(total / total.dtype.type(len(inputs))), inputs[0].dtype)

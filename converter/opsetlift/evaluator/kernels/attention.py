@@ -33,6 +33,21 @@ def attention(
     past_value: Array | None = None,
     nonpad_kv_seqlen: Array | None = None,
 ) -> tuple[Array | None, ...]:
+    """Attention-23, 24, 25: softmax(Q K^T * scale + bias) V per head, grouped heads included.
+
+    Args:
+        call: scale, is_causal, softcap, the numbers of heads for inputs of rank 3, what the fourth output is.
+        q: [batch, q_heads, q_length, head_size], or [batch, q_length, q_heads * head_size], any float dtype.
+        k: [batch, kv_heads, kv_length, head_size], or of rank 3.
+        v: [batch, kv_heads, kv_length, v_head_size], or of rank 3.
+        attn_mask: bool or float, broadcast to [batch, q_heads, q_length, total_length].
+        past_key: [batch, kv_heads, past_length, head_size].
+        past_value: [batch, kv_heads, past_length, v_head_size].
+        nonpad_kv_seqlen: int64 [batch], how many keys are no padding; from 24 on.
+
+    Returns:
+        Y like q with v_head_size, and where asked for the present key and value and the scores.
+    """
     heads_q, heads_k, heads_v = _split_heads(call, q, k, v)
     _check_cache(call, past_key, past_value, nonpad_kv_seqlen)
     key, value = heads_k, heads_v
@@ -193,6 +208,17 @@ def _softmax_dtype(call: Call, default: numpy.dtype[Any]) -> numpy.dtype[Any]:
 
 @kernel("FlexAttention", since=(1,), domain="ai.onnx.preview")
 def flex_attention(call: Call, q: Array, k: Array, v: Array) -> Array:
+    """FlexAttention-1: softmax(Q K^T * scale) V per head, scores changed by subgraphs.
+
+    Args:
+        call: scale, softmax_precision and the subgraphs score_mod and prob_mod.
+        q: [batch, q_heads, q_length, head_size], any float dtype.
+        k: [batch, kv_heads, kv_length, head_size].
+        v: [batch, kv_heads, kv_length, v_head_size].
+
+    Returns:
+        [batch, q_heads, q_length, v_head_size], of the dtype of q.
+    """
     if {q.ndim, k.ndim, v.ndim} != {4}:
         call.fail("Q, K and V must be rank-4 tensors")
     _check_heads(call, q, k, v)

@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def nonnegative_axis(call: Call, axis: int, rank: int, *, negative_since: int = 11, name: str = "axis") -> int:
-    """`axis` counted from the front; `negative_since` is the since-version whose text first allows negative values."""
+    """Count `axis` from the front; `negative_since` is the since-version whose text first allows negative values."""
     axis = int(axis)
     if not -rank <= axis < rank:
         call.fail(f"{name} is {axis}; for rank {rank} the accepted range is [{-rank}, {rank - 1}]")
@@ -26,7 +26,7 @@ def nonnegative_axis(call: Call, axis: int, rank: int, *, negative_since: int = 
 def distinct_axes(
     call: Call, axes: Iterable[int], rank: int, *, negative_since: int = 11, name: str = "axes"
 ) -> list[int]:
-    """`axes` counted from the front, in their order; no axis may occur twice."""
+    """Count `axes` from the front and keep their order; no axis may occur twice."""
     result = [nonnegative_axis(call, axis, rank, negative_since=negative_since, name=name) for axis in axes]
     if len(set(result)) != len(result):
         call.fail(f"{name} are {result}; no axis may be repeated")
@@ -34,14 +34,14 @@ def distinct_axes(
 
 
 def int_list(call: Call, tensor: Array, name: str) -> list[int]:
-    """The values of a 1-D tensor of integers."""
+    """Return the values of integers [N]."""
     if tensor.ndim != 1:
         call.fail(f"{name} must be a 1-D tensor, its shape is {list(tensor.shape)}")
     return [int(value) for value in tensor]
 
 
 def lenient_int_list(call: Call, tensor: Array, name: str) -> list[int]:
-    """Like `int_list`, but a 0-D tensor, which exporters commonly write, is one value unless strict."""
+    """Return the values of integers [N]; a scalar, which exporters commonly write, is one value unless strict."""
     if tensor.ndim == 0:
         call.fail_if_strict(f"{name} must be a 1-D tensor, it is a scalar")
         return [int(tensor)]
@@ -49,7 +49,7 @@ def lenient_int_list(call: Call, tensor: Array, name: str) -> list[int]:
 
 
 def scalar(call: Call, tensor: Array, name: str) -> Array:
-    """The 0-D tensor that the text asks for; one element in a tensor of higher rank passes unless strict."""
+    """Return the scalar that the text asks for; one element in a tensor of higher rank passes unless strict."""
     if tensor.size != 1:
         call.fail(f"{name} must be a scalar, its shape is {list(tensor.shape)}")
     if tensor.ndim:
@@ -58,7 +58,7 @@ def scalar(call: Call, tensor: Array, name: str) -> Array:
 
 
 def one_element(call: Call, tensor: Array, name: str) -> Array:
-    """The single element as a 0-D tensor, where the text wants a scalar and ONNX's own tests or functions pass [1]."""
+    """Return a single element as a scalar, where the text wants a scalar and ONNX's own tests or functions pass [1]."""
     clause = f"{name} must be a scalar, its shape is {list(tensor.shape)}"
     if tensor.size != 1:
         call.fail(clause)
@@ -69,5 +69,5 @@ def one_element(call: Call, tensor: Array, name: str) -> Array:
 
 
 def zero(dtype: numpy.dtype[Any]) -> Array:
-    """The 0-D zero, False or empty string of a dtype."""
+    """Return the zero, False or empty string of a dtype as a scalar."""
     return numpy.asarray("" if dtype.kind == "O" else 0).astype(dtype)

@@ -19,7 +19,19 @@ Array = NDArray[Any]
 def batch_normalization_by_is_test(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:
-    """Training unless is_test is set."""
+    """BatchNormalization-1, 6: Training unless is_test is set.
+
+    Args:
+        call: is_test, epsilon, momentum, spatial.
+        x: [N, C, *spatial], any float dtype.
+        scale: [C]; as b, mean and variance, per activation where spatial is 0.
+        b: [C].
+        mean: [C], the running mean.
+        variance: [C], the running variance.
+
+    Returns:
+        Y like x; when training also the running mean and variance, and the saved ones.
+    """
     if call.since_version == 1 and x.ndim != 4:
         call.fail_if_strict(f"X must be a 4-dimensional tensor of shape NCHW, not {list(x.shape)}")
     _check_parameters(call, x.shape[1:2], scale, b, mean, variance)
@@ -39,7 +51,19 @@ def batch_normalization_by_is_test(
 def batch_normalization_by_outputs(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:
-    """Training where outputs other than Y are asked for ("Output case #1")."""
+    """BatchNormalization-7, 9: Training where more outputs than Y are asked for.
+
+    Args:
+        call: epsilon, momentum, spatial (7).
+        x: [N, C, *spatial], any float dtype.
+        scale: [C]; as b, mean and variance, per activation where spatial is 0.
+        b: [C].
+        mean: [C], the running mean.
+        variance: [C], the running variance.
+
+    Returns:
+        Y like x; when training also the running mean and variance, and the saved ones.
+    """
     per_activation = not call.attributes.get("spatial", 1)
     _check_parameters(call, x.shape[1:] if per_activation else _channels(call, x), scale, b, mean, variance)
     if call.output_count == 1:
@@ -52,6 +76,19 @@ def batch_normalization_by_outputs(
 def batch_normalization_by_training_mode(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:
+    """BatchNormalization-14, 15: Training where training_mode is set.
+
+    Args:
+        call: training_mode, epsilon, momentum.
+        x: [N, C, *spatial], any float dtype.
+        scale: [C], as b, mean and variance any float dtype.
+        b: [C].
+        mean: [C], the running mean.
+        variance: [C], the running variance.
+
+    Returns:
+        Y like x; when training also the running mean and variance.
+    """
     _check_parameters(call, _channels(call, x), scale, b, mean, variance)
     if not call.attributes["training_mode"]:
         _check_no_statistics(call, "training_mode=False")
@@ -95,7 +132,7 @@ def _inference(call: Call, x: Array, scale: Array, b: Array, mean: Array, varian
 
 
 def _normalized(call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array) -> Array:
-    """(X - mean) / sqrt(var + epsilon) * scale + B"""
+    """Compute (X - mean) / sqrt(var + epsilon) * scale + B."""
     factor = scale / numpy.sqrt(variance + variance.dtype.type(call.attributes["epsilon"]))
     y = numpy.asarray(x - _per_channel(x, mean))
     y *= _per_channel(x, factor)

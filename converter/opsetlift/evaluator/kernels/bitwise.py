@@ -18,30 +18,37 @@ _NARROW_WIDTHS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
 
 @kernel("BitwiseAnd", since=(18,))
 def bitwise_and(call: Call, a: Array, b: Array) -> Array:
+    """BitwiseAnd-18: a & b of one integer dtype, broadcast."""
     check_numpy_broadcast(call, a, b)
     return numpy.asarray(a & b)
 
 
 @kernel("BitwiseOr", since=(18,))
 def bitwise_or(call: Call, a: Array, b: Array) -> Array:
+    """BitwiseOr-18: a | b of one integer dtype, broadcast."""
     check_numpy_broadcast(call, a, b)
     return numpy.asarray(a | b)
 
 
 @kernel("BitwiseXor", since=(18,))
 def bitwise_xor(call: Call, a: Array, b: Array) -> Array:
+    """BitwiseXor-18: a ^ b of one integer dtype, broadcast."""
     check_numpy_broadcast(call, a, b)
     return numpy.asarray(a ^ b)
 
 
 @kernel("BitwiseNot", since=(18,))
 def bitwise_not(call: Call, x: Array) -> Array:
+    """BitwiseNot-18: ~x, for integers [*shape]."""
     return numpy.asarray(~x)
 
 
 @kernel("BitShift", since=(11, 28))
 def bit_shift(call: Call, x: Array, amount: Array) -> Array:
-    """Amounts beyond the width shift every bit out: the text of version 28, and numpy's way; version 11 is silent."""
+    """BitShift-11, 28: x shifted by amount, unsigned integers, broadcast.
+
+    Amounts beyond the width shift every bit out: the text of version 28, and numpy's way; version 11 leaves it open.
+    """
     check_numpy_broadcast(call, x, amount)
     direction = call.attributes["direction"]
     if direction not in ("LEFT", "RIGHT"):
@@ -51,6 +58,7 @@ def bit_shift(call: Call, x: Array, amount: Array) -> Array:
 
 @kernel("BitCast", since=(26,))
 def bit_cast(call: Call, x: Array) -> Array:
+    """BitCast-26: The bits of x [*shape] as those of a dtype as wide."""
     try:
         target = dtype_name(call.attributes["to"])
     except ValueError:

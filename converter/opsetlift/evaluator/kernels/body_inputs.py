@@ -24,13 +24,13 @@ def _without_shape(known: TypeProto) -> TypeProto:
 
 @body_inputs("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def loop_body(node: NodeProto, types: Sequence[TypeProto]) -> list[TypeProto]:
-    """The iteration number, the condition, the carried values, whose shapes may change between iterations."""
+    """Loop: the iteration number, the condition, the loop-carried values, whose shapes may change."""
     return [_scalar(TensorProto.INT64), _scalar(TensorProto.BOOL), *map(_without_shape, types[2:])]
 
 
 @body_inputs("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
 def scan_body(node: NodeProto, types: Sequence[TypeProto]) -> list[TypeProto]:
-    """The states, then one element of each scanned input."""
+    """Scan from 9 on: the states, then one element of each scanned input, without its scanned axis."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     scanned = attributes["num_scan_inputs"].i
     states = len(types) - scanned
@@ -53,11 +53,11 @@ def _without_axis(known: TypeProto, axis: int) -> TypeProto:
 
 @body_inputs("Scan", since=(8,))
 def batched_scan_body(node: NodeProto, types: Sequence[TypeProto]) -> list[TypeProto]:
-    """Behind the lengths: states and scanned inputs, each without the batch axis; only their dtypes are told."""
+    """Scan-8: states and scanned inputs, each without the batch axis; only their dtypes are known."""
     return [_without_shape(known) for known in types[1:]]
 
 
 @body_inputs("SequenceMap", since=(17,))
 def mapped_body(node: NodeProto, types: Sequence[TypeProto]) -> list[TypeProto]:
-    """An element of each sequence, and tensors as they are."""
+    """SequenceMap: an element of each sequence, and tensors as they are."""
     return [known.sequence_type.elem_type if known.HasField("sequence_type") else known for known in types]

@@ -26,7 +26,19 @@ def non_max_suppression(
     iou_threshold: Array | None = None,
     score_threshold: Array | None = None,
 ) -> Array:
-    """Every version."""
+    """NonMaxSuppression-10, 11: Boxes chosen by score, unless they overlap one chosen before.
+
+    Args:
+        call: center_point_box says how the four numbers of a box are read.
+        boxes: float32 [batches, boxes, 4].
+        scores: float32 [batches, classes, boxes].
+        max_output_boxes_per_class: int64 scalar; absent or 0, no box is chosen.
+        iou_threshold: float32 scalar in [0, 1], above which boxes overlap; absent, 0.
+        score_threshold: float32 scalar, below which boxes are left out; absent, none is.
+
+    Returns:
+        int64 [chosen, 3]: batch, class and box.
+    """
     if boxes.ndim != 3 or boxes.shape[2] != 4 or scores.ndim != 3:
         call.fail("boxes must be [num_batches, spatial_dimension, 4], scores [num_batches, num_classes, ...]")
     if (scores.shape[0], scores.shape[2]) != boxes.shape[:2]:

@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
-    """Multidirectional broadcasting (Broadcasting.md): numpy does it by itself, here only the refusal."""
+    """Refuse shapes that multidirectional broadcasting (Broadcasting.md) does not take; numpy does it itself."""
     first = inputs[0].shape
     if all(value.shape == first for value in inputs):
         return
@@ -25,15 +25,21 @@ def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
 
 
 def check_equal_shapes(call: Call, *inputs: NDArray[Any]) -> None:
-    """The variadic operators before opset 8: all inputs must have the same shape."""
+    """Refuse inputs of different shapes, as the variadic operators do before version 8."""
     if any(value.shape != inputs[0].shape for value in inputs):
         call.fail(f"all inputs must have the same shape before version 8, not {_shapes(inputs)}")
 
 
 def legacy_broadcast(call: Call, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """`b` brought to a shape that numpy broadcasts to `a`'s, by the attributes of opsets 1 to 6.
+    """Bring `b` to a shape that numpy broadcasts to `a`'s, by the attributes broadcast and axis of opsets 1 to 6.
 
-    `b` has a single element, or its shape is a contiguous part of `a`'s that starts at `axis` (a suffix without it).
+    Args:
+        call: The binary operator.
+        a: [*shape].
+        b: A single element, or a contiguous part of a's shape that starts at `axis` (a suffix without it).
+
+    Returns:
+        `b`, with as many trailing axes of size 1 as needed.
     """
     if not call.attributes.get("broadcast", 0):
         if a.shape != b.shape:
@@ -74,7 +80,7 @@ def _shapes(inputs: Sequence[NDArray[Any]]) -> str:
 
 
 def operands(call: Call, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The operands of a binary operator that took `broadcast` and `axis` before opset 7."""
+    """Return the operands of a binary operator for numpy to broadcast, by the attributes of opsets 1 to 6 before 7."""
     if call.since_version < 7:
         return a, legacy_broadcast(call, a, b)
     if a.shape != b.shape:
@@ -83,5 +89,5 @@ def operands(call: Call, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def check_variadic(call: Call, *inputs: NDArray[Any]) -> None:
-    """The shapes of Min, Max, Mean and Sum, which broadcast since opset 8."""
+    """Refuse shapes that Min, Max, Mean and Sum do not take: different ones before 8, others than numpy's since."""
     (check_equal_shapes if call.since_version < 8 else check_numpy_broadcast)(call, *inputs)

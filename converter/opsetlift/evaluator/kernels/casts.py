@@ -34,6 +34,10 @@ _SMALL_INTEGERS = frozenset(numpy_dtype(name) for name in ("int2", "uint2", "int
 
 @kernel("Cast", since=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28))
 def cast(call: Call, values: Array) -> Array:
+    """Cast-1, 6, 9, 13, 19, 21, 23, 24, 25, 28: x [*shape] in the dtype `to`.
+
+    Numbers, booleans and strings, as far as the version has them.
+    """
     to = call.attributes["to"]
     try:
         number = element_type(to) if isinstance(to, str) else to
@@ -45,11 +49,12 @@ def cast(call: Call, values: Array) -> Array:
 
 @kernel("CastLike", since=(15, 19, 21, 23, 24, 25))
 def cast_like(call: Call, values: Array, target_type: Array) -> Array:
+    """CastLike-15, 19, 21, 23, 24, 25: x [*shape] in the dtype of target_type, whose values do not matter."""
     return converted(call, values, target_type.dtype)
 
 
 def converted(call: Call, values: Array, dtype: numpy.dtype[Any]) -> Array:
-    """`values` in another dtype, by the tables of Cast in force at the call's version."""
+    """Convert values [*shape] to another dtype, by the tables of Cast in force at the call's version."""
     if values.dtype == dtype:
         return values
     if dtype == _STRING:
@@ -75,7 +80,7 @@ def _to_float(values: Array, dtype: numpy.dtype[Any]) -> Array:
         return values.astype(dtype)
     result = narrowed(values, dtype)
     if values.dtype.kind == "f" and (dtype in _FLOAT6 or dtype == _FLOAT4):
-        # Neither has NaN. Cast's text is silent; the notes on float6 say the maximum, the node tests of float4 zero.
+        # Neither has NaN, and Cast's text leaves it open: maximum by the notes on float6, zero by the tests of float4.
         substitute = dtype.type(numpy.inf) if dtype in _FLOAT6 else dtype.type(0)
         return numpy.where(numpy.isnan(values), substitute, result)
     return result
@@ -91,9 +96,9 @@ def _to_integer(values: Array, dtype: numpy.dtype[Any]) -> Array:
 
 
 def to_float8(values: Array, dtype: numpy.dtype[Any], saturate: bool) -> Array:
-    """Cast's two tables for float8, as version 24 has them.
+    """Convert float32 [*shape] to float8 by Cast's two tables, as version 24 has them.
 
-    The first one of 19 to 23 makes NaN of infinities for the FNUZ types. ONNX's tests of opsets 19, 21 and 23 and
+    The first table of 19 to 23 makes NaN of infinities for the FNUZ types. ONNX's tests of opsets 19, 21 and 23 and
     onnxruntime agree on the largest value, and 24 corrected the table.
     """
     values = widened(values)

@@ -43,9 +43,16 @@ class _Labelled:
 
 
 def contracted(equation: str, operands: Sequence[Array]) -> Array:
-    """numpy.einsum of a term for each operand, from left to right, as onnxruntime has it.
+    """Sum products as numpy.einsum does, from left to right, as onnxruntime has it.
 
-    The text leaves the order open, which infinities feel. Raises ValueError where shapes and equation do not fit.
+    The text leaves the order open, on which results with infinities depend.
+
+    Args:
+        equation: Einstein summation with a term for each operand.
+        operands: Arrays of one numeric dtype.
+
+    Raises:
+        ValueError: Shapes and equation do not fit.
     """
     inputs, arrow, result = equation.partition("->")
     terms = inputs.split(",")

@@ -1,4 +1,4 @@
-"""If, Loop, Scan from version 9 on, SequenceMap. (Scan-8, which has a batch axis, is in scan_8.py.)
+"""If, Loop, Scan from version 9 on, SequenceMap; Scan-8, which has a batch axis, is in scan_8.py.
 
 Versions differ in the types that they take, and where noted: If-1 wants equal shapes from both branches; a Scan-9 does
 not know negative axes.
@@ -25,6 +25,15 @@ _SINCE_11 = (11, 13, 16, 19, 21, 23, 24, 25)
 
 @kernel("If", since=(1, *_SINCE_11))
 def if_(call: Call, condition: Array) -> tuple[Value, ...]:
+    """If-1, 11, 13, 16, 19, 21, 23, 24, 25: The outputs of the branch that the condition chooses.
+
+    Args:
+        call: The subgraphs then_branch and else_branch, which take no inputs.
+        condition: bool, one element.
+
+    Returns:
+        The branch's outputs, tensors, sequences or optionals.
+    """
     branches: list[GraphProto] = [call.attributes["then_branch"], call.attributes["else_branch"]]
     for branch in branches:
         check_output_count(call, branch, len(call.node.output))
@@ -52,6 +61,7 @@ def _known_shape(declared: TypeProto) -> list[int] | None:
 
 
 def check_output_count(call: Call, body: GraphProto, expected: int) -> None:
+    """Refuse a subgraph with another number of outputs than the text asks for."""
     if len(body.output) != expected:
         call.fail(f"the subgraph must have {expected} outputs, not {len(body.output)}")
 
@@ -60,6 +70,17 @@ def check_output_count(call: Call, body: GraphProto, expected: int) -> None:
 def loop(
     call: Call, trip_count: Array | None = None, condition: Array | None = None, *states: Value
 ) -> tuple[Value, ...]:
+    """Loop-1, 11, 13, 16, 19, 21, 23, 24, 25: The subgraph again and again, its states handed on.
+
+    Args:
+        call: The subgraph body.
+        trip_count: int64 scalar, M; absent, no limit.
+        condition: bool scalar; absent, true.
+        *states: The loop-carried dependencies, tensors, sequences or optionals.
+
+    Returns:
+        The last states, then each scan output [iterations, *shape of one].
+    """
     body: GraphProto = call.attributes["body"]
     check_output_count(call, body, 1 + len(call.node.output))
     if len(body.output) - 1 < len(states):
@@ -119,7 +140,7 @@ class _Columns:
 
 
 def empty_element(declared: ValueInfoProto) -> Array:
-    """What a scan output's element would have looked like where no iteration ran; sizes that are not declared are 0."""
+    """Return zeros of the type of a scan output's element where no iteration ran; sizes that are not declared are 0."""
     kind = dtypes.type_string(declared.type)
     dtype = kind and dtypes.dtype_of_type(kind)
     if dtype is None:
@@ -129,6 +150,7 @@ def empty_element(declared: ValueInfoProto) -> Array:
 
 
 def normalized_axis(call: Call, axis: int, rank: int, what: str) -> int:
+    """Count the axis of a scan input or output from the front; negative ones came with version 11."""
     if not -rank <= axis < rank:
         call.fail(f"the axis of a {what} of rank {rank} must be in [{-rank}, {rank - 1}], not {axis}")
     if axis < 0 and call.since_version < 11:
@@ -137,7 +159,7 @@ def normalized_axis(call: Call, axis: int, rank: int, what: str) -> int:
 
 
 def flags(call: Call, attribute: str, count: int) -> list[int]:
-    """An attribute with a number for each of `count` inputs or outputs, 0 where it is omitted."""
+    """Return an attribute with a number for each of `count` inputs or outputs, 0 where it is omitted."""
     given: list[int] = call.attributes.get(attribute, [0] * count)
     if len(given) != count:
         call.fail(f"{attribute} must have {count} elements, not {len(given)}")
@@ -147,7 +169,7 @@ def flags(call: Call, attribute: str, count: int) -> list[int]:
 
 
 def split_scan_inputs(call: Call, inputs: Sequence[Value]) -> tuple[list[Array], list[Array]]:
-    """The initial states and the tensors to scan."""
+    """Split the inputs of Scan into the initial states and the tensors to scan."""
     scanned = call.attributes["num_scan_inputs"]
     if not 1 <= scanned <= len(inputs):
         call.fail(f"num_scan_inputs is {scanned}, but there are {len(inputs)} inputs")
@@ -160,6 +182,7 @@ def split_scan_inputs(call: Call, inputs: Sequence[Value]) -> tuple[list[Array],
 
 
 def checked_state(call: Call, before: Sequence[Array], after: Sequence[Array]) -> list[Array]:
+    """Refuse states of Scan whose shape or dtype changed in an iteration; return those after it."""
     for one, other in zip(before, after, strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
             call.fail(
@@ -171,6 +194,15 @@ def checked_state(call: Call, before: Sequence[Array], after: Sequence[Array]) -
 
 @kernel("Scan", since=(9, *(version for version in _SINCE_11 if version != 13)))
 def scan(call: Call, *inputs: Array) -> tuple[Array, ...]:
+    """Scan-9, 11, 16, 19, 21, 23, 24, 25: The subgraph for each element along an axis of the inputs.
+
+    Args:
+        call: The subgraph body, num_scan_inputs, and axes and directions of inputs and outputs.
+        *inputs: The initial states, then tensors [*, length, *] to scan.
+
+    Returns:
+        The last states, then the scan outputs with an axis of that length.
+    """
     state, scanned = split_scan_inputs(call, inputs)
     body: GraphProto = call.attributes["body"]
     columns = _Columns(call, body.output[len(state) :])
@@ -197,6 +229,16 @@ def scan(call: Call, *inputs: Array) -> tuple[Array, ...]:
 
 @kernel("SequenceMap", since=[17])
 def sequence_map(call: Call, first: list[Array], *additional: Value) -> tuple[Value, ...]:
+    """SequenceMap-17: The subgraph for each element of a sequence.
+
+    Args:
+        call: The subgraph body.
+        first: The sequence that decides how often it runs.
+        *additional: Sequences as long, or tensors that every run is given.
+
+    Returns:
+        A sequence for each output of the subgraph.
+    """
     body: GraphProto = call.attributes["body"]
     check_output_count(call, body, len(call.node.output))
     for value in additional:

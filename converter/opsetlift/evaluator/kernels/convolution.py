@@ -25,6 +25,17 @@ _kept = threading.local()
 
 @kernel("Conv", since=(1, 11, 22))
 def convolution(call: Call, x: Array, w: Array, b: Array | None = None) -> Array:
+    """Conv-1, 11, 22: Windows of x times the weights, summed, plus the bias.
+
+    Args:
+        call: strides, pads, dilations, group, auto_pad, kernel_shape.
+        x: [N, C, *spatial], any float dtype of the version.
+        w: [M, C / group, *kernel].
+        b: [M].
+
+    Returns:
+        [N, M, *spatial of the output], of the dtype of x.
+    """
     windows = convolution_windows(call, x, w)
     if b is not None and b.shape != w.shape[:1]:
         call.fail(f"B must have the shape ({w.shape[0]}), not {list(b.shape)}")
@@ -36,6 +47,18 @@ def convolution(call: Call, x: Array, w: Array, b: Array | None = None) -> Array
 def convolution_of_integers(
     call: Call, x: Array, w: Array, x_zero_point: Array | None = None, w_zero_point: Array | None = None
 ) -> Array:
+    """ConvInteger-10: A convolution of 8-bit integers less their zero points.
+
+    Args:
+        call: strides, pads, dilations, group, auto_pad, kernel_shape.
+        x: uint8 or int8 [N, C, *spatial].
+        w: uint8 or int8 [M, C / group, *kernel].
+        x_zero_point: Scalar.
+        w_zero_point: Scalar or [M].
+
+    Returns:
+        int32 [N, M, *spatial of the output], which wraps.
+    """
     return _integer_convolution(call, x, w, x_zero_point, w_zero_point).astype(numpy.int32)
 
 
@@ -52,6 +75,23 @@ def quantized_convolution(
     y_zero_point: Array,
     b: Array | None = None,
 ) -> Array:
+    """QLinearConv-10: A convolution of quantized numbers, quantized again.
+
+    Args:
+        call: strides, pads, dilations, group, auto_pad, kernel_shape.
+        x: uint8 or int8 [N, C, *spatial].
+        x_scale: float32 scalar.
+        x_zero_point: Scalar of the dtype of x.
+        w: uint8 or int8 [M, C / group, *kernel].
+        w_scale: float32 scalar or [M].
+        w_zero_point: Like w_scale, of the dtype of w.
+        y_scale: float32 scalar.
+        y_zero_point: uint8 or int8 scalar.
+        b: int32 [M], in units of x_scale * w_scale.
+
+    Returns:
+        [N, M, *spatial of the output], of the dtype of y_zero_point.
+    """
     pairs = ((x_scale, x_zero_point), (w_scale, w_zero_point), (y_scale, y_zero_point))
     for name, (scale, zero_point) in zip("xwy", pairs, strict=True):
         if scale.size != zero_point.size:
@@ -71,6 +111,18 @@ def quantized_convolution(
 def causal_convolution(
     call: Call, x: Array, w: Array, b: Array | None = None, past: Array | None = None
 ) -> tuple[Array, Array]:
+    """CausalConvWithState-27: A depthwise convolution of what came before each place.
+
+    Args:
+        call: activation is none, silu or swish.
+        x: [batch, channels, length], any float dtype of the version.
+        w: [channels, 1, k].
+        b: [channels].
+        past: [batch, channels, k - 1]; absent, zeros.
+
+    Returns:
+        The output like x, and the last k - 1 inputs, to be the next past.
+    """
     activation = call.attributes["activation"]
     if activation not in ("none", "silu", "swish"):
         call.fail(f"activation must be silu, swish or none, not {activation!r}")
@@ -82,8 +134,8 @@ def causal_convolution(
         call.fail(f"past_state must have the shape (batch, channels, k - 1), not {list(past.shape)}")
     if b is not None and b.shape != (channels,):
         call.fail(f"bias must have the shape (channels), not {list(b.shape)}")
-    carried = numpy.zeros((batch, channels, state), x.dtype) if past is None else past
-    sequence = numpy.concatenate([carried, x], axis=2)
+    before = numpy.zeros((batch, channels, state), x.dtype) if past is None else past
+    sequence = numpy.concatenate([before, x], axis=2)
     windows = Windows(w.shape[2:], (1,), (1,), (0,), (0,), (length + state,), (length,))
     y = convolve(widened(sequence), widened(w), channels, windows, None if b is None else widened(b))
     if activation != "none":
@@ -92,7 +144,7 @@ def causal_convolution(
 
 
 def convolution_windows(call: Call, x: Array, w: Array) -> Windows:
-    """The windows of a convolution of `x` by `w`, after a check that their shapes fit together."""
+    """Return the windows of a convolution of x [N, C, *spatial] by w [M, C / group, *kernel], shapes checked."""
     spatial = spatial_shape(call, x)
     group = call.attributes["group"]
     if w.ndim != x.ndim:
@@ -106,14 +158,25 @@ def convolution_windows(call: Call, x: Array, w: Array) -> Windows:
 
 
 def check_kernel_shape(call: Call, w: Array) -> None:
-    """Where the attribute kernel_shape is given, it says what W says."""
+    """Refuse an attribute kernel_shape that differs from the kernel of w [M, C / group, *kernel]."""
     kernel_shape = call.attributes.get("kernel_shape")
     if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
         call.fail(f"kernel_shape {list(kernel_shape)} differs from W's, {list(w.shape[2:])}")
 
 
 def convolve(x: Array, w: Array, group: int, windows: Windows, bias: Array | None) -> Array:
-    """The convolution of `x` by `w`, both of one dtype that the matrix product is fast in."""
+    """Convolve two arrays of one dtype that the matrix product is fast in.
+
+    Args:
+        x: [N, C, *spatial].
+        w: [M, C / group, *kernel].
+        group: Into how many groups the channels are divided.
+        windows: Where the kernel is laid.
+        bias: [M].
+
+    Returns:
+        [N, M, *spatial of the output], of the same dtype.
+    """
     y = numpy.empty((x.shape[0], w.shape[0], *windows.output_shape), x.dtype)
     column_bias = None if bias is None else bias.reshape(group, w.shape[0] // group, 1)
     if windows.trivial:
@@ -158,7 +221,7 @@ def _columns_memory(size: int, dtype: numpy.dtype[Any]) -> Array:
 
 
 def _multiply(w: Array, columns: Array, bias: Array | None, target: Array) -> None:
-    """target[image, group] = w[group] @ columns[image, group] + bias[group]"""
+    """Set target[image, group] to w[group] @ columns[image, group] + bias[group]."""
     group = columns.shape[1]
     numpy.matmul(w.reshape(group, w.shape[0] // group, columns.shape[2]), columns, out=target)
     if bias is not None:

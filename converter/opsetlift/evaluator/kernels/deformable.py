@@ -18,7 +18,19 @@ from opsetlift.evaluator.kernels.sampling import float_precision, leave_outside,
 def deform_conv(
     call: Call, data: Array, weight: Array, offset: Array, bias: Array | None = None, mask: Array | None = None
 ) -> Array:
-    """Every version."""
+    """DeformConv-19, 22: A convolution that reads x at shifted, interpolated places.
+
+    Args:
+        call: strides, pads, dilations, group, offset_group, kernel_shape.
+        data: [N, C, *spatial], any float dtype of the version.
+        weight: [M, C / group, *kernel].
+        offset: [N, offset_group * taps * rank, *spatial of the output].
+        bias: [M].
+        mask: [N, offset_group * taps, *spatial of the output], a factor for each place.
+
+    Returns:
+        [N, M, *spatial of the output], of the dtype of data.
+    """
     attributes = call.attributes
     rank = data.ndim - 2
     if rank < 1 or weight.ndim != data.ndim:
@@ -86,7 +98,17 @@ def _along(values: Array, axis: int, rank: int) -> Array:
 
 @kernel("Col2Im", since=(18,))
 def col2im(call: Call, data: Array, image_shape: Array, block_shape: Array) -> Array:
-    """Col2Im-18; elements of blocks that overlap add up."""
+    """Col2Im-18: Columns of blocks put into an image; what overlaps adds up.
+
+    Args:
+        call: strides, pads, dilations.
+        data: [N, C * elements of a block, number of blocks], any dtype.
+        image_shape: int64 [rank], from 2 on.
+        block_shape: int64 [rank].
+
+    Returns:
+        [N, C, *image_shape], of the dtype of data.
+    """
     image, block = int_list(call, image_shape, "image_shape"), int_list(call, block_shape, "block_shape")
     rank = len(image)
     if rank < 2 or len(block) != rank:

@@ -16,6 +16,11 @@ Array = NDArray[Any]
 
 @kernel("Dropout", since=(1, 6))
 def dropout_by_is_test(call: Call, data: Array) -> tuple[Array, Array]:
+    """Dropout-1, 6: data [*shape] where is_test is set, else with parts zeroed.
+
+    Returns:
+        The output and the mask, both float like data.
+    """
     if call.attributes["is_test"]:
         return _everything(data, data.dtype)
     return _dropped(call, data, call.attributes["ratio"], data.dtype)
@@ -23,7 +28,11 @@ def dropout_by_is_test(call: Call, data: Array) -> tuple[Array, Array]:
 
 @kernel("Dropout", since=(7, 10))
 def dropout_for_inference(call: Call, data: Array) -> tuple[Array, Array]:
-    """These versions cannot be told to train; a mask that is asked for says that nothing was dropped."""
+    """Dropout-7, 10: data [*shape] itself: these versions cannot be told to train.
+
+    Returns:
+        The output, and a mask of ones, float like data (7) or bool (10).
+    """
     return _everything(data, data.dtype if call.since_version == 7 else numpy.dtype(bool))
 
 
@@ -31,6 +40,17 @@ def dropout_for_inference(call: Call, data: Array) -> tuple[Array, Array]:
 def dropout_by_training_mode(
     call: Call, data: Array, ratio: Array | None = None, training_mode: Array | None = None
 ) -> tuple[Array, Array]:
+    """Dropout-12, 13, 22: data with parts zeroed where training_mode is true.
+
+    Args:
+        call: seed.
+        data: [*shape], any float dtype.
+        ratio: float scalar, the share of zeros; absent, 0.5.
+        training_mode: bool scalar; absent, false.
+
+    Returns:
+        The output like data, and the mask, bool.
+    """
     training = training_mode is not None and bool(scalar(call, training_mode, "training_mode"))
     share = 0.5 if ratio is None else float(scalar(call, ratio, "ratio"))
     _check_ratio(call, share)

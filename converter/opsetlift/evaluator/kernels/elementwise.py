@@ -1,7 +1,7 @@
 """Functions of one number, applied to every element.
 
 Narrow floats are computed as float32 and rounded once, so that widening an operand never changes a result. Inputs are
-made contiguous first: numpy's vectorised and its strided loops round differently.
+copied to C order first: numpy's vectorised and its strided loops round differently.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ Function = Callable[[Array], Any]
 
 
 def apply(function: Function, x: Array) -> Array:
-    """`function` of float32 or float64 values, for every float dtype."""
+    """Apply a function of float32 or float64 to x [*shape] of any float dtype, and round once to its dtype."""
     return narrowed_as(numpy.asarray(function(numpy.asarray(widened(x), order="C"))), x.dtype)
 
 
 def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), for float32 or float64 [*shape]."""
     y = numpy.asarray(numpy.negative(x))
     numpy.exp(y, out=y)
     y += 1
@@ -34,7 +35,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def softplus(x: Array) -> Array:
-    """ln(exp(x) + 1) without overflow."""
+    """ln(exp(x) + 1) without overflow, for float32 or float64 [*shape]."""
     return numpy.asarray(numpy.maximum(x, 0) + numpy.log1p(numpy.exp(-numpy.abs(x))))
 
 
@@ -67,9 +68,12 @@ _FUNCTIONS: dict[str, tuple[tuple[int, ...], Function]] = {
 
 
 def _declare(operator: str, since: tuple[int, ...], function: Function) -> None:
-    @kernel(operator, since=since)
     def elementwise(call: Call, x: Array) -> Array:
         return apply(function, x)
+
+    versions = ", ".join(map(str, since))
+    elementwise.__doc__ = f"{operator}-{versions}: the function of its name, of each element of float x [*shape]."
+    kernel(operator, since=since)(elementwise)
 
 
 for _operator, (_since, _function) in _FUNCTIONS.items():
@@ -78,23 +82,28 @@ for _operator, (_since, _function) in _FUNCTIONS.items():
 
 @kernel("Abs", since=(1, 6, 13))
 def absolute(call: Call, x: Array) -> Array:
+    """Abs-1, 6, 13: |x|, for numbers [*shape]; the least integer stays as it is."""
     return numpy.asarray(numpy.abs(x))
 
 
 @kernel("Neg", since=(1, 6, 13))
 def negative(call: Call, x: Array) -> Array:
+    """Neg-1, 6, 13: -x, for signed numbers [*shape]."""
     return numpy.asarray(-x)
 
 
 @kernel("Sign", since=(9, 13))
 def sign(call: Call, x: Array) -> Array:
-    """-1, 0 or 1; of NaN, which the text leaves open, NaN."""
+    """Sign-9, 13: -1, 0 or 1; of NaN, which the text leaves open, NaN. Numbers [*shape]."""
     return apply(numpy.sign, x) if is_float(x.dtype) else numpy.asarray(numpy.sign(x))
 
 
 @kernel("Erf", since=(9,))
 def erf_of_any_number(call: Call, x: Array) -> Array:
-    """Version 9 takes integers too, but says nothing of them: truncated like any conversion to an integer."""
+    """Erf-9: The error function of numbers [*shape], in their dtype.
+
+    Version 9 takes integers too and leaves open what they give: truncated, as in any conversion to an integer.
+    """
     if is_float(x.dtype):
         return apply(erf, x)
     return float_to_integer(erf(x.astype(numpy.float64)), x.dtype)
@@ -102,11 +111,13 @@ def erf_of_any_number(call: Call, x: Array) -> Array:
 
 @kernel("IsNaN", since=(9, 13, 20))
 def is_nan(call: Call, x: Array) -> Array:
+    """IsNaN-9, 13, 20: Where floats [*shape] are NaN, as bool."""
     return numpy.asarray(numpy.isnan(widened(x)))
 
 
 @kernel("IsInf", since=(10, 20))
 def is_infinite(call: Call, x: Array) -> Array:
+    """IsInf-10, 20: Where floats [*shape] are infinite, of the signs asked for, as bool."""
     wide = widened(x)
     result = numpy.asarray(numpy.isinf(wide))
     if not call.attributes["detect_positive"]:

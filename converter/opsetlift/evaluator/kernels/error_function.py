@@ -22,7 +22,7 @@ _BLOCK = 1 << 14
 
 
 def erf(values: Array) -> Array:
-    """The error function of float32 or float64 values, computed in float64 and rounded to their dtype."""
+    """The error function of float32 or float64 [*shape], computed in float64 and rounded to their dtype."""
     flat = values.reshape(-1)
     result = numpy.empty_like(flat)
     coefficients = _coefficients()[: _TERMS_FOR_FLOAT32 + 1 if values.dtype == numpy.float32 else _TERMS + 1]

@@ -1,5 +1,6 @@
-"""Operators that had no version, by the texts that onnx had of them and, where those are short, its table of what to
-write instead. Narrow floats are computed in float.
+"""Operators that had no version, by the texts that onnx had of them.
+
+Where those are short, onnx's table of what to write instead decides. Narrow floats are computed in float.
 
 GRUUnit, ATen and MeanVarianceNormalization before 9 have no kernel: nothing says what they compute.
 """
@@ -32,18 +33,21 @@ def _number(x: Array, value: float) -> Array:
 
 @kernel("Affine", since=[1])
 def affine(call: Call, x: Array) -> Array:
+    """Affine-1: alpha * x + beta; float x [*shape]."""
     wide = widened(x)
     return as_dtype(_number(wide, call.attributes["alpha"]) * wide + _number(wide, call.attributes["beta"]), x.dtype)
 
 
 @kernel("Scale", since=[1])
 def scale(call: Call, x: Array) -> Array:
+    """Scale-1: x * scale; float x [*shape]."""
     wide = widened(x)
     return as_dtype(wide * _number(wide, call.attributes["scale"]), x.dtype)
 
 
 @kernel("ScaledTanh", since=[1])
 def scaled_tanh(call: Call, x: Array) -> Array:
+    """ScaledTanh-1: alpha * tanh(beta * x); float x [*shape]."""
     wide = widened(x)
     alpha, beta = (_number(wide, _required(call, name)) for name in ("alpha", "beta"))
     return as_dtype(alpha * numpy.tanh(beta * wide), x.dtype)
@@ -51,6 +55,7 @@ def scaled_tanh(call: Call, x: Array) -> Array:
 
 @kernel("ParametricSoftplus", since=[1])
 def parametric_softplus(call: Call, x: Array) -> Array:
+    """ParametricSoftplus-1: alpha * ln(exp(beta * x) + 1); float x [*shape]."""
     wide = widened(x)
     alpha, beta = (_number(wide, _required(call, name)) for name in ("alpha", "beta"))
     return as_dtype(alpha * numpy.logaddexp(beta * wide, _number(wide, 0)), x.dtype)
@@ -58,12 +63,17 @@ def parametric_softplus(call: Call, x: Array) -> Array:
 
 @kernel("ThresholdedRelu", since=[1])
 def thresholded_relu(call: Call, x: Array) -> Array:
+    """ThresholdedRelu-1: x above alpha, else 0; float x [*shape]."""
     wide = widened(x)
     return as_dtype(numpy.where(wide > numpy.float32(call.attributes["alpha"]), wide, _number(wide, 0)), x.dtype)
 
 
 @kernel("ImageScaler", since=[1])
 def image_scaler(call: Call, x: Array) -> Array:
+    """ImageScaler-1: x * scale + bias of the channel.
+
+    Float x [N, C, H, W]; bias has C values, or none.
+    """
     bias = call.attributes.get("bias", [])
     if x.ndim != 4 or len(bias) not in (0, x.shape[1]):
         call.fail(f"the input must be [N, C, H, W] with one of {len(bias)} values of bias per channel, not {x.shape}")
@@ -74,6 +84,10 @@ def image_scaler(call: Call, x: Array) -> Array:
 
 @kernel("Crop", since=[1])
 def crop(call: Call, x: Array) -> Array:
+    """Crop-1: A part of float x [N, C, H, W].
+
+    The attribute border names left, top, right and bottom; scale, where it is given, height and width of the part.
+    """
     size = call.attributes.get("scale", [])
     left, top, right, bottom = call.attributes.get("border", [0, 0, 0, 0])
     if x.ndim != 4 or len(size) not in (0, 2):
@@ -86,6 +100,18 @@ def crop(call: Call, x: Array) -> Array:
 
 @kernel("DynamicSlice", since=[1])
 def dynamic_slice(call: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None) -> Array:
+    """DynamicSlice-1: Slices that inputs describe.
+
+    Args:
+        call: No attributes.
+        data: [*shape], any dtype.
+        starts: int32 or int64 [n].
+        ends: int32 or int64 [n].
+        axes: int32 or int64 [n]; absent, the first n.
+
+    Returns:
+        The part of data.
+    """
     named = range(len(starts)) if axes is None else axes.tolist()
     if not len(starts) == len(ends) == len(named) or len({axis % max(data.ndim, 1) for axis in named}) < len(named):
         call.fail("starts, ends and axes must be of one length, and each axis named once")
@@ -99,6 +125,11 @@ def dynamic_slice(call: Call, data: Array, starts: Array, ends: Array, axes: Arr
 
 @kernel("ConstantFill", since=[1])
 def constant_fill(call: Call, like: Array | None = None) -> Array:
+    """ConstantFill-1: A tensor full of one number.
+
+    The attributes value and dtype say which number. Its shape is that of the attribute shape, of the input, or where
+    input_as_shape is set the one that the input holds, and extra_shape behind it.
+    """
     dtype = numpy_dtype(dtype_name(call.attributes.get("dtype", 1)))
     value = numpy.float32(call.attributes["value"])
     if numpy.isnan(value) and dtype.kind == "i":
@@ -110,6 +141,7 @@ def constant_fill(call: Call, like: Array | None = None) -> Array:
 
 @kernel("GivenTensorFill", since=[1])
 def given_tensor_fill(call: Call, like: Array | None = None) -> Array:
+    """GivenTensorFill-1: The attribute values, float32, in a shape that is found as ConstantFill's."""
     values = numpy.asarray(_required(call, "values"), numpy.float32)
     shape = _shape(call, like)
     if values.size != numpy.prod(shape, dtype=numpy.int64):

@@ -1,4 +1,4 @@
-"""Tensors made of a few numbers: Range, OneHot.
+"""Tensors computed from a few numbers: Range, OneHot.
 
 Range   27: +float16, +bfloat16, stash_type
 OneHot  11: negative indices count from the back; axis may be any negative
@@ -18,7 +18,17 @@ from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
 @kernel("Range", since=(11, 27))
 def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
-    """Every version."""
+    """Range-11, 27: start + i * delta, up to limit.
+
+    Args:
+        call: No attributes.
+        start: Scalar of a numeric dtype of the version, as limit and delta.
+        limit: Scalar, left out itself.
+        delta: Scalar, not 0.
+
+    Returns:
+        [max(ceil((limit - start) / delta), 0)], of the same dtype.
+    """
     operands = [one_element(call, *pair) for pair in ((start, "start"), (limit, "limit"), (delta, "delta"))]
     dtype = start.dtype
     if operands[2] == 0:
@@ -52,7 +62,17 @@ def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
 
 @kernel("OneHot", since=(9, 11, 28))
 def one_hot(call: Call, indices: Array, depth: Array, values: Array) -> Array:
-    """Every version."""
+    """OneHot-9, 11, 28: on_value at each index along a new axis, else off_value.
+
+    Args:
+        call: axis.
+        indices: [*shape], any numeric dtype; they are truncated, and from 11 on negative ones count from the end.
+        depth: One number, the size of the new axis.
+        values: [off_value, on_value], any dtype.
+
+    Returns:
+        [*shape] with the new axis, of the dtype of values.
+    """
     if depth.ndim > 1 or depth.size != 1:
         call.fail(f"depth must be a scalar or have exactly one element, its shape is {list(depth.shape)}")
     if values.shape != (2,):

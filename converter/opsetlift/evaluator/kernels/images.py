@@ -26,9 +26,9 @@ _DEEP_GRAY = ("I", "F")
 
 @kernel("ImageDecoder", since=[20])
 def image_decoder(call: Call, encoded: Array) -> Array:
-    """Decode an image file.
+    """ImageDecoder-20: the pixels of an image file.
 
-    ImageDecoder-20. The text weighs no colors for Grayscale; the weights are Pillow's, those of ITU-R BT.601. Of an
+    The text weighs no colors for Grayscale; the weights are Pillow's, those of ITU-R BT.601. Of an
     image with transparency the colors are given as they are stored, and of several images in a file the first.
 
     Args:

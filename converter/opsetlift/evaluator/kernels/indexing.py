@@ -34,7 +34,18 @@ def _within_bounds(call: Call, indices: Array, size: int) -> Array:
 
 @kernel("Gather", since=(1, 11, 13))
 def gather(call: Call, data: Array, indices: Array) -> Array:
-    """Every version; negative axes were always defined, negative indices are from 11 on."""
+    """Gather-1, 11, 13: Slices of data along an axis.
+
+    Negative axes were always defined, negative indices are from 11 on.
+
+    Args:
+        call: axis.
+        data: [*before, size, *after], any dtype.
+        indices: int32 or int64 [*shape].
+
+    Returns:
+        [*before, *shape, *after], of the dtype of data.
+    """
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim, negative_since=1)
     if call.since_version < 11 and indices.size and indices.min() < 0:
         call.fail_if_strict("an index is negative; this version defines no meaning for negative indices")
@@ -44,7 +55,16 @@ def gather(call: Call, data: Array, indices: Array) -> Array:
 
 @kernel("GatherElements", since=(11, 13))
 def gather_elements(call: Call, data: Array, indices: Array) -> Array:
-    """Every version."""
+    """GatherElements-11, 13: The element of data at each index along an axis.
+
+    Args:
+        call: axis.
+        data: [*shape], any dtype.
+        indices: int32 or int64 of the rank of data.
+
+    Returns:
+        The shape of indices, of the dtype of data.
+    """
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim)
     positions = _positions_along_axis(call, data, indices, axis)
     return data.reshape(-1).take(positions)
@@ -71,7 +91,16 @@ def _positions_along_axis(call: Call, data: Array, indices: Array, axis: int) ->
 
 @kernel("GatherND", since=(11, 12, 13))
 def gather_nd(call: Call, data: Array, indices: Array) -> Array:
-    """Every version; batch_dims is 0 before 12."""
+    """GatherND-11, 12, 13: Slices of data at tuples of indices.
+
+    Args:
+        call: batch_dims, 0 before 12.
+        data: [*batch, *outer, *inner], any dtype.
+        indices: int64 [*batch, *shape, length of outer].
+
+    Returns:
+        [*batch, *shape, *inner], of the dtype of data.
+    """
     batch_dimensions = call.attributes.get("batch_dims", 0)
     if data.ndim < 1 or indices.ndim < 1:
         call.fail(f"the ranks of data and indices must be >= 1, they are {data.ndim} and {indices.ndim}")
@@ -102,7 +131,17 @@ def _positions_of_tuples(call: Call, indices: Array, shape: tuple[int, ...]) -> 
 @kernel("Scatter", since=(9, 11))
 @kernel("ScatterElements", since=(11, 13, 16, 18))
 def scatter_elements(call: Call, data: Array, indices: Array, updates: Array) -> Array:
-    """Scatter and every version of ScatterElements; reduction is none before 16."""
+    """Scatter-9, 11 and ScatterElements-11, 13, 16, 18: data, with updates at indices along an axis.
+
+    Args:
+        call: axis, and from 16 on reduction.
+        data: [*shape], any dtype.
+        indices: int32 or int64 of the rank of data.
+        updates: Like indices, of the dtype of data.
+
+    Returns:
+        The shape and dtype of data.
+    """
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim, negative_since=9)
     if updates.shape != indices.shape:
         call.fail(f"updates has the shape {list(updates.shape)}, indices {list(indices.shape)}; they must be the same")
@@ -114,7 +153,17 @@ def scatter_elements(call: Call, data: Array, indices: Array, updates: Array) ->
 
 @kernel("ScatterND", since=(11, 13, 16, 18))
 def scatter_nd(call: Call, data: Array, indices: Array, updates: Array) -> Array:
-    """Every version; reduction is none before 16."""
+    """ScatterND-11, 13, 16, 18: data, with updates at tuples of indices.
+
+    Args:
+        call: From 16 on reduction.
+        data: [*outer, *inner], any dtype.
+        indices: int64 [*shape, length of outer].
+        updates: [*shape, *inner], of the dtype of data.
+
+    Returns:
+        The shape and dtype of data.
+    """
     if data.ndim < 1 or indices.ndim < 1:
         call.fail(f"the ranks of data and indices must be >= 1, they are {data.ndim} and {indices.ndim}")
     length = indices.shape[-1]
@@ -178,7 +227,17 @@ class _ZeroSigns:
 
 @kernel("TensorScatter", since=(24,))
 def tensor_scatter(call: Call, past_cache: Array, update: Array, write_indices: Array | None = None) -> Array:
-    """TensorScatter-24."""
+    """TensorScatter-24: A cache, with an update at an index of each batch entry.
+
+    Args:
+        call: axis, and mode, linear or circular.
+        past_cache: [batch, *, size, *], any dtype.
+        update: Like past_cache, but for the size along the axis, which is not larger.
+        write_indices: int64 [batch]; absent, zeros.
+
+    Returns:
+        The shape and dtype of past_cache.
+    """
     axis = nonnegative_axis(call, call.attributes["axis"], past_cache.ndim)
     if axis == 0:
         call.fail("axis cannot be 0, the batch dimension")

@@ -21,13 +21,13 @@ class Taps:
 
 
 def linear_weight(distance: Array) -> Array:
-    """The triangle of linear interpolation."""
+    """Return the weights 1 - |d|, at least 0, of neighbours at distances [*shape] of a float dtype."""
     height: Array = 1 - abs(distance)
     return height.clip(0, None)
 
 
 def cubic_weight(distance: Array, coefficient: float) -> Array:
-    """Equation (4) of Keys, "Cubic Convolution Interpolation", with the coefficient `a`."""
+    """Return weights for distances [*shape]: equation (4) of Keys, "Cubic Convolution Interpolation"."""
     a, d = distance.dtype.type(coefficient), abs(distance)
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
@@ -35,9 +35,17 @@ def cubic_weight(distance: Array, coefficient: float) -> Array:
 
 
 def taps(points: Array, size: int, *, cubic_coefficient: float | None, stretch: float, exclude_outside: bool) -> Taps:
-    """The neighbours of `points` on an axis of `size` elements; linear where there is no cubic coefficient.
+    """Find the neighbours of points on an axis, with their weights.
 
-    `stretch` >= 1 widens the filter (antialiasing). A neighbour outside is the edge's element, or left out.
+    Args:
+        points: float32 or float64 [n].
+        size: The number of elements on the axis.
+        cubic_coefficient: Keys' `a`; None for linear interpolation.
+        stretch: How much the filter is widened, 1 or more (antialiasing).
+        exclude_outside: Whether a neighbour outside is left out; otherwise it is the edge's element.
+
+    Returns:
+        Indices and weights [n, neighbours].
     """
     reach = math.ceil((1 if cubic_coefficient is None else 2) * stretch)
     neighbours = numpy.floor(points)[:, None] + numpy.arange(1 - reach, 1 + reach, dtype=points.dtype)
@@ -54,7 +62,7 @@ def taps(points: Array, size: int, *, cubic_coefficient: float | None, stretch: 
 
 
 def apply_taps(data: Array, axis: int, neighbours: Taps) -> Array:
-    """The weighted averages of `data` along `axis`, in the dtype of `data`."""
+    """Average data [*before, size, *after] along an axis with weights for n points: [*before, n, *after]."""
     shape = [-1 if position == axis else 1 for position in range(data.ndim)]
     result = numpy.zeros((*data.shape[:axis], len(neighbours.indices), *data.shape[axis + 1 :]), data.dtype)
     for indices, weights in zip(neighbours.indices.T, neighbours.weights.T, strict=True):
@@ -65,7 +73,7 @@ def apply_taps(data: Array, axis: int, neighbours: Taps) -> Array:
 
 
 def working_copy(call: Call, data: Array) -> Array:
-    """`data` in the dtype to interpolate in: double for wide integers and double, otherwise float."""
+    """Return data [*shape] in the dtype to interpolate in: float64 for it and wide integers, else float32."""
     kind, width = data.dtype.kind, data.dtype.itemsize
     if kind == "O":
         call.fail("strings have no weighted average; only the mode nearest takes them")
@@ -75,7 +83,7 @@ def working_copy(call: Call, data: Array) -> Array:
 
 
 def cast_back(values: Array, dtype: numpy.dtype[Any]) -> Array:
-    """Averages in the dtype of the operator: integers truncate, as a cast does, and stay in their range.
+    """Return averages [*shape] in the dtype of the operator: integers truncate, as casts do, and stay in their range.
 
     The texts leave the rounding open. ONNX's reference truncates, onnxruntime too, but where it antialiases.
     """

@@ -17,7 +17,10 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 
 @kernel("Concat", since=(1, 4, 11, 13))
 def concat(call: Call, *tensors: Array) -> Array:
-    """Every version."""
+    """Concat-1, 4, 11, 13: Tensors joined along an axis.
+
+    Inputs [*before, size, *after] of one dtype, which differ in size along the axis alone.
+    """
     first = tensors[0]
     axis = nonnegative_axis(call, call.attributes.get("axis", 1), first.ndim)
     for tensor in tensors[1:]:
@@ -32,7 +35,10 @@ def _other_dimensions(tensor: Array, axis: int) -> tuple[int, tuple[int, ...]]:
 
 @kernel("Split", since=(1,))
 def split_by_attribute_or_input(call: Call, data: Array, split: Array | None = None) -> tuple[Array, ...]:
-    """Split-1."""
+    """Split-1: Parts of data along an axis.
+
+    Lengths by the attribute or the input split, int64 [parts]; without them, equal parts.
+    """
     lengths = call.attributes.get("split")
     if split is not None:
         if lengths is not None:
@@ -43,19 +49,28 @@ def split_by_attribute_or_input(call: Call, data: Array, split: Array | None = N
 
 @kernel("Split", since=(2, 11))
 def split_by_attribute(call: Call, data: Array) -> tuple[Array, ...]:
-    """Split-2, Split-11."""
+    """Split-2, 11: Parts of data along an axis.
+
+    Lengths by the attribute split; without it, equal parts.
+    """
     return _split(call, data, call.attributes.get("split"))
 
 
 @kernel("Split", since=(13,))
 def split_by_input(call: Call, data: Array, split: Array | None = None) -> tuple[Array, ...]:
-    """Split-13."""
+    """Split-13: Parts of data along an axis.
+
+    Lengths by the input split, int64 [parts]; without it, equal parts.
+    """
     return _split(call, data, None if split is None else int_list(call, split, "split"))
 
 
 @kernel("Split", since=(18,))
 def split_by_input_or_count(call: Call, data: Array, split: Array | None = None) -> tuple[Array, ...]:
-    """Split-18."""
+    """Split-18: Parts of data along an axis.
+
+    Lengths by the input split, int64 [parts], or num_outputs equal parts, of which the last may be smaller.
+    """
     count = call.attributes.get("num_outputs")
     if (split is None) == (count is None):
         call.fail("either the input `split` or the attribute `num_outputs` should be specified, but not both")

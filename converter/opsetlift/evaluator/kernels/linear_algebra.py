@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 def check_matmul(call: Call, a: Array, b: Array) -> None:
-    """The shapes that numpy.matmul takes."""
+    """Refuse operands that numpy.matmul does not take: scalars, and [..., M, K] times [..., N, L]."""
     if not a.ndim or not b.ndim:
         call.fail("a matrix product takes no scalar")
     rows = b.shape[0] if b.ndim == 1 else b.shape[-2]
@@ -33,12 +33,27 @@ def check_matmul(call: Call, a: Array, b: Array) -> None:
 
 @kernel("MatMul", since=(1, 9, 13))
 def matmul(call: Call, a: Array, b: Array) -> Array:
+    """MatMul-1, 9, 13: The matrix product, as numpy.matmul defines it.
+
+    A [..., M, K] and B [..., K, N] of one numeric dtype; leading axes are broadcast, vectors count as matrices.
+    """
     check_matmul(call, a, b)
     return narrowed_as(product(widened(a), widened(b)), a.dtype)
 
 
 @kernel("Gemm", since=(1, 6, 7, 9, 11, 13))
 def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
+    """Gemm-1, 6, 7, 9, 11, 13: alpha * A * B + beta * C.
+
+    Args:
+        call: alpha, beta, transA, transB.
+        a: [M, K], transposed by transA, any numeric dtype of the version.
+        b: [K, N], transposed by transB.
+        c: Broadcast to [M, N]; absent, from 11 on, zeros.
+
+    Returns:
+        [M, N], of the dtype of A.
+    """
     if a.ndim != 2 or b.ndim != 2:
         call.fail(f"A and B must be matrices, not of ranks {a.ndim} and {b.ndim}")
     left = a.T if call.attributes["transA"] else a
@@ -77,6 +92,10 @@ def _check_bias(call: Call, c: Array, shape: tuple[int, int]) -> None:
 
 @kernel("Einsum", since=(12, 28))
 def einsum(call: Call, *operands: Array) -> Array:
+    """Einsum-12, 28: Einstein summation by the attribute equation.
+
+    Inputs of one numeric dtype, with an axis for each letter of their term.
+    """
     equation = call.attributes["equation"].replace(" ", "")
     terms = equation.partition("->")[0].split(",")
     if len(terms) != len(operands):
@@ -108,6 +127,11 @@ def _check_ellipses(call: Call, terms: list[str], operands: tuple[Array, ...]) -
 
 @kernel("Det", since=(11, 22))
 def determinant(call: Call, x: Array) -> Array:
+    """Det-11, 22: Determinants of float matrices [*batch, M, M].
+
+    Returns:
+        [*batch], of the dtype of x.
+    """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         call.fail(f"the innermost two dimensions must form square matrices; the shape is {list(x.shape)}")
     result = numpy.asarray(numpy.linalg.det(x.astype(numpy.float64))).astype(widened(x).dtype)

@@ -17,6 +17,17 @@ Array = NDArray[Any]
 
 @kernel("NegativeLogLikelihoodLoss", since=(12, 13, 22))
 def negative_log_likelihood_loss(call: Call, x: Array, target: Array, weight: Array | None = None) -> Array:
+    """NegativeLogLikelihoodLoss-12, 13, 22: The negated input at each target, weighted.
+
+    Args:
+        call: ignore_index, and reduction: none, sum or mean.
+        x: [N, C, *spatial], any float dtype: logarithms of probabilities.
+        target: int32 or int64 [N, *spatial], classes.
+        weight: [C], of the dtype of x; absent, ones.
+
+    Returns:
+        [N, *spatial], or a scalar where it is reduced, of the dtype of x.
+    """
     return as_dtype(_loss(call, widened(x), target, weight), x.dtype)
 
 
@@ -24,6 +35,17 @@ def negative_log_likelihood_loss(call: Call, x: Array, target: Array, weight: Ar
 def softmax_cross_entropy_loss(
     call: Call, scores: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:
+    """SoftmaxCrossEntropyLoss-12, 13: NegativeLogLikelihoodLoss of LogSoftmax.
+
+    Args:
+        call: ignore_index, and reduction: none, sum or mean.
+        scores: [N, C, *spatial], any float dtype.
+        labels: int32 or int64 [N, *spatial], classes.
+        weights: [C], of the dtype of scores; absent, ones.
+
+    Returns:
+        The loss, [N, *spatial] or a scalar where it is reduced, and the logarithms of probabilities like scores.
+    """
     if scores.ndim < 2:
         call.fail(f"scores must have the shape (N, C, D1, ..., Dk), not {list(scores.shape)}")
     classes_last = numpy.asarray(numpy.moveaxis(widened(scores), 1, -1), order="C")

@@ -19,7 +19,11 @@ _DOMAIN = "ai.onnx.ml"
 
 @kernel("ArrayFeatureExtractor", since=(1,), domain=_DOMAIN)
 def array_feature_extractor(call: Call, x: Array, y: Array) -> Array:
-    """A 1-D input is one row: its output is [1, number of indices], as the operator's shape inference has it."""
+    """ArrayFeatureExtractor-1: Columns of x.
+
+    x [*shape, features] of any dtype of the version, int64 indices [n]. [features] counts as one row: the output is
+    [1, n], as the operator's shape inference has it.
+    """
     if x.ndim == 0:
         call.fail("the input must have at least one axis")
     indices = y.reshape(-1)
@@ -30,11 +34,16 @@ def array_feature_extractor(call: Call, x: Array, y: Array) -> Array:
 
 @kernel("Binarizer", since=(1,), domain=_DOMAIN)
 def binarizer(call: Call, x: Array) -> Array:
+    """Binarizer-1: 1 above the threshold, else 0; numbers [*shape]."""
     return numpy.asarray(x > call.attributes["threshold"]).astype(x.dtype)
 
 
 @kernel("FeatureVectorizer", since=(1,), domain=_DOMAIN)
 def feature_vectorizer(call: Call, *inputs: Array) -> Array:
+    """FeatureVectorizer-1: Matrices joined by their columns.
+
+    Numbers [N, C], or [C] for [1, C]. The output is float32 [N, sum of C].
+    """
     matrices = [x[None] if x.ndim == 1 else x for x in inputs]
     if any(matrix.ndim != 2 or matrix.shape[0] != matrices[0].shape[0] for matrix in matrices):
         call.fail("all inputs must be 2-D (1-D ones are [1, C]) with equal first dimensions")
@@ -46,6 +55,10 @@ def feature_vectorizer(call: Call, *inputs: Array) -> Array:
 
 @kernel("Imputer", since=(1,), domain=_DOMAIN)
 def imputer(call: Call, x: Array) -> Array:
+    """Imputer-1: x [*shape, features] with one value replaced by others.
+
+    The attributes name the value to replace, and one value to take, or one for each feature.
+    """
     kind = ("imputed_value_floats", "replaced_value_float")
     if not is_float(x.dtype):
         kind = ("imputed_value_int64s", "replaced_value_int64")
@@ -63,8 +76,17 @@ def imputer(call: Call, x: Array) -> Array:
 
 @kernel("Normalizer", since=(1,), domain=_DOMAIN)
 def normalizer(call: Call, x: Array) -> Array:
-    """L1 and L2 divide by the norms of those names, as both onnx.reference and onnxruntime do. The formulas in the text
+    """Normalizer-1: Rows divided by their norm.
+
+    L1 and L2 divide by the norms of those names, as both onnx.reference and onnxruntime do. The formulas in the text
     ("X / sum(X)", "sqrt(X^2 / sum(X^2)}") are the same for positive values and lose the signs of others.
+
+    Args:
+        call: norm is MAX, L1 or L2.
+        x: Numbers [N, C] or [C].
+
+    Returns:
+        float32, of the shape of x.
     """
     if x.ndim not in (1, 2):
         call.fail(f"the input must have the shape [N,C] or [C], not {list(x.shape)}")
@@ -83,6 +105,10 @@ def normalizer(call: Call, x: Array) -> Array:
 
 @kernel("OneHotEncoder", since=(1,), domain=_DOMAIN)
 def one_hot_encoder(call: Call, x: Array) -> Array:
+    """OneHotEncoder-1: 1 for the category of each element, else 0.
+
+    x [*shape], numbers or strings like the categories. The output is float32 [*shape, categories].
+    """
     name, categories = one_of(call, "cats_int64s", "cats_strings")
     if (x.dtype == object) != (name == "cats_strings"):
         call.fail(f"{name} cannot encode this type of input")
@@ -98,6 +124,10 @@ def one_hot_encoder(call: Call, x: Array) -> Array:
 
 @kernel("Scaler", since=(1,), domain=_DOMAIN)
 def scaler(call: Call, x: Array) -> Array:
+    """Scaler-1: (x - offset) * scale, in float32.
+
+    Numbers [*shape, features]; offset and scale have one value, or one for each feature.
+    """
     features = x.shape[-1] if x.ndim else 1
     parameters = []
     for name, neutral in (("offset", 0.0), ("scale", 1.0)):

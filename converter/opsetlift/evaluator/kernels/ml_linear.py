@@ -18,7 +18,17 @@ _DOMAIN = "ai.onnx.ml"
 
 @kernel("LinearClassifier", since=(1,), domain=_DOMAIN)
 def linear_classifier(call: Call, x: Array) -> tuple[Array, Array]:
-    """The attribute multi_class changes nothing in any implementation known, and the text gives it no meaning here."""
+    """LinearClassifier-1: Classes by the greatest of linear scores.
+
+    The attribute multi_class changes nothing in any implementation known, and the text gives it no meaning here.
+
+    Args:
+        call: coefficients, intercepts, the labels, post_transform.
+        x: Numbers [N, features] or [features].
+
+    Returns:
+        Labels [N], int64 or strings, and scores, float32 [N, classes].
+    """
     labels = labels_of(call, "classlabels_ints", "classlabels_strings")
     features = rows(call, x)
     coefficients = _coefficients(call, features.shape[1])
@@ -34,6 +44,10 @@ def linear_classifier(call: Call, x: Array) -> tuple[Array, Array]:
 
 @kernel("LinearRegressor", since=(1,), domain=_DOMAIN)
 def linear_regressor(call: Call, x: Array) -> Array:
+    """LinearRegressor-1: Linear scores of rows.
+
+    Numbers [N, features] or [features]. The output is float32 [N, targets].
+    """
     features = rows(call, x)
     coefficients = _coefficients(call, features.shape[1])
     if len(coefficients) != call.attributes["targets"]:

@@ -18,7 +18,11 @@ _DOMAIN = "ai.onnx.ml"
 
 @kernel("CastMap", since=(1,), domain=_DOMAIN)
 def cast_map(call: Call, x: Mapping[int, Any]) -> Array:
-    """The output is [1, C], as onnxruntime has it; the text does not say."""
+    """CastMap-1: The values of a map, in the order of its int64 keys.
+
+    The output is [1, C], as onnxruntime has it; the text does not say. It is float32, int64 or strings, by cast_to.
+    Where map_form is SPARSE, max_map is its length, and keys are positions.
+    """
     form, cast_to = call.attributes["map_form"], call.attributes["cast_to"]
     if form not in ("DENSE", "SPARSE"):
         call.fail(f"map_form must be DENSE or SPARSE, not {form!r}")
@@ -50,6 +54,7 @@ def _integer(value: Any) -> int:
 
 @kernel("CategoryMapper", since=(1,), domain=_DOMAIN)
 def category_mapper(call: Call, x: Array) -> Array:
+    """CategoryMapper-1: int64 for strings [*shape], or strings for int64."""
     strings = call.attributes.get("cats_strings") or []
     integers = call.attributes.get("cats_int64s") or []
     if len(strings) != len(integers):
@@ -61,6 +66,7 @@ def category_mapper(call: Call, x: Array) -> Array:
 
 @kernel("LabelEncoder", since=(1,), domain=_DOMAIN)
 def label_encoder_of_classes(call: Call, x: Array) -> Array:
+    """LabelEncoder-1: The index of each string, or the string at each index."""
     classes = call.attributes.get("classes_strings") or []
     places = list(range(len(classes)))
     if x.dtype == object:
@@ -70,7 +76,9 @@ def label_encoder_of_classes(call: Call, x: Array) -> Array:
 
 @kernel("LabelEncoder", since=(2,), domain=_DOMAIN)
 def label_encoder_of_lists(call: Call, x: Array) -> Array:
-    """ "Bit-wise comparison is used so even a float NaN can be mapped"; -0 is 0 as in every onnxruntime and in ONNX's
+    """LabelEncoder-2: The value of each key, in x [*shape].
+
+    "Bit-wise comparison is used so even a float NaN can be mapped"; -0 is 0 as in every onnxruntime and in ONNX's
     reference. Of repeated keys the last counts, as 4 puts in words.
     """
     keys_name, keys = one_of(call, "keys_strings", "keys_int64s", "keys_floats")
@@ -84,6 +92,7 @@ def label_encoder_of_lists(call: Call, x: Array) -> Array:
 
 @kernel("LabelEncoder", since=(4,), domain=_DOMAIN)
 def label_encoder_by_value(call: Call, x: Array) -> Array:
+    """LabelEncoder-4: The value of each key, in x [*shape], from lists or tensors."""
     names = ("strings", "int64s", "floats", "tensor")
     keys_name, keys = one_of(call, *(f"keys_{name}" for name in names))
     values_name, values = one_of(call, *(f"values_{name}" for name in names))
@@ -135,6 +144,10 @@ def _looked_up(x: Array, keys: Any, replies: Array, default: Any) -> Array:
 
 @kernel("DictVectorizer", since=(1,), domain=_DOMAIN)
 def dict_vectorizer(call: Call, x: Mapping[Any, Any]) -> Array:
+    """DictVectorizer-1: The values of a map, in the order of the vocabulary.
+
+    The output is [vocabulary], of the dtype of the values; 0 or the empty string where the map has no such key.
+    """
     _, vocabulary = one_of(call, "int64_vocabulary", "string_vocabulary")
     unknown = set(x).difference(vocabulary)
     if unknown:
@@ -150,6 +163,7 @@ def dict_vectorizer(call: Call, x: Mapping[Any, Any]) -> Array:
 
 @kernel("ZipMap", since=(1,), domain=_DOMAIN)
 def zip_map(call: Call, x: Array) -> list[dict[Any, Any]]:
+    """ZipMap-1: A map of labels to scores for each row of float32 [N, labels]."""
     _, keys = one_of(call, "classlabels_int64s", "classlabels_strings")
     if x.ndim not in (1, 2) or x.shape[-1] != len(keys):
         call.fail(f"there must be as many columns as keys, {len(keys)}, the input is {list(x.shape)}")

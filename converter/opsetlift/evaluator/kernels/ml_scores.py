@@ -21,21 +21,21 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def rows(call: Call, x: Array) -> Array:
-    """The input [N, F] in float64; a 1-D one is a single row."""
+    """Return the input [N, F] in float64; [F] is a single row."""
     if x.ndim not in (1, 2):
         call.fail(f"the input must have the shape [N, F], not {list(x.shape)}")
     return x.reshape(-1, x.shape[-1]).astype(numpy.float64)
 
 
 def floats(call: Call, name: str) -> Array:
-    """A list attribute of floats, or the tensor that may stand for it; empty where it is absent."""
+    """Return a list attribute of floats, or the tensor that may replace it, as float64 [n]; absent, [0]."""
     tensor = call.attributes.get(f"{name}_as_tensor")
     values = call.attributes.get(name) or () if tensor is None else tensor.reshape(-1)
     return numpy.asarray(values, numpy.float64)
 
 
 def one_of(call: Call, *names: str) -> tuple[str, Any]:
-    """The one attribute of several, of which "one and only one must be defined"."""
+    """Return the one attribute of several, of which "one and only one must be defined", with its name."""
     given = [name for name in names if name in call.attributes and len(call.attributes[name])]
     if len(given) != 1:
         call.fail(f"one and only one of {', '.join(names)} must be defined, not {len(given)}")
@@ -43,17 +43,18 @@ def one_of(call: Call, *names: str) -> tuple[str, Any]:
 
 
 def labels_of(call: Call, *names: str) -> Array:
-    """The class labels as int64 or text."""
+    """Return the class labels [classes] as int64 or strings."""
     _, labels = one_of(call, *names)
     return label_array(labels)
 
 
 def label_array(labels: Sequence[Any]) -> Array:
+    """Return labels as an array of int64 or strings."""
     return numpy.array(labels, dtype=object if isinstance(labels[0], str) else numpy.int64)
 
 
 def post_transform(call: Call, scores: Array) -> Array:
-    """The attribute post_transform applied to each row."""
+    """Apply the attribute post_transform to each row of scores, float64 [N, classes]."""
     name = transform_name(call)
     if name == "LOGISTIC":
         return numpy.asarray(1 / (1 + numpy.exp(-scores)))
@@ -68,7 +69,7 @@ def post_transform(call: Call, scores: Array) -> Array:
 
 
 def transform_name(call: Call) -> str:
-    """The attribute post_transform; TreeEnsemble numbers what the others spell."""
+    """Return the attribute post_transform by name; TreeEnsemble numbers what the others spell."""
     name = call.attributes["post_transform"]
     if name in range(len(_TRANSFORMS)):
         name = _TRANSFORMS[name]
@@ -92,10 +93,18 @@ def _probit(probability: float) -> float:
 
 
 def two_class_scores(call: Call, positive: Array, *, complementary: bool) -> Array:
-    """Both scores of two classes from the one of the positive class, transformed.
+    """Return both scores of two classes from the one of the positive class, transformed.
 
-    Open in the texts. As in onnxruntime, the other one is 1 - s (`complementary`) or -s, and -s under a transform; but
-    all transforms are applied, of which onnxruntime leaves out some here.
+    Open in the texts. As in onnxruntime, the other one is 1 - s or -s, and -s under a transform; but all transforms are
+    applied, of which onnxruntime leaves out some here.
+
+    Args:
+        call: post_transform.
+        positive: float64 [N].
+        complementary: Whether the other score is 1 - s where nothing is transformed.
+
+    Returns:
+        float64 [N, 2].
     """
     if complementary and transform_name(call) in ("NONE", "PROBIT"):
         return post_transform(call, numpy.stack([1 - positive, positive], axis=1))

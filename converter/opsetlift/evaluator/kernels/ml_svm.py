@@ -23,6 +23,10 @@ _DOMAIN = "ai.onnx.ml"
 
 @kernel("SVMRegressor", since=(1,), domain=_DOMAIN)
 def svm_regressor(call: Call, x: Array) -> Array:
+    """SVMRegressor-1: Sums of kernels with support vectors.
+
+    Numbers [N, features] or [features]. The output is float32 [N, 1].
+    """
     features = rows(call, x)
     coefficients = floats(call, "coefficients")
     supports = call.attributes["n_supports"]
@@ -39,6 +43,15 @@ def svm_regressor(call: Call, x: Array) -> Array:
 
 @kernel("SVMClassifier", since=(1,), domain=_DOMAIN)
 def svm_classifier(call: Call, x: Array) -> tuple[Array, Array]:
+    """SVMClassifier-1: Classes by votes of pairs of classes, or by linear scores.
+
+    Args:
+        call: The support vectors, coefficients, rho, the kernel, the labels, prob_a and prob_b, post_transform.
+        x: Numbers [N, features] or [features].
+
+    Returns:
+        Labels [N], int64 or strings, and scores, float32 [N, classes or pairs].
+    """
     labels = labels_of(call, "classlabels_ints", "classlabels_strings")
     features = rows(call, x)
     per_class = call.attributes.get("vectors_per_class") or []
@@ -131,7 +144,7 @@ def _probabilities(decisions: Array, prob_a: Array, prob_b: Array, classes: int)
     """Class probabilities coupled from the pairwise ones (Wu, Lin and Weng 2004, their second method).
 
     p minimises p^T Q p over the simplex; LIBSVM's iteration for it, with its tolerance 0.005 / classes, since its
-    results, not the minimum itself, are what the models were made with.
+    results, not the minimum itself, are what the models were trained with.
     """
     pairwise = numpy.zeros((len(decisions), classes, classes))
     for pair, (one, other) in enumerate(combinations(range(classes), 2)):

@@ -98,6 +98,10 @@ class Votes:
 
 @kernel("TreeEnsembleRegressor", since=(1, 3, 5), domain=_DOMAIN)
 def tree_ensemble_regressor(call: Call, x: Array) -> Array:
+    """TreeEnsembleRegressor-1, 3, 5: What the leaves of all trees give for each row.
+
+    Numbers [N, features]. The output is float32 [N, targets].
+    """
     targets = call.attributes.get("n_targets") or 1
     aggregate = call.attributes["aggregate_function"]
     if aggregate not in _AGGREGATES:
@@ -111,9 +115,18 @@ def tree_ensemble_regressor(call: Call, x: Array) -> Array:
 
 @kernel("TreeEnsembleClassifier", since=(1, 3, 5), domain=_DOMAIN)
 def tree_ensemble_classifier(call: Call, x: Array) -> tuple[Array, Array]:
-    """Where all votes are for the first of two classes and there is at most one base value, exporters and runtimes mean
+    """TreeEnsembleClassifier-1, 3, 5: Classes by the votes of the leaves of all trees.
+
+    Where all votes are for the first of two classes and there is at most one base value, exporters and runtimes mean
     the second class's score; the label is then by the threshold 0.5 where all weights are positive (probabilities),
     else by 0, as in onnxruntime.
+
+    Args:
+        call: The trees, the votes of their leaves, the labels, base values, post_transform.
+        x: Numbers [N, features].
+
+    Returns:
+        Labels [N], int64 or strings, and scores, float32 [N, classes].
     """
     labels = labels_of(call, "classlabels_int64s", "classlabels_strings")
     forest, places = _forest_of_ids(call, x)
@@ -132,6 +145,10 @@ def tree_ensemble_classifier(call: Call, x: Array) -> tuple[Array, Array]:
 
 @kernel("TreeEnsemble", since=(5,), domain=_DOMAIN)
 def tree_ensemble(call: Call, x: Array) -> Array:
+    """TreeEnsemble-5: What the leaves of all trees give for each row.
+
+    Floats [N, features]. The output is [N, targets], of the dtype of x.
+    """
     _check_rows(call, x)
     attributes = call.attributes
     leaf_weights = attributes["leaf_weights"].reshape(-1).astype(numpy.float64)

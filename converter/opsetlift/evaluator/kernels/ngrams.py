@@ -38,7 +38,17 @@ class _Trie:
 
 @kernel("TfIdfVectorizer", since=(9,))
 def tf_idf_vectorizer(call: Call, x: Array) -> Array:
-    """An n-gram of length 1 is counted once, whatever the skips."""
+    """TfIdfVectorizer-9: Counts of n-grams with skips, weighted.
+
+    An n-gram of length 1 is counted once, whatever the skips.
+
+    Args:
+        call: mode, the pool of n-grams and where each is counted, weights, the lengths and skips.
+        x: int32, int64 or strings, [C] or [N, C].
+
+    Returns:
+        float32 [indices], or [N, indices].
+    """
     if x.ndim not in (1, 2):
         call.fail(f"the input must be a 1-D or 2-D tensor, not {list(x.shape)}")
     pool = _pool(call, x)

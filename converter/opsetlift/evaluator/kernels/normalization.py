@@ -24,6 +24,17 @@ _STAGE_DTYPES = {1: "float", 10: "float16", 11: "double", 16: "bfloat16"}
 
 @kernel("InstanceNormalization", since=(1, 6, 22))
 def instance_normalization(call: Call, x: Array, scale: Array, b: Array) -> Array:
+    """InstanceNormalization-1, 6, 22: Each channel of each instance standardized.
+
+    Args:
+        call: epsilon.
+        x: [N, C, *spatial], any float dtype.
+        scale: [C], of the dtype of x.
+        b: [C], of the dtype of x.
+
+    Returns:
+        The shape and dtype of x.
+    """
     if call.since_version == 1 and x.ndim != 4:
         call.fail_if_strict(f"the input must be a 4-dimensional tensor of shape NCHW, not {list(x.shape)}")
     if x.ndim < 3 or scale.shape != x.shape[1:2] or b.shape != x.shape[1:2]:
@@ -37,7 +48,19 @@ def instance_normalization(call: Call, x: Array, scale: Array, b: Array) -> Arra
 
 @kernel("GroupNormalization", since=(18, 21))
 def group_normalization(call: Call, x: Array, scale: Array, bias: Array) -> Array:
-    """Version 18 scales per group and says nothing of precision; 21 per channel, in two stages."""
+    """GroupNormalization-18, 21: Each group of channels standardized.
+
+    Version 18 scales per group and says nothing of precision; 21 per channel, in two stages.
+
+    Args:
+        call: num_groups, epsilon and, in 21, stash_type.
+        x: [N, C, *spatial], any float dtype.
+        scale: [num_groups] in 18, [C] in 21.
+        bias: Like scale.
+
+    Returns:
+        The shape and dtype of x.
+    """
     groups = call.attributes["num_groups"]
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         call.fail(f"num_groups {groups} must be a divisor of the number of channels in {list(x.shape)}")
@@ -58,6 +81,17 @@ def group_normalization(call: Call, x: Array, scale: Array, bias: Array) -> Arra
 def layer_normalization(
     call: Call, x: Array, scale: Array, b: Array | None = None
 ) -> Array | tuple[Array | None, Array | None, Array | None]:
+    """LayerNormalization-17: The axes from `axis` on standardized, in two stages.
+
+    Args:
+        call: axis, epsilon, stash_type.
+        x: [*outer, *normalized], any float dtype.
+        scale: Broadcast to x, of its dtype.
+        b: Broadcast to x, of its dtype.
+
+    Returns:
+        Y like x; where asked for also the mean and the reciprocal deviation, [*outer, 1...] in the dtype of stash_type.
+    """
     axes = _trailing_axes(call, x)
     _check_broadcast_to_x(call, x, scale, b)
     normalized, average, deviation = _standardized(x.astype(_stage_dtype(call)), axes, call.attributes["epsilon"])
@@ -71,6 +105,16 @@ def layer_normalization(
 
 @kernel("RMSNormalization", since=(23,))
 def rms_normalization(call: Call, x: Array, scale: Array) -> Array:
+    """RMSNormalization-23: The axes from `axis` on divided by their root mean square.
+
+    Args:
+        call: axis, epsilon, stash_type.
+        x: [*outer, *normalized], any float dtype.
+        scale: Broadcast to x, any float dtype.
+
+    Returns:
+        The shape of x, the dtype of scale.
+    """
     axes = _trailing_axes(call, x)
     _check_broadcast_to_x(call, x, scale, None)
     stage = x.astype(_stage_dtype(call))
@@ -81,6 +125,10 @@ def rms_normalization(call: Call, x: Array, scale: Array) -> Array:
 
 @kernel("LRN", since=(1, 13))
 def local_response_normalization(call: Call, x: Array) -> Array:
+    """LRN-1, 13: x over a power of the squares in channels nearby.
+
+    Float x [N, C, *spatial]: x / (bias + alpha / size * sum of squares) ** beta.
+    """
     size = call.attributes["size"]
     if x.ndim < 2:
         call.fail(f"X must have the shape (N x C x D1 ... x Dn), not {list(x.shape)}")
@@ -108,7 +156,10 @@ def _power(x: Array, exponent: float) -> Array:
 
 @kernel("MeanVarianceNormalization", since=(9, 13))
 def mean_variance_normalization(call: Call, x: Array) -> Array:
-    """The formula of the text, with the 1e-9 that the function body adds to the deviation."""
+    """MeanVarianceNormalization-9, 13: (x - mean) / deviation over axes.
+
+    Float x [*shape]. The formula of the text, with the 1e-9 that the function body adds to the deviation.
+    """
     axes = tuple(distinct_axes(call, call.attributes["axes"], x.ndim))
     wide = widened(x)
     centred = wide - _mean(wide, axes)

@@ -33,34 +33,34 @@ _SMALL_INTEGERS = frozenset(numpy_dtype(name) for name in ("int2", "uint2", "int
 
 
 def is_narrow_float(dtype: numpy.dtype[Any]) -> bool:
-    """Whether float32 holds every value of a float dtype that is not float32 itself."""
+    """Return whether float32 holds every value of a float dtype that is not float32 itself."""
     return dtype in _NARROW_FLOATS
 
 
 @cache
 def is_float(dtype: numpy.dtype[Any]) -> bool:
-    """Whether a dtype is one of floating-point numbers, numpy's or ml_dtypes'."""
+    """Return whether a dtype is one of floating-point numbers, numpy's or ml_dtypes'."""
     return dtype in _NARROW_FLOATS or dtype.kind == "f"
 
 
 @cache
 def is_integer(dtype: numpy.dtype[Any]) -> bool:
-    """Whether a dtype is one of integers, numpy's or ml_dtypes'; bool is none."""
+    """Return whether a dtype is one of integers, numpy's or ml_dtypes'; bool is none."""
     return dtype in _SMALL_INTEGERS or dtype.kind in "iu"
 
 
 def widened(values: NDArray[Any]) -> NDArray[Any]:
-    """Narrow floats as float32, so that a chain of operations rounds once; all else as it is."""
+    """Return narrow floats [*shape] as float32, so that a chain of operations rounds once; all else as it is."""
     return values.astype(numpy.float32) if values.dtype in _NARROW_FLOATS else values
 
 
 def as_dtype(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
-    """What was computed `widened` in the dtype that it is to have; `values` themselves where they have it already."""
+    """Return what was computed `widened` in the dtype that it is to have; no copy where it has it already."""
     return numpy.asarray(values).astype(dtype, copy=False)
 
 
 def narrowed(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
-    """Numbers of any dtype in a dtype of ml_dtypes, rounded once to nearest even; out of range as ml_dtypes does.
+    """Return numbers in a dtype of ml_dtypes, rounded once to nearest even; out of range as ml_dtypes does.
 
     ml_dtypes goes through float32; rounding to odd on the way there keeps the second rounding from going astray.
     """
@@ -74,12 +74,12 @@ def narrowed(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
 
 
 def narrowed_as(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
-    """What was computed from `widened` operands, back in their dtype."""
+    """Return what was computed from `widened` operands in their dtype."""
     return values if values.dtype == dtype else values.astype(dtype)
 
 
 def _int64_to_odd_float64(values: NDArray[Any]) -> NDArray[Any]:
-    """64-bit integers as float64; the last place is made odd where bits are lost."""
+    """64-bit integers as float64; the last place is set to odd where bits are lost."""
     low = values & values.dtype.type(0x7FF)
     wide = (values < -(2**53)) | (values > 2**53) if values.dtype.kind == "i" else values > 2**53
     sticky = (values ^ low) | (low != 0).astype(values.dtype) << values.dtype.type(11)
@@ -87,7 +87,7 @@ def _int64_to_odd_float64(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _float64_to_odd_float32(values: NDArray[Any]) -> NDArray[Any]:
-    """float64 as float32, truncated; the last place is made odd where bits are lost."""
+    """float64 as float32, truncated; the last place is set to odd where bits are lost."""
     single = values.astype(numpy.float32)
     exact = (single == values) | numpy.isnan(values)
     if exact.all():
@@ -99,7 +99,7 @@ def _float64_to_odd_float32(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def float_to_integer(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
-    """Truncation toward zero, then to the dtype's bits.
+    """Truncate floats [*shape] toward zero, then to the dtype's bits.
 
     Out of range is undefined by the texts. Ours: the higher bits are discarded, as among integers; what does not fit
     64 bits becomes the nearest extreme, and NaN becomes 0.
@@ -125,7 +125,7 @@ def _wrapped(values: NDArray[Any], unsigned: bool) -> NDArray[Any]:
 
 @cache
 def smallest(dtype: numpy.dtype[Any]) -> Any:
-    """-inf, or the least value of an integer dtype, or False."""
+    """Return -inf, or the least value of an integer dtype, or False."""
     if dtype.kind == "b":
         return False
     return dtype.type(-numpy.inf) if is_float(dtype) else ml_dtypes.iinfo(dtype).min  # type: ignore[no-untyped-call]
@@ -133,14 +133,14 @@ def smallest(dtype: numpy.dtype[Any]) -> Any:
 
 @cache
 def largest(dtype: numpy.dtype[Any]) -> Any:
-    """+inf, or the greatest value of an integer dtype, or True."""
+    """Return +inf, or the greatest value of an integer dtype, or True."""
     if dtype.kind == "b":
         return True
     return dtype.type(numpy.inf) if is_float(dtype) else ml_dtypes.iinfo(dtype).max  # type: ignore[no-untyped-call]
 
 
 def select(condition: NDArray[Any], chosen: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """numpy.where on bit masks: where conditions alternate, branches cost ten times as much."""
+    """Do numpy.where by bit masks: where conditions alternate, branches cost ten times as much."""
     dtype = chosen.dtype
     if dtype != other.dtype or dtype.hasobject or dtype.itemsize not in _MASKS:
         return numpy.where(condition, chosen, other)
@@ -151,7 +151,7 @@ def select(condition: NDArray[Any], chosen: NDArray[Any], other: NDArray[Any]) -
 
 
 def minimum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """The lesser, NaN where either is NaN; -0 is less than +0.
+    """Return the lesser of numbers, broadcast; NaN where either is NaN, and -0 is less than +0.
 
     The texts leave the zeros open, and numpy's choice hangs on the memory layout; IEEE 754-2019's does not.
     """
@@ -160,7 +160,7 @@ def minimum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
 
 
 def maximum(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """The greater, NaN where either is NaN; +0 is greater than -0."""
+    """Return the greater of numbers, broadcast; NaN where either is NaN, and +0 is greater than -0."""
     result = numpy.asarray(numpy.maximum(a, b))
     return _with_zeros_signed(result, numpy.logical_and, a, b) if is_float(result.dtype) else result
 

@@ -17,7 +17,7 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 
 @kernel("Pad", since=(1,))
 def pad_by_paddings_attribute(call: Call, data: Array) -> Array:
-    """Pad-1."""
+    """Pad-1: data [*shape] with elements added by the attribute paddings."""
     # The text's example writes the pairs axis by axis, its description of the format all beginnings first. The
     # description decides: the later versions corrected the example.
     paddings = call.attributes["paddings"]
@@ -28,7 +28,7 @@ def pad_by_paddings_attribute(call: Call, data: Array) -> Array:
 
 @kernel("Pad", since=(2,))
 def pad_by_pads_attribute(call: Call, data: Array) -> Array:
-    """Pad-2."""
+    """Pad-2: data [*shape], added to or cut by the attribute pads."""
     value = numpy.asarray(call.attributes["value"], data.dtype)
     return _pad(call, data, call.attributes["pads"], range(data.ndim), value)
 
@@ -37,7 +37,18 @@ def pad_by_pads_attribute(call: Call, data: Array) -> Array:
 def pad_by_inputs(
     call: Call, data: Array, pads: Array, constant_value: Array | None = None, axes: Array | None = None
 ) -> Array:
-    """Pad from 11 on."""
+    """Pad-11, 13, 18, 19, 21, 23, 24, 25: data with elements added, or cut.
+
+    Args:
+        call: mode: constant, reflect, edge or, from 19 on, wrap.
+        data: [*shape], any dtype of the version.
+        pads: int64 [2 * axes], all beginnings first; negative ones cut.
+        constant_value: Scalar of the dtype of data; absent, 0, False or the empty string.
+        axes: int32 or int64 [axes], from 18 on; absent, all.
+
+    Returns:
+        The padded tensor, of the dtype of data.
+    """
     value = zero(data.dtype) if constant_value is None else one_element(call, constant_value, "constant_value")
     selected = range(data.ndim) if axes is None else distinct_axes(call, int_list(call, axes, "axes"), data.ndim)
     return _pad(call, data, int_list(call, pads, "pads"), selected, value)
@@ -100,7 +111,10 @@ def _source_indices(mode: str, begin: int, end: int, dimension: int) -> Array:
 
 @kernel("CenterCropPad", since=(18,))
 def center_crop_pad(call: Call, data: Array, shape: Array) -> Array:
-    """CenterCropPad-18."""
+    """CenterCropPad-18: data cropped or padded with 0 around the center.
+
+    data [*shape] of any dtype; the int32 or int64 shape has a size for each of the attribute axes.
+    """
     targets = int_list(call, shape, "shape")
     axes = distinct_axes(call, call.attributes.get("axes", range(data.ndim)), data.ndim)
     if len(targets) != len(axes):

@@ -20,7 +20,17 @@ Array = NDArray[Any]
 
 @kernel("MaxPool", since=(1, 8, 10, 11, 12, 22))
 def max_pool(call: Call, x: Array) -> Array | tuple[Array, Array]:
-    """NaN wins, as in Max; a window that covers padding only gives the least value (both open in the texts)."""
+    """MaxPool-1, 8, 10, 11, 12, 22: The greatest element of each window.
+
+    NaN wins, as in Max; a window that covers padding only gives the least value (both open in the texts).
+
+    Args:
+        call: kernel_shape, strides, pads, dilations, auto_pad, ceil_mode, storage_order.
+        x: [N, C, *spatial], any dtype of the version.
+
+    Returns:
+        [N, C, *spatial of the output], of the dtype of x, and where asked for where in x each was found, int64.
+    """
     windows = _pooling_windows(call, x)
     wide = widened(x)
     padded = windows.padded(wide, smallest(wide.dtype))
@@ -32,6 +42,10 @@ def max_pool(call: Call, x: Array) -> Array | tuple[Array, Array]:
 
 @kernel("AveragePool", since=(1, 7, 10, 11, 19, 22))
 def average_pool(call: Call, x: Array) -> Array:
+    """AveragePool-1, 7, 10, 11, 19, 22: The average of each window.
+
+    Float x [N, C, *spatial]. The output is [N, C, *spatial of the output], of its dtype.
+    """
     windows = _pooling_windows(call, x)
     wide = widened(x)
     sums = _pooled(windows.padded(wide, 0), windows, numpy.add)
@@ -42,6 +56,10 @@ def average_pool(call: Call, x: Array) -> Array:
 
 @kernel("LpPool", since=(1, 2, 11, 18, 22))
 def lp_pool(call: Call, x: Array) -> Array:
+    """LpPool-1, 2, 11, 18, 22: The p-norm of each window.
+
+    Float x [N, C, *spatial]. The output is [N, C, *spatial of the output], of its dtype.
+    """
     windows = _pooling_windows(call, x)
     p = _checked_p(call)
     wide = widened(x)
@@ -51,6 +69,10 @@ def lp_pool(call: Call, x: Array) -> Array:
 
 @kernel("GlobalMaxPool", since=(1, 22))
 def global_max_pool(call: Call, x: Array) -> Array:
+    """GlobalMaxPool-1, 22: The greatest element of each channel.
+
+    Float x [N, C, *spatial]. The output is [N, C, 1...], of its dtype.
+    """
     spatial_shape(call, x)
     if x.size == 0:
         return numpy.full((*x.shape[:2], *(1,) * (x.ndim - 2)), smallest(x.dtype), x.dtype)
@@ -61,12 +83,20 @@ def global_max_pool(call: Call, x: Array) -> Array:
 
 @kernel("GlobalAveragePool", since=(1, 22))
 def global_average_pool(call: Call, x: Array) -> Array:
+    """GlobalAveragePool-1, 22: The average of each channel.
+
+    Float x [N, C, *spatial]. The output is [N, C, 1...], of its dtype.
+    """
     spatial_shape(call, x)
     return as_dtype(mean(widened(x), _spatial_axes(x), keepdims=True), x.dtype)
 
 
 @kernel("GlobalLpPool", since=(1, 2, 22))
 def global_lp_pool(call: Call, x: Array) -> Array:
+    """GlobalLpPool-1, 2, 22: The p-norm of each channel.
+
+    Float x [N, C, *spatial]. The output is [N, C, 1...], of its dtype.
+    """
     spatial_shape(call, x)
     p = _checked_p(call)
     sums = total(_power(widened(x), p), _spatial_axes(x), keepdims=True).astype(widened(x).dtype)

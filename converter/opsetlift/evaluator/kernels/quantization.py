@@ -19,6 +19,17 @@ Array = NDArray[Any]
 
 @kernel("QuantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
 def quantize_linear(call: Call, x: Array, y_scale: Array, y_zero_point: Array | None = None) -> Array:
+    """QuantizeLinear-10, 13, 19, 21, 23, 24, 25, 28: x / y_scale + y_zero_point, rounded and saturated.
+
+    Args:
+        call: axis, block_size, saturate, precision and output_dtype, as far as the version has them.
+        x: [*shape], float or int32.
+        y_scale: Scalar (10), or [size of the axis] (13), or a value for each block (21).
+        y_zero_point: Like y_scale, of the quantized dtype; absent, 0.
+
+    Returns:
+        The shape of x, of the dtype of y_zero_point, else of output_dtype, else uint8.
+    """
     dtype = _quantized_dtype(call, y_zero_point)
     scale = _laid_out(call, x, y_scale, "y_scale")
     quotient = widened(_divided(call, x, scale))
@@ -33,7 +44,16 @@ def quantize_linear(call: Call, x: Array, y_scale: Array, y_zero_point: Array | 
 
 
 def saturated(rounded: Array, zero_point: Array, dtype: numpy.dtype[Any]) -> Array:
-    """Rounded quotients plus the zero point, within an integer dtype's bounds; NaN, left open, as 0, like casts."""
+    """Add the zero point to rounded quotients, within an integer dtype's bounds; NaN, left open, gives 0, as in casts.
+
+    Args:
+        rounded: float32 or float64 [*shape].
+        zero_point: Broadcast to that shape.
+        dtype: An integer dtype.
+
+    Returns:
+        [*shape], of that dtype.
+    """
     bounds = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     # No sum is inexact in float32 but those far out of bounds: no dtype to quantize to has more than 16 bits.
     shifted = rounded + zero_point.astype(rounded.dtype)
@@ -61,7 +81,7 @@ def _dtype(call: Call, attribute: str, number: int) -> numpy.dtype[Any]:
 
 
 def _divided(call: Call, x: Array, scale: Array) -> Array:
-    """x / scale in the scale's dtype (said since version 23, practised before), or in that of `precision`."""
+    """Divide x by scale in the scale's dtype (said since version 23, practised before), or in that of `precision`."""
     precision = scale.dtype
     number = call.attributes.get("precision", 0)
     if number:
@@ -80,6 +100,17 @@ def _divided(call: Call, x: Array, scale: Array) -> Array:
 
 @kernel("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
 def dequantize_linear(call: Call, x: Array, x_scale: Array, x_zero_point: Array | None = None) -> Array:
+    """DequantizeLinear-10, 13, 19, 21, 23, 24, 25, 28: (x - x_zero_point) * x_scale.
+
+    Args:
+        call: axis, block_size and output_dtype, as far as the version has them.
+        x: [*shape], a quantized dtype or int32.
+        x_scale: Scalar (10), or [size of the axis] (13), or a value for each block (21).
+        x_zero_point: Like x_scale, of the dtype of x; absent, 0.
+
+    Returns:
+        The shape of x, of output_dtype, else of the dtype of x_scale.
+    """
     number = call.attributes.get("output_dtype", 0)
     dtype = _dtype(call, "output_dtype", number) if number else x_scale.dtype
     if dtype == numpy_dtype("float8e8m0"):
@@ -112,7 +143,7 @@ def _laid_out(call: Call, x: Array, scale: Array, name: str) -> Array:
     if scale.ndim != 1:
         call.fail(f"{name} must be a scalar or 1-D without block_size; its shape is {list(scale.shape)}")
     if x.ndim <= 1 and scale.size == 1:
-        # Since version 19 the text says so: per tensor, whatever the axis (whose default such an input does not have).
+        # By the text since version 19: per tensor, whatever the axis (whose default such an input does not have).
         return scale.reshape(())
     axis = nonnegative_axis(call, call.attributes["axis"], x.ndim)
     if scale.shape[0] != x.shape[axis]:

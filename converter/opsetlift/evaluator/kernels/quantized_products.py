@@ -20,6 +20,18 @@ Array = NDArray[Any]
 def matmul_integer(
     call: Call, a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
 ) -> Array:
+    """MatMulInteger-10: The matrix product of 8-bit integers less their zero points.
+
+    Args:
+        call: No attributes.
+        a: uint8 or int8 [..., M, K].
+        b: uint8 or int8 [..., K, N].
+        a_zero_point: Scalar or [M]; absent, 0.
+        b_zero_point: Scalar or [N]; absent, 0.
+
+    Returns:
+        int32 [..., M, N], which wraps.
+    """
     check_matmul(call, a, b)
     left = _centred(a, None if a_zero_point is None else _per_row(call, a, a_zero_point, "a_zero_point"))
     right = _centred(b, None if b_zero_point is None else _per_column(call, b, b_zero_point, "b_zero_point"))
@@ -66,6 +78,22 @@ def qlinear_matmul(
     y_scale: Array,
     y_zero_point: Array,
 ) -> Array:
+    """QLinearMatMul-10, 21: The matrix product of quantized numbers, quantized again.
+
+    Args:
+        call: No attributes.
+        a: 8 bits [..., M, K].
+        a_scale: Float scalar, or a value for each row.
+        a_zero_point: Like a_scale, of the dtype of a.
+        b: 8 bits [..., K, N].
+        b_scale: Float scalar, or a value for each column.
+        b_zero_point: Like b_scale, of the dtype of b.
+        y_scale: Float scalar, or a value for each row.
+        y_zero_point: Like y_scale, of the dtype of the output.
+
+    Returns:
+        [..., M, N], of the dtype of y_zero_point.
+    """
     check_matmul(call, a, b)
     for side, scale, zero_point in (
         ("a", a_scale, a_zero_point),
@@ -93,9 +121,13 @@ def _of_result(call: Call, result: Array, parameter: Array) -> Array:
 
 @kernel("DynamicQuantizeLinear", since=(11,))
 def dynamic_quantize_linear(call: Call, x: Array) -> tuple[Array, Array, Array]:
-    """The steps of the function body.
+    """DynamicQuantizeLinear-11: float32 x [*shape] in uint8, with its scale.
 
-    Where all of x is 0, so is the scale, by the text; the zero point and y, which divide by it, are 0 here.
+    The steps of the function body. Where all of x is 0, so is the scale, by the text; the zero point and y, which
+    divide by it, are 0 here.
+
+    Returns:
+        uint8 like x, the scale, float32 [], and the zero point, uint8 [].
     """
     low = numpy.minimum.reduce(x, axis=None, initial=numpy.float32(0))
     high = numpy.maximum.reduce(x, axis=None, initial=numpy.float32(0))

@@ -20,26 +20,34 @@ Array = NDArray[Any]
 
 @kernel("RandomNormal", since=(1, 22))
 def random_normal(call: Call) -> Array:
+    """RandomNormal-1, 22: Normal numbers of the attributes shape and dtype."""
     return _normal(call, _dtype(call, None), call.attributes["shape"])
 
 
 @kernel("RandomNormalLike", since=(1, 22))
 def random_normal_like(call: Call, x: Array) -> Array:
+    """RandomNormalLike-1, 22: Normal numbers in the shape of x, and its dtype."""
     return _normal(call, _dtype(call, x), x.shape)
 
 
 @kernel("RandomUniform", since=(1, 22))
 def random_uniform(call: Call) -> Array:
+    """RandomUniform-1, 22: Uniform numbers of the attributes shape and dtype."""
     return _uniform(call, _dtype(call, None), call.attributes["shape"])
 
 
 @kernel("RandomUniformLike", since=(1, 22))
 def random_uniform_like(call: Call, x: Array) -> Array:
+    """RandomUniformLike-1, 22: Uniform numbers in the shape of x, and its dtype."""
     return _uniform(call, _dtype(call, x), x.shape)
 
 
 @kernel("Bernoulli", since=(15, 22))
 def bernoulli(call: Call, x: Array) -> Array:
+    """Bernoulli-15, 22: 1 with the probability x, else 0.
+
+    Float x [*shape] in [0, 1]. The output has its shape, and its dtype or that of the attribute dtype.
+    """
     probabilities = widened(x)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         call.fail("all values in the input have to be in the range [0, 1]")
@@ -48,6 +56,10 @@ def bernoulli(call: Call, x: Array) -> Array:
 
 @kernel("Multinomial", since=(7, 22))
 def multinomial(call: Call, x: Array) -> Array:
+    """Multinomial-7, 22: Classes drawn by unnormalized logarithms of probabilities.
+
+    Float x [batch, classes]. The output is [batch, sample_size], int32 or int64.
+    """
     if x.ndim != 2 or x.shape[1] == 0:
         call.fail(f"the input must have the shape [batch_size, class_size], not {list(x.shape)}")
     logits = widened(x).astype(numpy.float64)

@@ -31,7 +31,10 @@ def _blocksize(call: Call, data: Array) -> int:
 
 @kernel("DepthToSpace", since=(1, 11, 13, 28))
 def depth_to_space(call: Call, data: Array) -> Array:
-    """Every version."""
+    """DepthToSpace-1, 11, 13, 28: Blocks of channels laid out in space.
+
+    [N, C, H, W] of any dtype becomes [N, C / b^2, H * b, W * b] with b = blocksize; mode is DCR, or from 11 on CRD.
+    """
     block = _blocksize(call, data)
     batch, channels, height, width = data.shape
     if channels % (block * block):
@@ -46,7 +49,11 @@ def depth_to_space(call: Call, data: Array) -> Array:
 
 @kernel("SpaceToDepth", since=(1, 13, 28))
 def space_to_depth(call: Call, data: Array) -> Array:
-    """Every version: the inverse of DepthToSpace in the same mode."""
+    """SpaceToDepth-1, 13, 28: Blocks of space laid out in channels.
+
+    [N, C, H, W] of any dtype becomes [N, C * b^2, H / b, W / b] with b = blocksize: the inverse of DepthToSpace in the
+    same mode.
+    """
     block = _blocksize(call, data)
     batch, channels, height, width = data.shape
     if height % block or width % block:
@@ -58,7 +65,16 @@ def space_to_depth(call: Call, data: Array) -> Array:
 
 @kernel("ReverseSequence", since=(10, 28))
 def reverse_sequence(call: Call, data: Array, lengths: Array) -> Array:
-    """Every version."""
+    """ReverseSequence-10, 28: The first elements of each sequence reversed.
+
+    Args:
+        call: time_axis and batch_axis, one 0 and the other 1.
+        data: [time, batch, *] or [batch, time, *], any dtype.
+        lengths: int64 [batch], how many elements are reversed.
+
+    Returns:
+        The shape and dtype of data.
+    """
     time_axis, batch_axis = call.attributes["time_axis"], call.attributes["batch_axis"]
     if {time_axis, batch_axis} != {0, 1}:
         call.fail(f"time_axis is {time_axis}, batch_axis {batch_axis}; one must be 0 and the other 1")
@@ -78,7 +94,10 @@ def reverse_sequence(call: Call, data: Array, lengths: Array) -> Array:
 
 @kernel("Trilu", since=(14,))
 def trilu(call: Call, data: Array, k: Array | None = None) -> Array:
-    """Trilu-14."""
+    """Trilu-14: The upper or lower triangle of matrices, else 0.
+
+    data [*batch, N, M] of any dtype; k, int64, one element, says at which diagonal, the main one where it is absent.
+    """
     if data.ndim < 2:
         call.fail(f"the rank of the input must be >= 2, it is {data.ndim}")
     diagonal = 0 if k is None else int(one_element(call, k, "k"))

@@ -46,6 +46,21 @@ def rnn(
     sequence_lens: Array | None = None,
     initial_h: Array | None = None,
 ) -> tuple[Array, ...]:
+    """RNN-1, 7, 14, 22: A simple recurrent network.
+
+    Args:
+        call: hidden_size, direction, activations with alpha and beta, clip and, from 14 on, layout.
+        x: [length, batch, input], any float dtype; with layout 1 the batch is first everywhere.
+        w: [directions, hidden, input].
+        r: [directions, hidden, hidden].
+        b: [directions, 2 * hidden]; absent, 0.
+        sequence_lens: int32 [batch]; absent, the length.
+        initial_h: [directions, batch, hidden]; absent, 0.
+
+    Returns:
+        All states [length, directions, batch, hidden] and the last [directions, batch, hidden].
+    """
+
     def step_of(direction: _Direction, index: int) -> Step:
         (f,) = direction.functions
         of_state = RowProduct(direction.state_weights)
@@ -68,6 +83,21 @@ def gru(
     sequence_lens: Array | None = None,
     initial_h: Array | None = None,
 ) -> tuple[Array, ...]:
+    """GRU-1, 3, 7, 14, 22: Gated recurrent units.
+
+    Args:
+        call: hidden_size, direction, activations, clip, linear_before_reset (3) and layout (14).
+        x: [length, batch, input], any float dtype; with layout 1 the batch is first everywhere.
+        w: [directions, 3 * hidden, input], gates in the order z, r, h.
+        r: [directions, 3 * hidden, hidden].
+        b: [directions, 6 * hidden]; absent, 0.
+        sequence_lens: int32 [batch]; absent, the length.
+        initial_h: [directions, batch, hidden]; absent, 0.
+
+    Returns:
+        All states [length, directions, batch, hidden] and the last [directions, batch, hidden].
+    """
+
     def step_of(direction: _Direction, index: int) -> Step:
         f, g = direction.functions
         hidden = r.shape[2]
@@ -104,6 +134,22 @@ def lstm(
     initial_c: Array | None = None,
     p: Array | None = None,
 ) -> tuple[Array, ...]:
+    """LSTM-1, 7, 14, 22: Long short-term memory.
+
+    Args:
+        call: hidden_size, direction, activations, clip, input_forget and, from 14 on, layout.
+        x: [length, batch, input], any float dtype; with layout 1 the batch is first everywhere.
+        w: [directions, 4 * hidden, input], gates in the order i, o, f, c.
+        r: [directions, 4 * hidden, hidden].
+        b: [directions, 8 * hidden]; absent, 0.
+        sequence_lens: int32 [batch]; absent, the length.
+        initial_h: [directions, batch, hidden]; absent, 0.
+        initial_c: Like initial_h, the cells.
+        p: [directions, 3 * hidden], the peepholes of i, o, f; absent, 0.
+
+    Returns:
+        All states [length, directions, batch, hidden], the last, and the last cells, [directions, batch, hidden].
+    """
     hidden = r.shape[-1]
     if p is not None and p.shape != (w.shape[0], 3 * hidden):
         call.fail(f"P must have the shape (num_directions, 3 * hidden_size), not {list(p.shape)}")

@@ -15,6 +15,7 @@ Activation = Callable[[Array], Array]
 
 
 def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), for float32 or float64 [*shape]."""
     return numpy.asarray(1 / (1 + numpy.exp(-x)))
 
 
@@ -75,7 +76,7 @@ _SCALED: dict[str, tuple[Callable[[Array, float, float], Array], float, float | 
 
 
 def activations(call: Call, names: Sequence[str], directions: int) -> list[list[Activation]]:
-    """Per direction, the functions that the attribute names, or those called `names` where it is absent.
+    """Return per direction the functions that the attribute names, or those called `names` where it is absent.
 
     "The values are consumed in the order of activation functions": each function takes the next alpha (beta) if it has
     one, its default once they are used up.
@@ -102,7 +103,7 @@ def _activation(call: Call, name: str, alphas: list[float], betas: list[float]) 
 
 
 def clipped(call: Call, functions: list[Activation]) -> list[Activation]:
-    """The functions with the attribute clip "applied to the input of activations"."""
+    """Return the functions with the attribute clip "applied to the input of activations"."""
     threshold = call.attributes.get("clip")
     if threshold is None:
         return functions

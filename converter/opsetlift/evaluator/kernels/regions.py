@@ -21,7 +21,19 @@ _MOST_SAMPLES = 1 << 20
 
 @kernel("RoiAlign", since=(10, 16, 22))
 def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Array:
-    """Every version; RoiAlign-10 is output_half_pixel, "a backward-compatible behavior"."""
+    """RoiAlign-10, 16, 22: Averages or maxima of interpolated points in regions.
+
+    RoiAlign-10 is output_half_pixel, "a backward-compatible behavior".
+
+    Args:
+        call: output_height, output_width, sampling_ratio, spatial_scale, mode and, from 16, the coordinate mode.
+        data: [N, C, H, W], any float dtype.
+        rois: [regions, 4], corners, of the dtype of data.
+        batch_indices: int64 [regions].
+
+    Returns:
+        [regions, C, output_height, output_width], of the dtype of data.
+    """
     attributes = call.attributes
     if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 4:
         call.fail(f"X must be (N, C, H, W) and rois (num_rois, 4), not {list(data.shape)} and {list(rois.shape)}")
@@ -90,8 +102,10 @@ def _places(start: Array, extent: Array, bins: int, samples: int) -> Array:
 
 
 def _near_image(places: Array, size: int) -> Array:
-    """Of each bin as many neighbouring places, at least one, as hold all that have a value in any: a region may be far
-    larger than the image."""
+    """Keep of each bin as many neighbouring places, at least one, as hold all that have a value in any bin.
+
+    A region may be far larger than the image.
+    """
     inside = _has_value(places, size)
     count = max(1, int(numpy.count_nonzero(inside, axis=1).max()))
     first = numpy.minimum(inside.argmax(axis=1), places.shape[1] - count)
@@ -104,8 +118,10 @@ def _has_value(places: Array, size: int) -> Array:
 
 
 def _weighted_corners(image: Array, rows: Array, columns: Array) -> Iterator[Array]:
-    """The four terms of the bilinear interpolation of an [H, W, C] image, each [row, column, C]; 0 where a point has
-    no value."""
+    """Yield the four terms of the bilinear interpolation of an [H, W, C] image, each [row, column, C].
+
+    They are 0 where a point has no value.
+    """
     for row, row_weights in _ends(rows, image.shape[0]):
         for column, column_weights in _ends(columns, image.shape[1]):
             weights = row_weights[:, None] * column_weights

@@ -33,13 +33,13 @@ class Call(Protocol):
         """Execute the subgraph in `attribute` on `inputs`; it sees the outer scopes' values."""
 
     def reserve(self, count: int) -> None:
-        """Say that an array of `count` elements is about to be made, where numbers in inputs decide on its size."""
+        """Announce an array of `count` elements, where numbers in inputs decide on its size."""
 
     def fail(self, clause: str) -> NoReturn:
         """Raise the evaluation error that names this node and version; `clause` is the broken rule of the text."""
 
     def fail_if_strict(self, clause: str) -> None:
-        """`fail` under strict=True; for clauses that old exporters commonly broke."""
+        """Call `fail` under strict=True; for clauses that old exporters commonly broke."""
 
 
 Kernel = Callable[..., Any]
@@ -70,17 +70,23 @@ def kernel(
     reads_no_elements: bool = False,
     keeps_form: bool = False,
 ) -> Callable[[K], K]:
-    """Declare the decorated function as the kernel of `operator` at the since-versions `since`.
-
-    `reads_only_shapes` says that the result depends on the inputs' shapes alone: it is a constant wherever those are.
-    `reads_no_elements` says that it depends on the inputs' form alone: the shapes of tensors, the length of a sequence,
-    the presence of an optional. `keeps_form` says that the form of the result depends on no element of an input.
+    """Declare the decorated function as a kernel.
 
     The function is called as `function(call, *inputs)`, an absent optional input being None, and returns one value or a
     tuple of them. Values: tensor -> numpy.ndarray (ml_dtypes for the dtypes that numpy lacks; strings as dtype object),
-    sequence -> list, optional -> the value or None.
+    sequence -> list, optional -> the value or None. Its docstring begins with operator and versions (`Abs-1, 6, 13: `).
 
-    Raises ValueError where a version has a kernel already.
+    Args:
+        operator: The operator's name.
+        since: The since-versions whose text it implements.
+        domain: The operator's domain.
+        reads_only_shapes: The result depends on the inputs' shapes alone: it is a constant wherever those are.
+        reads_no_elements: The result depends on the inputs' form alone: the shapes of tensors, the length of a
+            sequence, the presence of an optional.
+        keeps_form: The form of the result depends on no element of an input.
+
+    Raises:
+        ValueError: A version has a kernel already.
     """
 
     def register(function: K) -> K:
@@ -108,7 +114,7 @@ def _import_all() -> None:
 
 
 def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None:
-    """The kernel of exactly this definition, or None where it has none of our own."""
+    """Return the kernel of exactly this definition, or None."""
     _import_all()
     return _kernels.get(KernelKey(domain, operator, since_version))
 
@@ -132,7 +138,7 @@ def keeps_form(domain: str, operator: str, since_version: int) -> bool:
 
 
 def may_read_only_shapes(domain: str, operator: str) -> bool:
-    """The same of any version of an operator."""
+    """Whether the kernel of any version of an operator looks at nothing but its inputs' shapes."""
     return (domain, operator) in _all_shape_readers()
 
 
@@ -161,12 +167,12 @@ def body_inputs(operator: str, since: Sequence[int]) -> Callable[[BodyInputs], B
 
 
 def find_body_inputs(domain: str, operator: str, since_version: int) -> BodyInputs | None:
-    """What was declared for this definition, or None."""
+    """Return what types the inputs of this definition's subgraphs, or None."""
     _import_all()
     return _body_inputs.get(KernelKey(domain, operator, since_version))
 
 
 def all_kernels() -> Mapping[KernelKey, Kernel]:
-    """Every declared kernel by definition."""
+    """Return every kernel by its definition."""
     _import_all()
     return _kernels

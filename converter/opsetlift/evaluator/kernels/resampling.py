@@ -31,10 +31,12 @@ class ResizedAxis:
 
     @property
     def is_identity(self) -> bool:
+        """Whether each point is the element of the same number."""
         return self.points.size == self.size and bool((self.points == numpy.arange(self.size)).all())
 
     @property
     def outside(self) -> Array:
+        """The numbers of the points beyond the first or last element."""
         return numpy.flatnonzero(~((self.points >= 0) & (self.points <= self.size - 1)))
 
 
@@ -55,7 +57,7 @@ def _scaled_length(size: int, scale: float) -> int:
 
 @kernel("Upsample", since=(1,))
 def upsample_image(call: Call, data: Array) -> Array:
-    """Upsample-1."""
+    """Upsample-1: data [N, C, H, W] at height_scale and width_scale."""
     if data.ndim != 4:
         call.fail(f"the input must be [N, C, H, W], its rank is {data.ndim}")
     scales = [1.0, 1.0, call.attributes["height_scale"], call.attributes["width_scale"]]
@@ -64,19 +66,19 @@ def upsample_image(call: Call, data: Array) -> Array:
 
 @kernel("Upsample", since=(7,))
 def upsample_by_attribute(call: Call, data: Array) -> Array:
-    """Upsample-7."""
+    """Upsample-7: data [*shape], resized by the attribute scales, >= 1."""
     return _resize_from_origin(call, data, call.attributes["scales"], least=1)
 
 
 @kernel("Upsample", since=(9, 10))
 def upsample_by_input(call: Call, data: Array, scales: Array) -> Array:
-    """Upsample from 9 on."""
+    """Upsample-9, 10: data [*shape], resized by float32 scales [rank], >= 1."""
     return _resize_from_origin(call, data, _float_list(call, scales), least=1)
 
 
 @kernel("Resize", since=(10,))
 def resize_by_scales(call: Call, data: Array, scales: Array) -> Array:
-    """Resize-10."""
+    """Resize-10: data [*shape], resized by float32 scales [rank]."""
     return _resize_from_origin(call, data, _float_list(call, scales), least=0)
 
 
@@ -120,7 +122,18 @@ def _check_scales(call: Call, scales: Sequence[float], expected: int) -> None:
 def resize(
     call: Call, data: Array, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None
 ) -> Array:
-    """Resize from 11 on."""
+    """Resize-11, 13, 18, 19: data interpolated at other sizes.
+
+    Args:
+        call: mode, coordinate_transformation_mode, nearest_mode, axes, antialias and more.
+        data: [*shape], any dtype of the version.
+        roi: Floats [2 * axes], for tf_crop_and_resize.
+        scales: float32 [axes], or sizes.
+        sizes: int64 [axes], or scales.
+
+    Returns:
+        The resized tensor, of the dtype of data.
+    """
     attributes = call.attributes
     axes = distinct_axes(call, attributes.get("axes", range(data.ndim)), data.ndim)
     transformation = _one_of(call, "coordinate_transformation_mode", _transformations(call.since_version))
@@ -129,7 +142,7 @@ def resize(
     regions = _regions(call, roi, len(axes)) if crop else [(numpy.float32(0), numpy.float32(1))] * len(axes)
     dimensions = [data.shape[axis] for axis in axes]
 
-    # An empty tensor gives no scales (Resize-11 says so) and no sizes; exporters kept writing it after 11.
+    # An empty tensor gives no scales (by the text of Resize-11) and no sizes; exporters kept writing it after 11.
     scales = None if scales is None or scales.size == 0 else scales
     sizes = None if sizes is None or (sizes.size == 0 and axes) else sizes
     if (scales is None) == (sizes is None):

@@ -25,22 +25,30 @@ _CUBIC_COEFFICIENT = -0.75
 
 
 def float_precision(*tensors: Array) -> numpy.dtype[Any]:
-    """The dtype to compute in with floating-point operands: double if one is, otherwise float."""
+    """Return the dtype to compute in with floating-point operands: float64 if one is, otherwise float32."""
     wide = any(tensor.dtype == numpy.float64 for tensor in tensors)
     return numpy.dtype(numpy.float64 if wide else numpy.float32)
 
 
 def leave_outside(indices: Array, size: int) -> Array:
-    """Neighbours outside count as 0."""
+    """Return indices as they are: neighbours outside count as 0."""
     return indices
 
 
 def sample(
     data: Array, points: Sequence[Array], reach: int, weight: Callable[[Array], Array], confine: Confine
 ) -> Array:
-    """Interpolated values: `data` is [batch, channels, *spatial], `points` hold a [batch, point] array for each axis.
+    """Interpolate values at points.
 
-    `reach` neighbours on either side of a point count, each by its `weight` on every axis.
+    Args:
+        data: [batch, channels, *spatial].
+        points: [batch, point] for each spatial axis.
+        reach: How many neighbours on either side of a point count.
+        weight: The weight of a neighbour by its distance on each axis.
+        confine: What becomes of neighbours outside.
+
+    Returns:
+        [batch, channels, point], of the dtype of data.
     """
     batch, channels, *spatial = data.shape
     flat = data.reshape(batch, channels, math.prod(spatial))
@@ -66,7 +74,7 @@ def _neighbours(points: Array, reach: int, weight: Callable[[Array], Array]) -> 
 
 
 def as_indices(places: Array) -> Array:
-    """Integers of floating-point places; NaN and what is far beyond any axis become some far place outside."""
+    """Return float places [*shape] as int64; NaN and what is far beyond any axis become some far place outside."""
     far = float(2**40)
     return numpy.nan_to_num(places, nan=-far, posinf=far, neginf=-far).clip(-far, far).astype(numpy.int64)
 
@@ -87,7 +95,16 @@ def _read(flat: Array, indices: Sequence[Array], spatial: Sequence[int], confine
 
 @kernel("GridSample", since=(16, 20, 22))
 def grid_sample(call: Call, data: Array, grid: Array) -> Array:
-    """Every version."""
+    """GridSample-16, 20, 22: data interpolated at the places of a grid.
+
+    Args:
+        call: mode, padding_mode, align_corners.
+        data: [N, C, *spatial], any dtype of the version; two spatial axes before 20.
+        grid: [N, *spatial of the output, rank], floats: 1 and -1 are the edges, the last axis comes first.
+
+    Returns:
+        [N, C, *spatial of the output], of the dtype of data.
+    """
     rank = data.ndim - 2
     if (call.since_version < 20 and rank != 2) or rank < 1:
         call.fail(f"the input has {rank} spatial axes; this version takes {'2' if call.since_version < 20 else '>= 1'}")
@@ -149,7 +166,10 @@ def _reflect_on_edges(indices: Array, size: int) -> Array:
 
 @kernel("AffineGrid", since=(20,))
 def affine_grid(call: Call, theta: Array, size: Array) -> Array:
-    """AffineGrid-20."""
+    """AffineGrid-20: Grids for GridSample, by affine maps.
+
+    theta [N, rank, rank + 1] of a float dtype, int64 size [rank + 2], rank 2 or 3. The output is [N, *spatial, rank].
+    """
     dimensions = int_list(call, size, "size")
     rank = len(dimensions) - 2
     if rank not in (2, 3):

@@ -16,6 +16,16 @@ Array = NDArray[Any]
 
 @kernel("Scan", since=[8])
 def scan_8(call: Call, sequence_lengths: Array | None, *inputs: Array) -> tuple[Array, ...]:
+    """Scan-8: The subgraph for each element of sequences, in batches.
+
+    Args:
+        call: The subgraph body, num_scan_inputs, directions.
+        sequence_lengths: int64 [batch]; absent, all are as long as the axis.
+        *inputs: The initial states [batch, *], then tensors [batch, length, *] to scan.
+
+    Returns:
+        The last states, then the scan outputs [batch, length, *].
+    """
     states, scanned = split_scan_inputs(call, inputs)
     backward = flags(call, "directions", len(scanned))
     if any(tensor.ndim < 2 for tensor in scanned) or any(tensor.ndim < 1 for tensor in states):

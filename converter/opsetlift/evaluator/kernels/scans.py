@@ -17,11 +17,13 @@ Array = NDArray[Any]
 
 @kernel("ArgMax", since=(1, 11, 12, 13))
 def arg_max(call: Call, data: Array) -> Array:
+    """ArgMax-1, 11, 12, 13: The index of the greatest element along an axis, int64."""
     return _arg(call, data, numpy.argmax)
 
 
 @kernel("ArgMin", since=(1, 11, 12, 13))
 def arg_min(call: Call, data: Array) -> Array:
+    """ArgMin-1, 11, 12, 13: The index of the least element along an axis, int64."""
     return _arg(call, data, numpy.argmin)
 
 
@@ -44,11 +46,19 @@ def _arg(call: Call, data: Array, find: Callable[..., Any]) -> Array:
 
 @kernel("CumSum", since=(11, 14))
 def cumulative_sum(call: Call, x: Array, axis: Array) -> Array:
+    """CumSum-11, 14: Sums up to each element along an axis.
+
+    Numbers [*shape], int32 or int64 axis, one element; the attributes are exclusive and reverse.
+    """
     return _accumulated(call, x, axis, numpy.add, start=0)
 
 
 @kernel("CumProd", since=(26,))
 def cumulative_product(call: Call, x: Array, axis: Array) -> Array:
+    """CumProd-26: Products up to each element along an axis.
+
+    Numbers [*shape], int32 or int64 axis, one element; the attributes are exclusive and reverse.
+    """
     return _accumulated(call, x, axis, numpy.multiply, start=1)
 
 

@@ -27,7 +27,10 @@ def _sortable(values: Array) -> Array:
 
 @kernel("Compress", since=(9, 11, 28))
 def compress(call: Call, data: Array, condition: Array) -> Array:
-    """Every version."""
+    """Compress-9, 11, 28: The slices of data where a condition is true.
+
+    data [*shape] of any dtype, bool condition [n] with n up to the size of the axis, or of data without an axis.
+    """
     if condition.ndim != 1:
         call.fail(f"condition must have rank 1, it has {condition.ndim}")
     axis = call.attributes.get("axis")
@@ -42,7 +45,10 @@ def compress(call: Call, data: Array, condition: Array) -> Array:
 
 @kernel("NonZero", since=(9, 13))
 def non_zero(call: Call, data: Array) -> Array:
-    """Every version; a scalar has no index, so that its output is (0, N)."""
+    """NonZero-9, 13: The indices of elements that are not 0, int64 [rank, n].
+
+    data [*shape] of any dtype; a scalar has no index, so that its output is [0, n].
+    """
     if data.dtype == object:
         data = data != ""
     if data.ndim == 0:
@@ -52,7 +58,17 @@ def non_zero(call: Call, data: Array) -> Array:
 
 @kernel("Unique", since=(11, 28))
 def unique(call: Call, data: Array) -> tuple[Array, Array, Array, Array]:
-    """Every version. NaNs are equal to each other and the greatest, as in numpy.unique, which the text cites."""
+    """Unique-11, 28: The distinct elements, or slices along an axis.
+
+    NaNs are equal to each other and the greatest, as in numpy.unique, which the text cites.
+
+    Args:
+        call: axis, and whether they are sorted.
+        data: [*shape], any dtype.
+
+    Returns:
+        The distinct ones, and int64: where each is first, which one each input is, and how often it occurs.
+    """
     in_order = call.attributes["sorted"]
     if in_order not in (0, 1):
         call.fail(f"sorted is {in_order}; it must be 0 or 1")
@@ -82,13 +98,19 @@ def unique(call: Call, data: Array) -> tuple[Array, Array, Array, Array]:
 
 @kernel("TopK", since=(1,))
 def top_k_by_attribute(call: Call, data: Array) -> tuple[Array, Array]:
-    """TopK-1."""
+    """TopK-1: The k greatest elements along an axis.
+
+    Float data [*shape]. The outputs are the elements, and their indices, int64.
+    """
     return _top_k(call, data, call.attributes["k"])
 
 
 @kernel("TopK", since=(10, 11, 24))
 def top_k_by_input(call: Call, data: Array, k: Array) -> tuple[Array, Array]:
-    """TopK from 10 on."""
+    """TopK-10, 11, 24: The k greatest or least elements along an axis.
+
+    Numbers [*shape], int64 k, one element. The outputs are the elements, and their indices, int64.
+    """
     counts = lenient_int_list(call, k, "K")
     if len(counts) != 1:
         call.fail(f"K has {len(counts)} elements; it must have one")

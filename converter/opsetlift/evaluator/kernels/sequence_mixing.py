@@ -19,6 +19,18 @@ Array = NDArray[Any]
 def rotary_embedding(
     call: Call, x: Array, cos_cache: Array, sin_cache: Array, position_ids: Array | None = None
 ) -> Array:
+    """RotaryEmbedding-23: Pairs of elements rotated by angles of their place.
+
+    Args:
+        call: interleaved, num_heads, rotary_embedding_dim.
+        x: [batch, heads, length, head_size] or [batch, length, hidden], any float dtype.
+        cos_cache: [places, rotated / 2], or [batch, length, rotated / 2] without position_ids.
+        sin_cache: Like cos_cache.
+        position_ids: int64 [batch, length].
+
+    Returns:
+        The shape and dtype of x.
+    """
     rows = _rows(call, x)
     head_size = rows.shape[3]
     rotated = call.attributes["rotary_embedding_dim"] or head_size
@@ -83,9 +95,22 @@ def linear_attention(
     decay: Array | None = None,
     beta: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The recurrence itself, token by token; chunk_size is a hint for other algorithms.
+    """LinearAttention-27: Attention by a state that each token updates.
 
-    The state is kept in float32 between tokens and rounded to its type at the end.
+    The recurrence itself, token by token; chunk_size is a hint for other algorithms. The state is kept in float32
+    between tokens and rounded to its type at the end.
+
+    Args:
+        call: update_rule, scale, and the numbers of heads.
+        query: [batch, length, q_heads * d_k], any float dtype, as key and value.
+        key: [batch, length, kv_heads * d_k].
+        value: [batch, length, kv_heads * d_v].
+        past_state: [batch, kv_heads, d_k, d_v]; absent, 0.
+        decay: [batch, length, kv_heads * d_k or kv_heads], for the gated rules.
+        beta: [batch, length, kv_heads or 1], for the delta rules.
+
+    Returns:
+        The output [batch, length, q_heads * d_v] and the last state.
     """
     rule = call.attributes["update_rule"]
     if rule not in ("linear", "gated", "delta", "gated_delta"):
@@ -126,7 +151,7 @@ def _unpacked(call: Call, tensor: Array, heads: int, name: str) -> Array:
 
 
 def _gates(call: Call, gates: Array | None, k: Array, name: str) -> Array:
-    """decay or beta with axes for the heads and the key size, of size 1 where it is shared."""
+    """Return decay or beta with axes for the heads and the key size, of size 1 where it is shared."""
     batch, tokens, heads, key_size = k.shape
     if gates is None:
         call.fail(f"update_rule {call.attributes['update_rule']!r} requires {name}")

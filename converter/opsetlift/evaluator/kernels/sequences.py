@@ -1,5 +1,7 @@
-"""Sequences and optionals. Later versions take more types; OptionalHasElement and OptionalGetElement take what is
-not an optional from version 18 on."""
+"""Sequences and optionals.
+
+Later versions take more types; OptionalHasElement and OptionalGetElement take what is not an optional from 18 on.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ Array = NDArray[Any]
 
 @kernel("SequenceEmpty", since=[11], keeps_form=True)
 def sequence_empty(call: Call) -> values.Sequence:
+    """SequenceEmpty-11: A sequence without elements, of tensors of the attribute dtype."""
     number = call.attributes.get("dtype", dtypes.element_type("float"))
     try:
         return values.Sequence([], f"seq({dtypes.tensor_type(dtypes.dtype_name(number))})")
@@ -26,11 +29,13 @@ def sequence_empty(call: Call) -> values.Sequence:
 
 @kernel("SequenceConstruct", since=[11], keeps_form=True)
 def sequence_construct(call: Call, *inputs: Array) -> values.Sequence:
+    """SequenceConstruct-11: A sequence of tensors of one dtype, of any shapes."""
     return values.Sequence(inputs, f"seq({values.type_of(inputs[0])})")
 
 
 @kernel("SequenceAt", since=[11])
 def sequence_at(call: Call, sequence: values.Sequence, position: Array) -> Array:
+    """SequenceAt-11: The tensor at a position, int32 or int64 [], negative from the end."""
     element: Array = sequence[_position(call, position, len(sequence), len(sequence) - 1)]
     return element
 
@@ -39,6 +44,7 @@ def sequence_at(call: Call, sequence: values.Sequence, position: Array) -> Array
 def sequence_insert(
     call: Call, sequence: values.Sequence, tensor: Array, position: Array | None = None
 ) -> values.Sequence:
+    """SequenceInsert-11: The sequence with a tensor before a position, or at the end."""
     if sequence.type_string != f"seq({values.type_of(tensor)})":
         call.fail(f"a {values.type_of(tensor)} does not go into a {sequence.type_string}")
     index = len(sequence)
@@ -49,6 +55,7 @@ def sequence_insert(
 
 @kernel("SequenceErase", since=[11], keeps_form=True)
 def sequence_erase(call: Call, sequence: values.Sequence, position: Array | None = None) -> values.Sequence:
+    """SequenceErase-11: The sequence without the tensor at a position, or the last."""
     last = numpy.array(-1, dtype=numpy.int64)
     index = _position(call, last if position is None else position, len(sequence), len(sequence) - 1)
     return values.Sequence([*sequence[:index], *sequence[index + 1 :]], sequence.type_string)
@@ -66,11 +73,22 @@ def _position(call: Call, position: Array, length: int, highest: int) -> int:
 
 @kernel("SequenceLength", since=[11], reads_no_elements=True)
 def sequence_length(call: Call, sequence: values.Sequence) -> Array:
+    """SequenceLength-11: The number of elements of a sequence, int64 []."""
     return numpy.array(len(sequence), dtype=numpy.int64)
 
 
 @kernel("SplitToSequence", since=(11, 24))
 def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> values.Sequence:
+    """SplitToSequence-11, 24: Parts of a tensor along an axis, as a sequence.
+
+    Args:
+        call: axis; keepdims, where split is absent.
+        tensor: [*shape], any dtype.
+        split: int32 or int64: a scalar is the length of each part, [n] are the lengths; absent, parts of length 1.
+
+    Returns:
+        A sequence of tensors of that dtype.
+    """
     rank, axis = tensor.ndim, call.attributes["axis"]
     if not -rank <= axis < rank:
         call.fail(f"axis must be in [{-rank}, {rank - 1}], not {axis}")
@@ -96,6 +114,7 @@ def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> 
 
 @kernel("ConcatFromSequence", since=[11])
 def concat_from_sequence(call: Call, sequence: values.Sequence) -> Array:
+    """ConcatFromSequence-11: The tensors of a sequence joined, or stacked along a new axis."""
     if not sequence:
         call.fail("there is nothing in the sequence to concatenate")
     axis, stacks = call.attributes["axis"], call.attributes["new_axis"]
@@ -117,6 +136,7 @@ def _shape_without(tensor: Array, axis: int | None) -> tuple[int | None, ...]:
 
 @kernel("Optional", since=(15, 28), keeps_form=True)
 def optional(call: Call, element: Any = None) -> values.Optional:
+    """Optional-15, 28: An optional that holds the input, or none of the attribute type."""
     declared = call.attributes.get("type")
     kind = None if declared is None else dtypes.type_string(declared)
     if element is None and kind is None:
@@ -128,12 +148,14 @@ def optional(call: Call, element: Any = None) -> values.Optional:
 
 @kernel("OptionalHasElement", since=(15, 18, 28), reads_no_elements=True)
 def optional_has_element(call: Call, value: Any = None) -> Array:
+    """OptionalHasElement-15, 18, 28: Whether there is an element, bool []."""
     element = value.element if isinstance(value, values.Optional) else value
     return numpy.array(element is not None)
 
 
 @kernel("OptionalGetElement", since=(15, 18, 28))
 def optional_get_element(call: Call, value: Any) -> Any:
+    """OptionalGetElement-15, 18, 28: The element, a tensor or sequence; an empty one is refused."""
     element = value.element if isinstance(value, values.Optional) else value
     if element is None:
         call.fail("an empty optional has no element to get")

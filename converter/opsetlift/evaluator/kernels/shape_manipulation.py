@@ -1,5 +1,4 @@
-"""Operators that keep every element and change only the shape: Reshape, Squeeze, Unsqueeze, Flatten, Transpose,
-Expand, Tile.
+"""Reshape, Squeeze, Unsqueeze, Flatten, Transpose, Expand, Tile: elements stay what they are, the shape changes.
 
 Reshape    5: shape attribute -> input · 14: +allowzero
 Squeeze    11: axes may be negative · 13: axes attribute -> input
@@ -28,7 +27,7 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 
 @kernel("Reshape", since=(1,))
 def reshape_by_attribute(call: Call, data: Array) -> Array:
-    """Reshape-1."""
+    """Reshape-1: data in the shape of the attribute; 0 copies a size, -1 is the rest."""
     if "shape" not in call.attributes:
         call.fail("the argument `shape` is missing")
     return _reshape(call, data, call.attributes["shape"], zero_copies=True)
@@ -36,7 +35,10 @@ def reshape_by_attribute(call: Call, data: Array) -> Array:
 
 @kernel("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
 def reshape_by_input(call: Call, data: Array, shape: Array) -> Array:
-    """Reshape from 5 on."""
+    """Reshape-5, 13, 14, 19, 21, 23, 24, 25: data in an int64 shape [rank].
+
+    0 copies a size, unless allowzero (14) is set; -1 is what remains.
+    """
     zero_copies = not call.attributes.get("allowzero", 0)
     return _reshape(call, data, int_list(call, shape, "shape"), zero_copies)
 
@@ -64,13 +66,13 @@ def _reshape(call: Call, data: Array, requested: Sequence[int], zero_copies: boo
 
 @kernel("Squeeze", since=(1, 11))
 def squeeze_by_attribute(call: Call, data: Array) -> Array:
-    """Squeeze-1, Squeeze-11."""
+    """Squeeze-1, 11: data without axes of size 1: those of the attribute axes, or all."""
     return _squeeze(call, data, call.attributes.get("axes"))
 
 
 @kernel("Squeeze", since=(13, 21, 23, 24, 25))
 def squeeze_by_input(call: Call, data: Array, axes: Array | None = None) -> Array:
-    """Squeeze from 13 on."""
+    """Squeeze-13, 21, 23, 24, 25: data without axes of size 1: those of int64 axes [n], or all."""
     return _squeeze(call, data, None if axes is None else lenient_int_list(call, axes, "axes"))
 
 
@@ -89,13 +91,13 @@ def _squeeze(call: Call, data: Array, axes: Sequence[int] | None) -> Array:
 
 @kernel("Unsqueeze", since=(1, 11))
 def unsqueeze_by_attribute(call: Call, data: Array) -> Array:
-    """Unsqueeze-1, Unsqueeze-11."""
+    """Unsqueeze-1, 11: data with new axes of size 1 at the attribute axes."""
     return _unsqueeze(call, data, call.attributes["axes"])
 
 
 @kernel("Unsqueeze", since=(13, 21, 23, 24, 25))
 def unsqueeze_by_input(call: Call, data: Array, axes: Array) -> Array:
-    """Unsqueeze from 13 on."""
+    """Unsqueeze-13, 21, 23, 24, 25: data with new axes of size 1 at int64 axes [n]."""
     if call.since_version >= 23:
         return _unsqueeze(call, data, lenient_int_list(call, axes, "axes"))
     # "List of integers" is all that the text says of axes before; node tests of Loop give a scalar.
@@ -108,7 +110,10 @@ def _unsqueeze(call: Call, data: Array, axes: Sequence[int]) -> Array:
 
 @kernel("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
 def flatten(call: Call, data: Array) -> Array:
-    """Every version; axis = rank is legal here."""
+    """Flatten-1, 9, 11, 13, 21, 23, 24, 25: data as a matrix, [sizes before axis, sizes from it on].
+
+    axis = rank is legal here.
+    """
     axis = call.attributes["axis"]
     if axis < 0:
         axis = nonnegative_axis(call, axis, data.ndim)
@@ -119,7 +124,7 @@ def flatten(call: Call, data: Array) -> Array:
 
 @kernel("Transpose", since=(1, 13, 21, 23, 24, 25))
 def transpose(call: Call, data: Array) -> Array:
-    """Every version."""
+    """Transpose-1, 13, 21, 23, 24, 25: data with its axes in the order perm, or reversed."""
     permutation = call.attributes.get("perm")
     if permutation is None:
         return data.T
@@ -130,7 +135,7 @@ def transpose(call: Call, data: Array) -> Array:
 
 @kernel("Expand", since=(8, 13))
 def expand(call: Call, data: Array, shape: Array) -> Array:
-    """Every version; the broadcast goes both ways."""
+    """Expand-8, 13: data broadcast with an int64 shape [rank]; the broadcast goes both ways."""
     requested = int_list(call, shape, "shape")
     if min(requested, default=0) < 0:
         call.fail(f"shape is {requested}; a dimension cannot be negative")
@@ -143,8 +148,11 @@ def expand(call: Call, data: Array, shape: Array) -> Array:
 
 @kernel("Tile", since=(1,))
 def tile_one_axis(call: Call, data: Array, tiles: Array, axis: Array) -> Array:
-    """Tile-1: `tiles` copies of the tensor, one after the other along `axis`."""
-    # "Repeat the elements" could mean a a b b too; "repeated copies of the input tensor" and Tile-6 settle it: a b a b.
+    """Tile-1: Copies of data, one after the other along an axis.
+
+    data [*shape] of a float dtype; tiles and axis are scalars of it.
+    """
+    # "Repeat the elements" could mean a a b b too; "repeated copies of the input tensor" and Tile-6 show a b a b.
     repeats = [1] * data.ndim
     position = nonnegative_axis(call, int(scalar(call, axis, "axis")), data.ndim)
     repeats[position] = int(scalar(call, tiles, "tiles"))
@@ -153,7 +161,7 @@ def tile_one_axis(call: Call, data: Array, tiles: Array, axis: Array) -> Array:
 
 @kernel("Tile", since=(6, 13))
 def tile(call: Call, data: Array, repeats: Array) -> Array:
-    """Tile from 6 on."""
+    """Tile-6, 13: data repeated along each axis, int64 repeats [rank] times."""
     counts = int_list(call, repeats, "repeats")
     if len(counts) != data.ndim:
         call.fail(f"repeats has {len(counts)} values, the input has {data.ndim} dimensions: no broadcast")

@@ -17,11 +17,32 @@ Array = NDArray[Any]
 
 @kernel("DFT", since=(17,))
 def dft_with_axis_attribute(call: Call, x: Array, dft_length: Array | None = None) -> Array:
+    """DFT-17: The discrete Fourier transform along the attribute axis.
+
+    Args:
+        call: axis, inverse, onesided.
+        x: [batch, *signal, 1 or 2], any float dtype: real, or real and imaginary parts.
+        dft_length: int32 or int64 scalar; absent, the size of the axis.
+
+    Returns:
+        Like x with the transform's length and 2 in the last axis.
+    """
     return _dft(call, x, dft_length, call.attributes["axis"])
 
 
 @kernel("DFT", since=(20,))
 def dft_with_axis_input(call: Call, x: Array, dft_length: Array | None = None, axis: Array | None = None) -> Array:
+    """DFT-20: The discrete Fourier transform along the input axis.
+
+    Args:
+        call: inverse, onesided.
+        x: [*signal, 1 or 2], any float dtype: real, or real and imaginary parts.
+        dft_length: int32 or int64 scalar; absent, the size of the axis.
+        axis: int64 scalar; absent, -2.
+
+    Returns:
+        Like x with the transform's length; the last axis is 2, or 1 for an inverse that is onesided.
+    """
     return _dft(call, x, dft_length, -2 if axis is None else int(scalar(call, axis, "axis")))
 
 
@@ -58,6 +79,18 @@ def _dft(call: Call, x: Array, dft_length: Array | None, axis: int) -> Array:
 def stft(
     call: Call, signal: Array, frame_step: Array, window: Array | None = None, frame_length: Array | None = None
 ) -> Array:
+    """STFT-17: Fourier transforms of frames of a signal.
+
+    Args:
+        call: onesided.
+        signal: [batch, length, 1 or 2], any float dtype: real, or real and imaginary parts.
+        frame_step: int32 or int64 scalar.
+        window: [frame_length], of the dtype of signal; absent, ones.
+        frame_length: int32 or int64 scalar; absent, the length of the window.
+
+    Returns:
+        [batch, frames, bins, 2], of the dtype of signal.
+    """
     if signal.ndim != 3:
         call.fail(f"the signal must have the shape [batch_size][signal_length][1 or 2], not {list(signal.shape)}")
     onesided = bool(call.attributes["onesided"])
@@ -102,16 +135,19 @@ def _real_pairs(values: Array, dtype: numpy.dtype[Any]) -> Array:
 
 @kernel("BlackmanWindow", since=(17,))
 def blackman_window(call: Call, size: Array) -> Array:
+    """BlackmanWindow-17: A Blackman window [size] of output_datatype."""
     return _cosine_window(call, size, 0.42, 0.5, 0.08)
 
 
 @kernel("HannWindow", since=(17,))
 def hann_window(call: Call, size: Array) -> Array:
+    """HannWindow-17: A Hann window [size] of output_datatype."""
     return _cosine_window(call, size, 0.5, 0.5, 0.0)
 
 
 @kernel("HammingWindow", since=(17,))
 def hamming_window(call: Call, size: Array) -> Array:
+    """HammingWindow-17: A Hamming window [size] of output_datatype."""
     return _cosine_window(call, size, 25 / 46, 21 / 46, 0.0)
 
 
@@ -137,8 +173,21 @@ def mel_weight_matrix(
     lower_edge_hertz: Array,
     upper_edge_hertz: Array,
 ) -> Array:
-    """The text names the mel scale and the peaks only; where the bands lie follows ONNX's node test: their edges are
+    """MelWeightMatrix-17: Weights from frequency bins to mel bands.
+
+    The text names the mel scale and the peaks only; where the bands lie follows ONNX's node test: their edges are
     spaced by the mel range over (num_mel_bins + 2) and rounded down to bins of (dft_length + 1) / sample_rate.
+
+    Args:
+        call: output_datatype.
+        num_mel_bins: int32 or int64 scalar.
+        dft_length: int32 or int64 scalar.
+        sample_rate: int32 or int64 scalar.
+        lower_edge_hertz: Float scalar.
+        upper_edge_hertz: Float scalar.
+
+    Returns:
+        [dft_length // 2 + 1, num_mel_bins], of output_datatype.
     """
     integers = ((num_mel_bins, "num_mel_bins"), (dft_length, "dft_length"), (sample_rate, "sample_rate"))
     bands, length, rate = (int(scalar(call, tensor, name)) for tensor, name in integers)

@@ -13,7 +13,7 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 
 @kernel("Slice", since=(1,))
 def slice_by_attributes(call: Call, data: Array) -> Array:
-    """Slice-1."""
+    """Slice-1: A part of data [*shape], by the attributes starts, ends and axes."""
     attributes = call.attributes
     return _slice(call, data, attributes["starts"], attributes["ends"], attributes.get("axes"), None)
 
@@ -22,7 +22,19 @@ def slice_by_attributes(call: Call, data: Array) -> Array:
 def slice_by_inputs(
     call: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
 ) -> Array:
-    """Slice from 10 on."""
+    """Slice-10, 11, 13: A part of data, in steps.
+
+    Args:
+        call: No attributes.
+        data: [*shape], any dtype.
+        starts: int32 or int64 [n].
+        ends: int32 or int64 [n], left out themselves.
+        axes: int32 or int64 [n]; absent, the first n.
+        steps: int32 or int64 [n], not 0; absent, 1.
+
+    Returns:
+        The part, of the dtype of data.
+    """
     return _slice(
         call,
         data,

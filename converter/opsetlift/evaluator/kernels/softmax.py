@@ -40,29 +40,42 @@ def _shifted(x: Array) -> Array:
 
 
 def shares(x: Array) -> Array:
-    """The softmax of the last axis."""
+    """Return the softmax of float32 or float64 [*, n] along the last axis."""
     exponentials = numpy.exp(_shifted(x))
     return numpy.asarray(exponentials / _total(exponentials))
 
 
 def logarithms_of_shares(x: Array) -> Array:
-    """The logarithm of the softmax of the last axis."""
+    """Return the logarithm of the softmax of float32 or float64 [*, n] along the last axis."""
     shifted = _shifted(x)
     return numpy.asarray(shifted - numpy.log(_total(numpy.exp(shifted))))
 
 
 @kernel("Softmax", since=(1, 11, 13))
 def softmax(call: Call, x: Array) -> Array:
+    """Softmax-1, 11, 13: exp(x) over its sum along the axis; float x [*shape].
+
+    Before 13 the axes from `axis` on count as one.
+    """
     return _along_axis(call, x, shares)
 
 
 @kernel("LogSoftmax", since=(1, 11, 13))
 def log_softmax(call: Call, x: Array) -> Array:
+    """LogSoftmax-1, 11, 13: The logarithm of Softmax; float x [*shape].
+
+    Before 13 the axes from `axis` on count as one.
+    """
     return _along_axis(call, x, logarithms_of_shares)
 
 
 @kernel("Hardmax", since=(1, 11, 13))
 def hardmax(call: Call, x: Array) -> Array:
+    """Hardmax-1, 11, 13: 1 at the first maximum along the axis, else 0; float x [*shape].
+
+    Before 13 the axes from `axis` on count as one.
+    """
+
     def first_maximum(values: Array) -> Array:
         result = numpy.zeros_like(values)
         if values.size:
@@ -74,6 +87,7 @@ def hardmax(call: Call, x: Array) -> Array:
 
 @kernel("LpNormalization", since=(1, 22))
 def lp_normalization(call: Call, x: Array) -> Array:
+    """LpNormalization-1, 22: x over its 1- or 2-norm along the axis; float x [*shape]."""
     order = call.attributes["p"]
     if order not in (1, 2):
         call.fail(f"only p=1 and p=2 are supported, not {order}")

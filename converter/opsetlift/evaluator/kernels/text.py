@@ -16,7 +16,17 @@ Array = NDArray[Any]
 
 @kernel("StringNormalizer", since=(10,))
 def string_normalizer(call: Call, x: Array) -> Array:
-    """Cases change by Unicode's rules, whatever the attribute locale says."""
+    """StringNormalizer-10: Strings without stop words, in another case.
+
+    Cases change by Unicode's rules, whatever the attribute locale says.
+
+    Args:
+        call: case_change_action, is_case_sensitive, stopwords.
+        x: Strings [C] or [1, C].
+
+    Returns:
+        Strings [n] or [1, n]; a single empty one where none is left.
+    """
     if not (x.ndim == 1 or (x.ndim == 2 and x.shape[0] == 1)):
         call.fail(f"only [C]- and [1, C]-tensors are accepted, not {list(x.shape)}")
     action = call.attributes["case_change_action"]
@@ -33,6 +43,7 @@ def string_normalizer(call: Call, x: Array) -> Array:
 
 @kernel("StringConcat", since=(20,))
 def string_concat(call: Call, x: Array, y: Array) -> Array:
+    """StringConcat-20: x and y one after the other, strings, broadcast."""
     try:
         shape = numpy.broadcast_shapes(x.shape, y.shape)
     except ValueError:
@@ -42,6 +53,11 @@ def string_concat(call: Call, x: Array, y: Array) -> Array:
 
 @kernel("StringSplit", since=(20,))
 def string_split(call: Call, x: Array) -> tuple[Array, Array]:
+    """StringSplit-20: Strings [*shape] split at a delimiter.
+
+    Returns:
+        The parts, strings [*shape, most parts] with empty ones behind, and their numbers, int64 [*shape].
+    """
     delimiter = call.attributes.get("delimiter") or None
     maxsplit = call.attributes.get("maxsplit")
     limit = -1 if maxsplit is None else maxsplit
@@ -55,9 +71,7 @@ def string_split(call: Call, x: Array) -> tuple[Array, Array]:
 
 @kernel("RegexFullMatch", since=(20,))
 def regex_full_match(call: Call, x: Array) -> Array:
-    """Tell which strings a regular expression of RE2 matches in full, by google-re2 (`opsetlift[regex]`).
-
-    RegexFullMatch-20.
+    """RegexFullMatch-20: which strings an expression matches in full, by google-re2 (`opsetlift[regex]`).
 
     Args:
         call: `pattern` is the expression.

@@ -17,6 +17,17 @@ _DOMAIN = "ai.onnx.preview.training"
 
 @kernel("Adagrad", since=(1,), domain=_DOMAIN)
 def adagrad(call: Call, r: Array, t: Array, *tensors: Array) -> tuple[Array, ...]:
+    """Adagrad-1: One step of Adagrad.
+
+    Args:
+        call: decay_factor, epsilon, norm_coefficient.
+        r: Float scalar, the learning rate.
+        t: int64 scalar, the number of steps before.
+        *tensors: All X, all gradients, all sums of squares, of one shape for each X.
+
+    Returns:
+        All X and all sums of squares, updated.
+    """
     rate = float(scalar(call, r, "R")) / (1 + int(scalar(call, t, "T")) * call.attributes["decay_factor"])
     updated, histories = [], []
     for x, gradient, history in _optimized(call, tensors, 3):
@@ -29,6 +40,17 @@ def adagrad(call: Call, r: Array, t: Array, *tensors: Array) -> tuple[Array, ...
 
 @kernel("Adam", since=(1,), domain=_DOMAIN)
 def adam(call: Call, r: Array, t: Array, *tensors: Array) -> tuple[Array, ...]:
+    """Adam-1: One step of Adam.
+
+    Args:
+        call: alpha, beta, epsilon, norm_coefficient, norm_coefficient_post.
+        r: Float scalar, the learning rate.
+        t: int64 scalar, the number of steps before.
+        *tensors: All X, all gradients, all averages, all averages of squares, of one shape for each X.
+
+    Returns:
+        All X, all averages and all averages of squares, updated.
+    """
     alpha, beta = call.attributes["alpha"], call.attributes["beta"]
     count = int(scalar(call, t, "T"))
     rate = float(scalar(call, r, "R"))
@@ -48,6 +70,17 @@ def adam(call: Call, r: Array, t: Array, *tensors: Array) -> tuple[Array, ...]:
 
 @kernel("Momentum", since=(1,), domain=_DOMAIN)
 def momentum(call: Call, r: Array, t: Array, *tensors: Array) -> tuple[Array, ...]:
+    """Momentum-1: One step of stochastic gradient descent with momentum.
+
+    Args:
+        call: alpha, beta, mode, norm_coefficient.
+        r: Float scalar, the learning rate.
+        t: int64 scalar, the number of steps before.
+        *tensors: All X, all gradients, all momenta, of one shape for each X.
+
+    Returns:
+        All X and all momenta, updated.
+    """
     mode = call.attributes["mode"]
     if mode not in ("nesterov", "standard"):
         call.fail(f"mode must be nesterov or standard, not {mode!r}")

@@ -31,6 +31,17 @@ class _Canvas:
 
 @kernel("ConvTranspose", since=(1, 11, 22))
 def transposed_convolution(call: Call, x: Array, w: Array, b: Array | None = None) -> Array:
+    """ConvTranspose-1, 11, 22: The gradient of a convolution: what it would read, added up.
+
+    Args:
+        call: strides, pads, dilations, group, auto_pad, kernel_shape, output_padding, output_shape.
+        x: [N, C, *spatial], any float dtype of the version.
+        w: [C, M / group, *kernel].
+        b: [M].
+
+    Returns:
+        [N, M, *spatial of the output], of the dtype of x.
+    """
     spatial = spatial_shape(call, x)
     group = call.attributes["group"]
     if w.ndim != x.ndim or w.shape[0] != x.shape[1]:
@@ -57,7 +68,7 @@ def transposed_convolution(call: Call, x: Array, w: Array, b: Array | None = Non
 
 
 def _overlap(canvas: _Canvas, tap: Ints, spatial: Ints) -> tuple[list[slice], list[slice]]:
-    """Which input positions this tap carries into the output, and where to."""
+    """Which input positions this tap adds to the output, and at which positions."""
     source, target = [], []
     for axis, size in enumerate(spatial):
         stride = canvas.strides[axis]

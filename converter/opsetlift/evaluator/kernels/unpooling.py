@@ -17,8 +17,19 @@ Array = NDArray[Any]
 
 @kernel("MaxUnpool", since=(9, 11, 22))
 def max_unpool(call: Call, x: Array, indices: Array, output_shape: Array | None = None) -> Array:
-    """The text does not say which shape the indices are flat in when output_shape is given; ONNX's node test does:
+    """MaxUnpool-9, 11, 22: Elements put where MaxPool found them, else 0.
+
+    The text does not say which shape the indices are flat in when output_shape is given; ONNX's node test does:
     the one that the attributes give, placed at the beginning of a larger output. (onnxruntime: in output_shape.)
+
+    Args:
+        call: kernel_shape, strides, pads.
+        x: [N, C, *spatial], any float dtype.
+        indices: int64, of the shape of x, flat in the whole output.
+        output_shape: int64 [rank].
+
+    Returns:
+        The unpooled tensor, of the dtype of x.
     """
     spatial = spatial_shape(call, x)
     rank = len(spatial)
@@ -49,7 +60,18 @@ def max_unpool(call: Call, x: Array, indices: Array, output_shape: Array | None 
 
 @kernel("MaxRoiPool", since=(1, 22))
 def max_roi_pool(call: Call, x: Array, rois: Array) -> Array:
-    """The text defines no rounding; this is the original definition's (Fast R-CNN), as in onnxruntime."""
+    """MaxRoiPool-1, 22: The greatest element of each part of regions.
+
+    The text defines no rounding; this is the original definition's (Fast R-CNN), as in onnxruntime.
+
+    Args:
+        call: pooled_shape, spatial_scale.
+        x: [N, C, H, W], any float dtype.
+        rois: [regions, 5]: the batch index and two corners.
+
+    Returns:
+        [regions, C, *pooled_shape], of the dtype of x.
+    """
     pooled_shape = call.attributes["pooled_shape"]
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
         call.fail("X must have the shape (N x C x H x W) and rois (num_rois, 5)")

@@ -72,7 +72,7 @@ class Windows:
 
 @lru_cache(maxsize=256)
 def element_counts(windows: Windows, *, with_pads: bool) -> Array:
-    """How many elements of the input (of its padded extent, with pads) each window covers."""
+    """Count how many elements of the input (of its padded extent, with pads) each window covers: int64 [*output]."""
     counts = numpy.ones((), numpy.int64)
     for axis, size in enumerate(windows.input_shape):
         starts = numpy.arange(windows.output_shape[axis]) * windows.strides[axis] - windows.pads_begin[axis]
@@ -84,12 +84,12 @@ def element_counts(windows: Windows, *, with_pads: bool) -> Array:
 
 
 def span(size: int, dilation: int) -> int:
-    """How many input elements a kernel axis spans from its first tap to its last."""
+    """Return how many input elements a kernel axis spans from its first tap to its last."""
     return (size - 1) * dilation + 1
 
 
 def per_axis(call: Call, name: str, count: int, *, default: int, least: int) -> Ints:
-    """A list attribute with one entry per spatial axis (pads: two)."""
+    """Return a list attribute with one entry per spatial axis (pads: two)."""
     values = tuple(call.attributes.get(name) or (default,) * count)
     if len(values) != count:
         call.fail(f"{name} needs {count} values, it has {len(values)}")
@@ -99,7 +99,7 @@ def per_axis(call: Call, name: str, count: int, *, default: int, least: int) -> 
 
 
 def kernel_windows(call: Call, input_shape: Ints, kernel: Ints) -> Windows:
-    """The windows that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
+    """Return the windows that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
     rank = len(input_shape)
     strides = per_axis(call, "strides", rank, default=1, least=1)
     dilations = per_axis(call, "dilations", rank, default=1, least=1)
@@ -158,7 +158,7 @@ def _explicit_size(room: int, stride: int, right_pad_start: int, ceil_mode: bool
 
 
 def checked_auto_pad(call: Call) -> str:
-    """The attribute auto_pad, which cannot be used together with pads."""
+    """Return the attribute auto_pad, which cannot be used together with pads."""
     auto_pad: str = call.attributes.get("auto_pad", "NOTSET")
     if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
         call.fail(f"auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID, not {auto_pad!r}")
@@ -168,14 +168,14 @@ def checked_auto_pad(call: Call) -> str:
 
 
 def split_padding(totals: Sequence[int], *, upper: bool) -> tuple[Ints, Ints]:
-    """Each total on two sides; what is odd at the end for `upper`, at the beginning otherwise."""
+    """Divide each total between two sides; what is odd goes to the end for `upper`, to the beginning otherwise."""
     less = tuple(total // 2 for total in totals)
     more = tuple(total - total // 2 for total in totals)
     return (less, more) if upper else (more, less)
 
 
 def spatial_shape(call: Call, x: Array, what: str = "X") -> Ints:
-    """The spatial part of a tensor of shape (N x C x D1 x ... x Dn)."""
+    """Return the spatial part of the shape [N, C, *spatial]."""
     if x.ndim < 3:
         call.fail(f"{what} must have the shape (N x C x D1 x ... x Dn), not {list(x.shape)}")
     return x.shape[2:]
