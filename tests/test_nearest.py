@@ -63,7 +63,7 @@ def test_it_is_what_trying_every_opset_finds() -> None:
     assert tried > 4
 
 
-def test_the_opset_before_the_cell_that_was_refused_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_opset_before_the_refused_transition_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = refused(model(CONCAT), 1)
     runs: list[object] = []
     walked_copy = converting.walked_copy
@@ -88,7 +88,7 @@ def test_nothing_is_searched_before_it_is_asked_for_and_never_by_reach(monkeypat
     assert not reach(model(CONCAT), targets=[]).opsets[2].is_reachable
 
 
-def test_refusals_without_a_cell_are_bisected() -> None:
+def test_refusals_without_a_transition_are_bisected() -> None:
     source = model(SEQUENCE)
     assert refused(source, 5).refusals[0].possible_at is None
     assert nearest(source, 5) == {"ai.onnx": 11}

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.model import dead_code as sweep
+from opsetlift.model import dead_code
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import referenced_names
 from opsetlift.support.refusal import Why
@@ -424,7 +424,7 @@ def test_dead_constants_are_looked_for_in_one_pass_over_the_scope(monkeypatch: p
         read.append(graph.name)
         return referenced_names(graph)
 
-    monkeypatch.setattr(sweep, "referenced_names", counted)
+    monkeypatch.setattr(dead_code, "referenced_names", counted)
     result = lifted(text, 13)
     assert [node.op_type for node in result.graph.node] == ["ReduceMean", "If"] * 20 + ["Concat"]
     assert len(read) == 40

@@ -13,6 +13,8 @@ from opsetlift.pipeline.normalize import normalize
 from testing.cases import Case, node_cases
 from testing.comparison import mismatch
 
+pytestmark = pytest.mark.slow
+
 PARTS = 16
 
 

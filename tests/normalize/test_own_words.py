@@ -6,6 +6,7 @@ from collections import Counter
 
 import onnx
 import onnx_graphsurgeon as gs
+import pytest
 
 from opsetlift.normalizer import Pass, to_graph
 from opsetlift.normalizer.discovery import known_passes
@@ -42,6 +43,7 @@ def count_words(model: onnx.ModelProto, words: Counter[str], name: str) -> None:
             state.facts.graph_has_changed()
 
 
+@pytest.mark.slow
 def test_passes_that_say_they_did_nothing_did_nothing() -> None:
     words: Counter[str] = Counter()
     for seed in range(40):

@@ -151,6 +151,7 @@ NOT_STATEMENTS = {"tools", "rejected", "worst_ulps", "worst"}
 """What depends on the machine and the installed versions. Nothing follows from it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["down", "other dtypes"])
 def test_everything_that_a_certificate_states_is_checked(
     name: str, conversions: dict[str, Conversion], monkeypatch: pytest.MonkeyPatch
