@@ -175,6 +175,7 @@ def test_a_conversion_to_nowhere() -> None:
 
 MODELS = list({kind_of(case): case.model for case in node_cases()}.values())
 """One of those that differ in nothing but values: they need the same IR version."""
+PARTS = 10
 
 
 def at_low_opset(source: ModelProto) -> ModelProto:
@@ -190,15 +191,25 @@ def at_low_opset(source: ModelProto) -> ModelProto:
     return source
 
 
+def what_it_has(source: ModelProto) -> frozenset[str]:
+    """What an IR version may lack: operators, dtypes, kinds of attributes, and the parts that the model has."""
+    found = re.findall(r"^ *((?:op_type|domain|elem_type|data_type|type): .*|\w+ \{)$", str(source), flags=re.MULTILINE)
+    return frozenset(found)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_every_node_test_passes_the_checker_at_each_ir_version_or_is_refused_for_it(part: int) -> None:
     """onnx's own node tests, at a low opset that each can be taken to; at their own for the oldest IR version."""
-    for model in MODELS[part::20]:
+    size = -(-len(MODELS) // PARTS)
+    done = set()
+    for model in MODELS[part * size : (part + 1) * size]:
         check_at(model, OLDEST_IR_VERSION)
         lowered = at_low_opset(model)
-        for ir in range(OLDEST_IR_VERSION, onnx.IR_VERSION + 1):
-            check_at(lowered, ir)
+        if (found := what_it_has(lowered)) not in done:
+            done.add(found)
+            for ir in range(OLDEST_IR_VERSION, onnx.IR_VERSION + 1):
+                check_at(lowered, ir)
 
 
 def test_nodes_of_all_operators_are_among_them():
