@@ -154,7 +154,7 @@ def reproducible(case: Case) -> bool:
         return False
 
 
-def _kind(case: Case) -> object:
+def kind_of(case: Case) -> object:
     """What tells tests apart that are worth converting both: operators, attributes, types; not values or sizes."""
     graph = case.model.graph
     nodes = [(node.op_type, [bool(name) for name in node.input], len(node.output)) for node in graph.node]
@@ -168,5 +168,5 @@ def chosen_cases(releases: Path | None, only: str, *, expanded: bool, all_kinds:
     found: dict[object, int] = {}
     for index, case in enumerate(all_cases(releases)):
         if (only in case.name or only == case.operator) and (expanded or "_expanded" not in case.name):
-            found.setdefault(index if all_kinds else _kind(case), index)
+            found.setdefault(index if all_kinds else kind_of(case), index)
     return list(found.values())

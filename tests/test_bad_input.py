@@ -172,6 +172,7 @@ class TestPermissions:
 class TestProcess:
     """The same in a process of its own, where nothing can be caught outside of it."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["random bytes", "external data past the end", "cyclic_nodes"])
     def test_rejects_bad_input(self, kind: str, tmp_path: Path) -> None:
         BAD_INPUT[kind].make(tmp_path)
@@ -183,6 +184,7 @@ class TestProcess:
         assert BAD_INPUT[kind].words in ended.stderr
         assert snapshot(tmp_path) == before
 
+    @pytest.mark.slow
     def test_rejects_a_bad_command_line(self, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx"]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -144,6 +144,7 @@ def _verified(source: str, out: str, options: list[str], command: str = "convert
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_certificate_fits_the_files(source: str, options: str, folder: Path) -> None:

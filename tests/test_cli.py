@@ -152,7 +152,7 @@ class TestConvert:
         assert main(["convert", "odd.onnx", "out.onnx", "--to", "18"]) == 0
         assert "Note: the model imports ai.onnx at opsets 11 and 13" in " ".join(capsys.readouterr().out.split())
 
-    def test_without_proof_says_so(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_without_proof_the_output_states_that(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--no-prove"]) == 0
         assert "Not proven" in capsys.readouterr().out
 
@@ -385,7 +385,7 @@ class TestCoverage:
         page = Path(__file__).parents[1] / "docs" / "coverage.md"
         assert page.read_text() == capsys.readouterr().out, "opsetlift coverage --markdown > docs/coverage.md"
 
-    def test_every_cell_is_counted_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_every_transition_is_counted_once(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["coverage", "--json"]) == 0
         said = json.loads(capsys.readouterr().out)
         assert len(said["transitions"]) == sum(sum(counts.values()) for counts in said["counts"].values())
@@ -422,6 +422,7 @@ class TestProcess:
         assert "failed with AssertionError: two lines" in sentence
         assert "Please report this to the authors of OpsetLift" in sentence
 
+    @pytest.mark.slow
     def test_a_reader_that_goes_away_is_one_sentence(self) -> None:
         script = "from opsetlift.cli import main; raise SystemExit(main(['coverage']))"
         with subprocess.Popen(

@@ -158,7 +158,7 @@ class TestTheRuleBook:
         assert self.book.largest_ulps(Transition("", "Celu", 0, 12, False), "decompose celu") == 4
         assert self.book.largest_ulps(Transition("", "Relu", 6, 13, True), "unchanged") == 0
 
-    def test_knows_no_rule_of_another_name_or_cell(self) -> None:
+    def test_knows_no_rule_of_another_name_or_transition(self) -> None:
         assert self.book.largest_ulps(Transition("", "Celu", 0, 12, False), "made up") is None
         assert self.book.largest_ulps(Transition("", "NoSuchOperator", 1, 2, True), "unchanged") is None
         assert self.book.largest_ulps(Transition("", "Relu", 2, 99, True), "unchanged") is None

@@ -600,6 +600,7 @@ def test_onnxruntime_computes_the_same_with_int32(name: str, tmp_path: Path) -> 
         numpy.testing.assert_allclose(result, recorded[expected], rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("interface", ["keep", "change"])
 def test_every_node_test_stays_valid_in_other_dtypes(interface: str, part: int) -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from opsetlift.evaluator import Evaluator
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

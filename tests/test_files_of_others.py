@@ -437,6 +437,7 @@ class TestKilled:
 
         setattr(os, name, called)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("old", ["none", "with its own data", "with data of another name"])
     @pytest.mark.parametrize("neighbour", [True, False])
     def test_at_every_point(self, tmp_path: Path, old: str, neighbour: bool) -> None:
@@ -503,6 +504,7 @@ remove_leftovers(Path({str(tmp_path)!r}))
         living.remove()
         remove_leftovers(tmp_path)
 
+    @pytest.mark.slow
     def test_two_processes_at_one_output_leave_one_pair(self, tmp_path: Path) -> None:
         models = {value: load_model(with_weights(tmp_path / f"n{value}", "m.onnx", value=value)) for value in (1, 2, 3)}
         (tmp_path / "d").mkdir()
@@ -608,7 +610,7 @@ class TestStandardOutput:
         "command", ["--help", "coverage", "targets --json", "prove in.onnx in.onnx --json", "convert"]
     )
     @pytest.mark.parametrize("how", ["> /dev/full", ">&-"])
-    def test_every_command_says_so(self, workplace: Path, command: str, how: str) -> None:
+    def test_every_command_reports_the_loss(self, workplace: Path, command: str, how: str) -> None:
         ended = self.shell(f"{command} {how}")
         assert len(ended.stderr.decode().splitlines()) == 1
         assert ended.returncode == (1 if command == "convert" else 74)

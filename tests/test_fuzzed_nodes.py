@@ -16,6 +16,7 @@ from tests.fuzzed_nodes import CHANGES, OPSETS, fuzzed, outcome
 MODELS = 60
 
 
+@pytest.mark.slow
 def test_changed_nodes_of_onnx_s_tests_never_end_in_a_fault_of_ours() -> None:
     chance = random.Random(0)
     outcomes = {outcome(model, chance.choice(OPSETS), inputs) for _, model, inputs in islice(fuzzed(0), MODELS)}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[1]
 MODEL = PROJECT / "examples" / "models" / "reductions_basic_opset9" / "model.onnx"
 
@@ -74,17 +76,17 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return interpreter
 
 
-@pytest.mark.parametrize("name", ["rules.py", "converter.py"])
-def test_modules_of_ones_own_with_the_names_of_the_source_folders(name: str, python: Path, tmp_path: Path):
-    (tmp_path / name).write_text("raise RuntimeError('this is not what was asked for')\n")
+def test_modules_of_ones_own_with_the_names_of_the_source_folders(python: Path, tmp_path: Path):
+    for name in ("rules.py", "converter.py"):
+        (tmp_path / name).write_text("raise RuntimeError('this is not what was asked for')\n")
     converts(python, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["rules", "converter"])
-def test_packages_of_ones_own_first_on_the_path(name: str, python: Path, tmp_path: Path):
-    (tmp_path / "first" / name).mkdir(parents=True)
-    (tmp_path / "first" / name / "__init__.py").write_text("")
-    (tmp_path / "first" / name / "steps.py").write_text("STEPS = 'of something else'\n")
+def test_packages_of_ones_own_first_on_the_path(python: Path, tmp_path: Path):
+    for name in ("rules", "converter"):
+        (tmp_path / "first" / name).mkdir(parents=True)
+        (tmp_path / "first" / name / "__init__.py").write_text("")
+        (tmp_path / "first" / name / "steps.py").write_text("STEPS = 'of something else'\n")
     converts(python, tmp_path, str(tmp_path / "first"))
 
 

@@ -216,7 +216,7 @@ class TestTheCommandLine:
         assert "the attribute 'axes' is FLOAT" in sentence
 
 
-def test_the_cell_of_a_rule_tells_its_module() -> None:
+def test_the_transition_of_a_rule_tells_its_module() -> None:
     rule_book = book(raises(KeyError("axes")))
     transition = Transition("", "ReduceMin", 13, 18, True)
     rule = rule_book.rule(transition)
@@ -224,7 +224,7 @@ def test_the_cell_of_a_rule_tells_its_module() -> None:
     assert rule_book.module_of(transition, rule) == "opsetlift_rules.made_up"
 
 
-class TestTheRestOfTheHouse:
+class TestTheRestOfThePackage:
     """Kernels and passes of our own are named; what is somebody else's stays theirs."""
 
     def run_with(self, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:

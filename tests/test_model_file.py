@@ -1,4 +1,4 @@
-"""Loading, checking and saving model files: what is kept, what is carried along, and that it is all or nothing."""
+"""Loading, checking and saving model files: what is kept, what is copied, and that it is all or nothing."""
 
 from __future__ import annotations
 

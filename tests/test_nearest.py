@@ -64,7 +64,7 @@ def test_it_is_what_trying_every_opset_finds() -> None:
     assert tried > 4
 
 
-def test_the_opset_before_the_transition_that_was_refused_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_opset_before_the_refused_transition_is_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped = refused(model(CONCAT), 1)
     runs: list[object] = []
     walked_copy = dry_run.walked_copy

@@ -7,6 +7,8 @@ from opsetlift.support.refusal import Why
 from testing.cases import Case, node_cases
 from testing.corpus import judge
 
+pytestmark = pytest.mark.slow
+
 CASES = [case for case in node_cases() if case.operator in ("ReduceMin", "ReduceMean", "Min")]
 
 

@@ -6,6 +6,8 @@ from testing.cases import Case, folder_cases, node_cases
 from testing.lost_forms import UNEXPLAINED
 from testing.round_trips import first_losses, round_trip, trips
 
+pytestmark = pytest.mark.slow
+
 SELECTED = (
     "test_add_bcast",
     "test_argmax_keepdims_example",

@@ -8,6 +8,8 @@ from testing.transforms import TRANSFORMS
 from testing.transforms.interface import INTERFACE
 from testing.transforms.variants import VARIANTS
 
+pytestmark = pytest.mark.slow
+
 SELECTED = (
     "test_argmax_no_keepdims_example_select_last_index",
     "test_clip_example",

@@ -9,6 +9,8 @@ from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.files import ModelFileError
 
+pytestmark = pytest.mark.slow
+
 RELU = [helper.make_node("Relu", ["x"], ["y"])]
 RESHAPE = [
     helper.make_node("Constant", [], ["s"], value=helper.make_tensor("v", TensorProto.INT64, [2], [-1, 2])),

@@ -1,4 +1,4 @@
-"""Inputs for models, drawn without the proof's battery: what judges it must not share its blind spots.
+"""Inputs for models, drawn without the proof's test inputs: what judges it must not share its blind spots.
 
 What a model has been seen to take is where the next input begins: one input of it gets other values, or all sizes
 change. Shipped inputs, where a test has some, come first.

@@ -124,8 +124,7 @@ def _shipped(model: onnx.ModelProto, data_sets: Sequence[dict[str, Any]]) -> lis
 
 def _node_examples(*, expanded: bool = False) -> Iterator[tuple[str, onnx.ModelProto, list[dict[str, bytes]]]]:
     """ONNX's own tests, those that differ in more than values."""
-    from benchmarks.corpus import all_cases
-    from benchmarks.transformed import chosen_cases
+    from testing.corpus import all_cases, chosen_cases
 
     for index in chosen_cases(None, "", expanded=expanded, all_kinds=False):
         case = all_cases(None)[index]
@@ -181,7 +180,7 @@ class Rules(Subject):
     )
 
     _OPTIONS = frozenset(["to", "ir", "target", "exact"])
-    _TESTS = ("tests/rules", "tests/test_stand_ins.py", "tests/test_walk.py")
+    _TESTS = ("tests/rules", "tests/test_fallbacks.py", "tests/test_walk.py")
 
     def prepare(self) -> None:
         """Import the converter, the proof and all kernels, but no rule."""
@@ -321,7 +320,7 @@ class Passes(Subject):
 
     name = "passes"
     folder = "converter/opsetlift/normalizer/passes"
-    sources = ("converter/opsetlift/normalizer", "tests/normalize", "converter/opsetlift/facts")
+    sources = ("converter/opsetlift/normalizer", "tests/normalize", "testing", "converter/opsetlift/facts")
 
     def prepare(self) -> None:
         """Import what rules need, and the normaliser without its passes."""

@@ -215,6 +215,7 @@ def test_a_constant_that_fails_in_a_branch_not_taken_does_no_harm() -> None:
         run(text, c=numpy.array(False), x=ONES[:, 0])
 
 
+@pytest.mark.slow
 def test_values_are_freed_after_their_last_use(monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[int] = []
     references: list[weakref.ref[object]] = []

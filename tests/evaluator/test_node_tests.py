@@ -73,12 +73,14 @@ def is_excepted(case: Case) -> bool:
     return case.name in {*NOT_EXECUTABLE, *ILLEGAL} or RANDOM.match(case.name) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", sorted(ALL_CASES))
 def test_onnx_s_expected_outputs_are_reproduced(operator: str) -> None:
     cases = [case for case in ALL_CASES[operator] if not is_excepted(case)]
     assert {case.name: wrong for case in cases if (wrong := failure(case))} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(light_cases().keys() - {EQUAL_CLASSES}))
 def test_the_outputs_of_networks_are_reproduced(name: str) -> None:
     assert failure(read_light_case(light_cases()[name])) is None
@@ -180,6 +182,7 @@ def accepted() -> Iterator[Restamped]:
     return (one for one in at_other_opsets() if isinstance(one.results, list))
 
 
+@pytest.mark.slow
 def test_restamped_models_are_accepted_only_where_the_schemas_allow_them() -> None:
     assert [(one.case.name, one.objection) for one in accepted() if one.objection] == []
 
@@ -212,6 +215,7 @@ def onnxruntime_outputs(onnxruntime: Any, one: Restamped) -> list[Any] | None:
     return outputs
 
 
+@pytest.mark.slow
 def test_restamped_nodes_agree_with_onnxruntime() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     from tests.evaluator.disagreements import release

@@ -82,6 +82,7 @@ def moved(value: Any, layout: Layout) -> Any:
     return [moved(element, layout) for element in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", sorted(NODE_CASES))
 def test_no_kernel_looks_at_the_layout_of_its_inputs(operator: str) -> None:
     for number, case in enumerate(NODE_CASES[operator]):
@@ -495,6 +496,7 @@ print([hashlib.sha256(result[0].tobytes()).hexdigest() for result in results])
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_has_no_say() -> None:
     found = set()
     for threads in ("1", "2", "4"):

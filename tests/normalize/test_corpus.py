@@ -13,6 +13,8 @@ from opsetlift.pipeline.normalize import normalize
 from testing.cases import Case, node_cases
 from testing.comparison import mismatch
 
+pytestmark = pytest.mark.slow
+
 PARTS = 16
 
 
@@ -25,11 +27,6 @@ def outputs(model: onnx.ModelProto, case: Case) -> list[Any] | None:
     return [results[info.name] for info in case.model.graph.output]
 
 
-def is_random(case: Case) -> bool:
-    found = outputs(case.model, case)
-    return found is not None and mismatch(outputs(case.model, case), found, rtol=0, atol=0) is not None
-
-
 @pytest.mark.parametrize("part", range(PARTS))
 def test_normalising_keeps_outputs_and_settles_at_once(part: int) -> None:
     for case in node_cases():
@@ -39,9 +36,11 @@ def test_normalising_keeps_outputs_and_settles_at_once(part: int) -> None:
         result = normalize(case.model, prove=False).model
         written = result.SerializeToString(deterministic=True)
         assert case.model.SerializeToString(deterministic=True) == before, case.name
+        if written == before:
+            continue
         assert normalize(result, prove=False).model.SerializeToString(deterministic=True) == written, case.name
         expected = outputs(case.model, case)
-        if expected is None or is_random(case):
+        if expected is None or mismatch(outputs(case.model, case), expected, rtol=0, atol=0) is not None:
             continue
         found = outputs(result, case)
         assert found is not None, case.name

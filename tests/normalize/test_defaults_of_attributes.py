@@ -105,6 +105,7 @@ def inferred(model: ModelProto, attributes: Mapping[str, AttributeProto]) -> lis
     return sorted(info.SerializeToString() for info in found.graph.value_info)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_without_a_default_that_is_left_out_onnx_infers_the_same(part: int) -> None:
     tried, all_of_them = set(), set()

@@ -71,6 +71,7 @@ def test_open_dimensions_are_tried_at_several_sizes_none_among_them() -> None:
     assert "inputs of" in proof.summary()
 
 
+@pytest.mark.slow
 def test_loops_are_run_a_different_number_of_times() -> None:
     def only_the_first_two(graph: gs.Graph) -> None:
         for node in graph.nodes:

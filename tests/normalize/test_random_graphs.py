@@ -19,6 +19,7 @@ def is_same(before: numpy.ndarray, after: numpy.ndarray) -> bool:
     return numpy.array_equal(absent, numpy.isnan(after)) and before[~absent].tobytes() == after[~absent].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 400, SEEDS_PER_TEST))
 def test_random_graphs_compute_the_same_bits(first: int) -> None:
     saved = 0

@@ -6,6 +6,7 @@ from collections import Counter
 
 import onnx
 import onnx_graphsurgeon as gs
+import pytest
 
 from opsetlift.normalizer import Pass, to_graph
 from opsetlift.normalizer.discovery import known_passes
@@ -43,6 +44,7 @@ def count_reports(model: onnx.ModelProto, reports: Counter[str], name: str) -> N
             state.facts.graph_has_changed(now.nodes_changed_since(before))
 
 
+@pytest.mark.slow
 def test_built_in_passes_that_report_no_change_changed_nothing() -> None:
     reports: Counter[str] = Counter()
     for seed in range(40):

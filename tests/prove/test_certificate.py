@@ -180,6 +180,7 @@ def run_once_for_each_request() -> Callable[[Sequence[Stage], Job], Job]:
     return run_or_remember
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["down", "other dtypes", "normalised"])
 def test_everything_that_a_certificate_states_is_checked(
     name: str, conversions: dict[str, Conversion], monkeypatch: pytest.MonkeyPatch

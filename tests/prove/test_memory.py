@@ -62,6 +62,7 @@ def test_a_proof_stays_small_where_a_number_sizes_only_what_lies_between() -> No
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4 << 20, "in KiB"
 
 
+@pytest.mark.slow
 def test_a_result_that_grows_where_the_original_does_not_says_nothing_there() -> None:
     one = model("g (int64 n) => (int64[1] y) { s = Constant <value_ints = [1]> () y = Reshape (n, s) }", 13)
     other = model(

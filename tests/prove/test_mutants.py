@@ -171,6 +171,7 @@ def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, ob
     return done.returncode, json.loads(results.read_text())
 
 
+@pytest.mark.slow
 def test_no_mutant_of_a_sample_survives_the_proof(tmp_path: Path) -> None:
     status, trials = run_mutants(tmp_path, "--sample", "14", "--seed", "4", "--examples", "2")
     outcomes = [one["outcome"] for one in trials]
@@ -179,6 +180,7 @@ def test_no_mutant_of_a_sample_survives_the_proof(tmp_path: Path) -> None:
     assert outcomes.count("killed by proof") >= 2, outcomes
 
 
+@pytest.mark.slow
 def test_a_mutant_that_nobody_tries_to_refute_is_reported_as_a_survivor(tmp_path: Path) -> None:
     arguments = ("--mutant", "Max(site.input(0), low)' -> 'site.input(0)", "--examples", "2")
     status, trials = run_mutants(tmp_path, *arguments)

@@ -107,6 +107,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [13, 11, 7])
 @pytest.mark.parametrize("ir", [None, 7, 3])
 @pytest.mark.parametrize("name", BODIES)

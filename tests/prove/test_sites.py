@@ -203,6 +203,7 @@ def test_captured_values_are_inputs_of_a_site() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_loop_whose_end_depends_on_values_ends() -> None:
     text = """g (float x) => (float y) {
         none = Constant <value = bool {1}> ()

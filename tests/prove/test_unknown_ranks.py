@@ -61,6 +61,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [16, 9, 8, 7])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("stream", STREAMS)

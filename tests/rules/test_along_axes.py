@@ -52,6 +52,7 @@ def accumulated(operator, opset, dtype, shape, attributes="", axis="<int64 a = {
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "opset"), [("CumSum", 11), ("CumProd", 26)])
 @pytest.mark.parametrize("dtype", ["int32", "uint64", "double"])
 @pytest.mark.parametrize("exclusive", [0, 1])

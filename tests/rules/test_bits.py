@@ -10,6 +10,7 @@ SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 @pytest.mark.parametrize("dtype", SIGNED)
 @pytest.mark.parametrize("to", [27, 17, 10])
@@ -54,6 +55,7 @@ def test_a_shift_to_the_right_by_a_constant_is_a_division_in_a_dtype_that_runtim
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
 @pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
 @pytest.mark.parametrize("to", [17, 13, 7])

@@ -69,6 +69,7 @@ def test_bounds_that_a_float_does_not_hold_go_to_max_and_min():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("inputs", ["x", "x, low", "x, , high", "x, low, high"])
 @pytest.mark.parametrize("to", [10, 7, 6, 1])

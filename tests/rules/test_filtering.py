@@ -58,6 +58,7 @@ def test_bfloat16_is_chosen_as_float_below_28():
     assert [node.op_type for node in converted.graph.node] == ["Cast", "Compress", "Cast"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [8, 7])
 @pytest.mark.parametrize(
     ("declared", "shape"),

@@ -27,6 +27,7 @@ def test_a_remainder_of_floats_that_has_the_sign_of_the_dividend_was_always_ther
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fmod", [0, 1])
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("to", [9, 7, 6])

@@ -10,6 +10,7 @@ from testing.conversion import check_converts, model
 _11 = '<ir_version: 6, opset_import: ["": 11]>'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [9, 8])
 @pytest.mark.parametrize(
     ("inputs", "attributes"),

@@ -71,6 +71,7 @@ def test_a_double_that_no_float_holds_is_gathered_below_11():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
 @pytest.mark.parametrize("to", [12, 10, 9, 8, 7])
@@ -83,6 +84,7 @@ def test_constant_pads_go_below_13_in_every_dtype(dtype, mode, to):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "int64", "string"])
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 @pytest.mark.parametrize("to", [18, 12, 9, 8, 7])
@@ -95,6 +97,7 @@ def test_pads_computed_at_run_time_go_below_19(dtype, mode, to):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "int32", "uint64", "string"])
 @pytest.mark.parametrize("to", [10, 8, 7])
 def test_a_value_computed_at_run_time_goes_below_11(dtype, to):
@@ -165,6 +168,7 @@ def test_a_known_centre_is_sliced_and_padded_below_18():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attributes", ["axes = [1]", "axes = [-2]", "axes = [1, 0]"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("to", [17, 12, 9, 7])

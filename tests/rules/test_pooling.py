@@ -77,6 +77,7 @@ def test_the_windows_of_onnx_s_test_of_maxpool_12_stay_as_they_are():
     check_rewrite(text.format(12), text.format(22))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
 @pytest.mark.parametrize(
     ("operator", "more"),

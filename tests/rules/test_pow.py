@@ -58,6 +58,7 @@ def test_chains_of_products_wrap_around(exponent, dtype, shape):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("exponent", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
 def test_exponents_of_the_run_are_multiplied_bit_by_bit(dtype, exponent):

@@ -42,6 +42,7 @@ def test_scales_for_each_index_are_computed_below_13(operator, axis, to):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "int32"])
 @pytest.mark.parametrize("zero_point", ["", ", z"])
 @pytest.mark.parametrize("to", [9, 7, 6])
@@ -174,6 +175,7 @@ def test_output_dtype_is_cast_to_below_23(scale, to):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float8e4m3fnuz", "float8e5m2fnuz"])
 @pytest.mark.parametrize(("before", "to"), [(23, 24), (24, 23), (28, 21), (21, 28)])
 def test_infinities_saturate_as_the_versions_of_cast_have_it(dtype, before, to):

@@ -16,6 +16,7 @@ def test_few_integers_are_multiplied_in_float_below_10():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shapes", [("2, 3", "3, 4"), ("M, K", "K, N"), ("2, 2, 3", "3, 4"), ("3", "3"), ("2, 300", "300, 1")]
 )
@@ -52,6 +53,7 @@ def test_integers_are_convolved_exactly_below_10(attributes, zero_point):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "zero_point"), [("float", "int8"), ("float[2]", "int8[2]")])
 @pytest.mark.parametrize("bias", ["", ", b"])
 @pytest.mark.parametrize("channels", [3, 90])
@@ -66,6 +68,7 @@ def test_quantized_convolutions_round_once(scale, zero_point, bias, channels):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["", "[1]"])
 @pytest.mark.parametrize(
     "shapes", [("2, 3", "3, 4", "2, 4"), ("2, 2, 3", "2, 3, 4", "2, 2, 4"), ("2, 300", "300, 1", "2, 1")]

@@ -18,6 +18,7 @@ def test_a_constant_range_is_a_constant_below_11():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float", "double"])
 @pytest.mark.parametrize("to", [10, 9, 8, 7])
 def test_ranges_computed_at_run_time_go_below_11(dtype, to):
@@ -35,6 +36,7 @@ def test_a_range_from_0_up_to_an_input_goes_below_11(delta, to):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("stash_type", [1, 11])
 def test_narrow_floats_are_counted_in_the_stash_type_below_27(dtype, stash_type):

@@ -1,4 +1,4 @@
-"""What old runtimes have no kernel for, or read wrongly, and what stands in for it.
+"""Nodes that old runtimes have no kernel for, or read wrongly, and the fallbacks that replace them.
 
 `tests/legacy` runs such models in the runtimes themselves; here the proof says that they compute the same.
 """
@@ -344,7 +344,7 @@ class TestFiles:
                 target=target,
             )
 
-    def test_what_exists_has_one_stand_in(self) -> None:
+    def test_what_exists_has_one_fallback(self) -> None:
         class Module:
             __name__ = "mine"
             FALLBACKS = (Fallback("Sin", lambda site: None), Fallback("Sin", lambda site: None))
