@@ -12,6 +12,7 @@ from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.walked import Walked, walked_copy
+from opsetlift.facts import ModelFacts
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.targets import Target
@@ -26,13 +27,24 @@ def derive(
     runtime: Target | None = None,
     exact: bool = False,
     base_dir: str = "",
+    facts: ModelFacts | None = None,
 ) -> tuple[Walked, Fitting]:
     """A copy of `source` at its opsets, and in the form of an IR version that was asked for or that `runtime` takes.
+
+    Args:
+        source: What is converted; it stays as it is.
+        opsets: The opsets to go to, by domain.
+        rule_book: Whose rules are applied.
+        ir: The IR version that was asked for.
+        runtime: What it does not accept as it is written is written otherwise.
+        exact: Whether rules that round are refused.
+        base_dir: The folder of the external data.
+        facts: Those of `source`, where some are known already.
 
     Raises:
         ConversionRefused: With everything that stands in the way.
     """
-    walked = walked_copy(source, opsets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
+    walked = walked_copy(source, opsets, rule_book, exact=exact, base_dir=base_dir, facts=facts, runtime=runtime)
     return walked, _fit(source, walked, ir, runtime)
 
 

@@ -122,11 +122,14 @@ def convert(
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
+    facts = ModelFacts(start, base_dir)
     try:
-        walked, fitting = derive(start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir)
+        walked, fitting = derive(
+            start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir, facts=facts
+        )
     except ConversionRefused as refused:
         if ir is None and runtime is None:
-            refused.find_nearest = partial(_nearest, start, targets, refused.refusals, book, exact, base_dir)
+            refused.find_nearest = partial(_nearest, start, targets, refused.refusals, book, exact, base_dir, facts)
         raise
     model, trace = walked.model, walked.trace
     if runtime is not None and (refusals := objections(ModelFacts(model, base_dir), runtime)):
@@ -137,18 +140,17 @@ def convert(
         raise internal_error(error, "the conversion") from error
     notes += declared_falsely
     if runtime is not None and not runtime.takes_false_shapes:
-        facts = ModelFacts(model, base_dir)
-        if declared_falsely and (refusals := false_shapes(facts)):
+        facts_of_result = ModelFacts(model, base_dir)
+        if declared_falsely and (refusals := false_shapes(facts_of_result)):
             raise ConversionRefused(refusals)
-        forget_false_shapes(facts)
+        forget_false_shapes(facts_of_result)
     certificate = None
     if prove:
         # Imported here, so that a conversion without proof does not wait for the prover and its kernels.
         from opsetlift.proof import Destination, prove_conversion, with_dtypes_proven
 
         destination = Destination.of(targets, ir, runtime)
-        facts = ModelFacts(start, base_dir)
-        certificate = prove_conversion(start, model, trace, facts, seed=seed, destination=destination)
+        certificate = prove_conversion(start, model, trace, facts.renewed(), seed=seed, destination=destination)
         if policy is not None and changes is not None:
             certificate = with_dtypes_proven(certificate, source, start, model, policy, changes, base_dir=base_dir)
         if certificate.is_refuted:
@@ -191,9 +193,10 @@ def _nearest(
     book: RuleBook,
     exact: bool,
     base_dir: str,
+    facts: ModelFacts,
 ) -> Nearest | None:
     """The nearest opsets that the model can be taken to."""
-    dry = DryRuns(start, base_dir)
+    dry = DryRuns(start, base_dir, facts)
 
     def is_reached(opsets: Mapping[str, int]) -> bool:
         try:

@@ -107,6 +107,9 @@ class ScopeWalk(NodeWalk):
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
+        key = self.key_for_verdict(node, self.imports.get(node.domain, 1))
+        if key is not None and key in self.walk.converted_sites:
+            return
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
@@ -131,6 +134,8 @@ class ScopeWalk(NodeWalk):
         except Exception as error:
             self._note_failure(index, error, operator, name)
             return
+        if key is not None:
+            self.walk.converted_sites.add(key)
         if applied:
             self._applied[index] = applied
             if converted is not None:
