@@ -46,7 +46,7 @@ class DryRuns:
     def __init__(self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None) -> None:
         self._light = without_weights(source)
         self._facts = facts or ModelFacts(source, base_dir)
-        self._names = Names(source)
+        self._names = Names(source, self._facts.tables.index)
 
     def copy(self) -> ModelProto:
         """The model to be walked. Facts are read off the one with weights."""

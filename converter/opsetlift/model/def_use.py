@@ -147,9 +147,15 @@ class DefUse:
             self._children[key] = DefUse(graph)
         return self._children[key]
 
+    def names_used(self) -> set[str]:
+        """The values that nodes, their subgraphs or the outputs of the scope use."""
+        return {name for name, count in self._counts.items() if count and name}
+
     def names(self) -> set[str]:
-        """Every name of a value in this scope and its subgraphs, used or defined."""
+        """Every name of a value in this scope and its subgraphs: defined, used or declared."""
         names = {*self.positions, *self._counts, *self.inputs, *self.initializers}
+        if isinstance(self.container, GraphProto):
+            names.update(info.name for info in self.container.value_info)
         for position, node in enumerate(self.container.node):
             if node.attribute:
                 for attribute, graph in subgraphs(node):

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
+from opsetlift.model.def_use import DefUse, uses_of
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,
@@ -23,10 +24,7 @@ from opsetlift.specification.history import canonical_domain, definition
 
 def names_read(node: NodeProto) -> set[str]:
     """The values that a node takes from its scope: its inputs, and what its subgraphs capture."""
-    names = set(filter(None, node.input))
-    for _, graph in subgraphs(node):
-        names |= names_captured(graph)
-    return names
+    return set(uses_of([node])) - {""}
 
 
 def names_defined(graph: GraphProto) -> set[str]:
@@ -36,37 +34,6 @@ def names_defined(graph: GraphProto) -> set[str]:
     names.update(sparse.values.name for sparse in graph.sparse_initializer)
     for node in graph.node:
         names.update(filter(None, node.output))
-    return names
-
-
-def names_captured(graph: GraphProto) -> set[str]:
-    """The values that a subgraph takes from the scopes around it."""
-    read = {info.name for info in graph.output}
-    for node in graph.node:
-        read |= names_read(node)
-    return read - names_defined(graph)
-
-
-def names_mentioned(container: Container) -> set[str]:
-    """Every value name in a graph or a function, at any depth."""
-    if isinstance(container, GraphProto):
-        names = names_defined(container) | {info.name for info in (*container.output, *container.value_info)}
-    else:
-        names = {*container.input, *container.output}
-    for node in container.node:
-        names.update(node.input)
-        names.update(node.output)
-        for _, graph in subgraphs(node):
-            names |= names_mentioned(graph)
-    return names
-
-
-def names_used(container: Container) -> set[str]:
-    """The values of a scope that its nodes, their subgraphs, or its outputs read."""
-    outputs = (info.name for info in container.output) if isinstance(container, GraphProto) else container.output
-    names = set(outputs)
-    for node in container.node:
-        names |= names_read(node)
     return names
 
 
@@ -123,12 +90,12 @@ class ScopePair:
     @cached_property
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
-        return names_used(self.result)
+        return DefUse(self.result).names_used()
 
     @cached_property
     def mentioned(self) -> set[str]:
         """Every value name in the original's graph or function around the scope, at any depth."""
-        return self.parent.mentioned if self.parent else names_mentioned(self.original)
+        return self.parent.mentioned if self.parent else DefUse(self.original).names()
 
     @cached_property
     def added_constants(self) -> Mapping[str, TensorProto | NodeProto]:

@@ -1,7 +1,7 @@
-"""Tells sites apart for which rules may decide differently.
+"""Tells nodes apart for which rules may decide differently.
 
-Once a site of a model has been refused, and in dry runs, nothing of a walk is kept but its refusals. Then a node that is
-equal to one that was converted need not be converted: it would not be refused either.
+Once a site of a model has been refused, and in dry runs, nothing of a walk is kept but its refusals. Then a node that
+is equal to one that was converted need not be converted: it would not be refused either.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ def _value_key(name: str, scope: ScopeValues) -> Hashable | None:
         return None if is_initializer else (found.SerializeToString(), is_initializer)
     value = facts.constant(name)
     if value is None:
-        content = None
-    else:
-        content = value.tobytes() if value.dtype != object else repr(value.tolist())
+        return (found.SerializeToString(), is_initializer)
+    content = value.tobytes() if value.dtype != object else repr(value.tolist())
     return (found.SerializeToString(), is_initializer, content)
 
 

@@ -51,7 +51,7 @@ class WalkState:
         self.runtime = runtime
         self.routes = Routes(rule_book, runtime)
         self.facts = facts or ModelFacts(original, base_dir)
-        self.names = names or Names(original)
+        self.names = names or Names(original, self.facts.tables.index)
         self.functions = frozenset(self.facts.functions)
         self.trace = ConversionTrace()
         self.refusals: list[Refusal] = []
