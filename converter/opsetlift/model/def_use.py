@@ -65,9 +65,8 @@ class DefUse:
         if self._positions is None:
             if self._origin is not None:
                 return self._origin.positions
-            self._positions = {
-                name: position for position, node in enumerate(self.container.node) for name in node.output[:] if name
-            }
+            nodes = enumerate(self.container.node)
+            self._positions = {name: position for position, node in nodes for name in node.output[:] if name}
         return self._positions
 
     def producer(self, name: str) -> NodeProto | None:

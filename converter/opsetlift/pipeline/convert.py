@@ -108,7 +108,8 @@ def convert(
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
     source, notes = settled(source)
-    notes += validate_model(source) if check else []
+    facts = ModelFacts(source, base_dir)
+    notes += validate_model(source, facts.tables.index) if check else []
     if opsets is None and ir is None and target is None and not dtypes:
         raise UnreachableTarget(
             "no destination given: use --to, --for, --ir or --dtype (in Python: to, target, ir or dtypes)"
@@ -122,7 +123,7 @@ def convert(
     start, changes = (source, None) if policy is None else apply(source, policy, base_dir)
     targets = opsets_to_reach(opsets, start, runtime, is_complete=ir is not None or policy is not None)
     book = rule_book or default_rule_book()
-    facts = ModelFacts(start, base_dir)
+    facts = facts if start is source else ModelFacts(start, base_dir)
     try:
         walked, fitting = derive(
             start, targets, book, ir=ir, runtime=runtime, exact=exact, base_dir=base_dir, facts=facts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -73,7 +73,7 @@ _WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def special_values(dtype: str) -> Array:
     """The values of a dtype that are worth a try: signed zeros, infinities, NaN, extremes, and neighbours of limits."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
@@ -108,7 +108,7 @@ def _special_floats(dtype: numpy.dtype[Any]) -> Array:
         return values.astype(dtype)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def every_value_of(dtype: str) -> Array | None:
     """All values of a bool or a dtype of at most 8 bits; None for the others."""
     if dtype == "bool":
