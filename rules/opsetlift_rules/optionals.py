@@ -12,7 +12,7 @@ from opsetlift.support.refusal import Why
 
 
 def element_stands_for_it(site: Site) -> None:
-    site.dissolve(0, site.inputs)
+    site.scalarize(0, site.inputs)
 
 
 def what_is_no_optional_has_itself(site: Site) -> None:
@@ -47,7 +47,7 @@ def element_is_taken(site: Site) -> None:
     if inner is None:
         site.replace(parts[0])
     else:
-        site.dissolve(0, inner)
+        site.scalarize(0, inner)
 
 
 def _parts(site: Site) -> tuple[str, ...]:

@@ -24,23 +24,23 @@ _MOST_PARTS = 1024
 
 
 def elements_stand_for_it(site: Site) -> None:
-    site.dissolve(0, site.inputs)
+    site.scalarize(0, site.inputs)
 
 
 def nothing_stands_for_it(site: Site) -> None:
-    site.dissolve(0, ())
+    site.scalarize(0, ())
 
 
 def element_is_added(site: Site) -> None:
     parts = list(_parts(site))
     place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
-    site.dissolve(0, [*parts[:place], site.input(1), *parts[place:]])
+    site.scalarize(0, [*parts[:place], site.input(1), *parts[place:]])
 
 
 def element_is_left_out(site: Site) -> None:
     parts = list(_parts(site))
     place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
-    site.dissolve(0, [*parts[:place], *parts[place + 1 :]])
+    site.scalarize(0, [*parts[:place], *parts[place + 1 :]])
 
 
 def element_is_taken(site: Site) -> None:
@@ -121,13 +121,13 @@ def split_gives_the_elements(site: Site) -> None:
     if not 0 < count <= _MOST_PARTS:
         if count:
             site.refuse(Why.NO_EQUIVALENT, f"below opset 11 there are no sequences, and {count:,} values are too many")
-        site.dissolve(0, ())
+        site.scalarize(0, ())
         return
     split = lengths if isinstance(lengths, str) else site.constant_int64(lengths, "lengths")
     parts = op.Split(site.input(0), split, axis=axis, outputs=count) if count > 1 else [site.input(0)]
     if not site.input(1) and not site.attribute("keepdims", 1):
         parts = [op.Squeeze(part, site.constant_int64([axis])) for part in parts]
-    site.dissolve(0, list(parts))
+    site.scalarize(0, list(parts))
 
 
 def _lengths(site: Site, axis: int) -> list[int] | str:
@@ -165,7 +165,7 @@ def body_is_repeated(site: Site) -> None:
         for column, result in zip(columns, site.op.inline("body", *taken), strict=True):
             column.append(result)
     for position, column in enumerate(columns):
-        site.dissolve(position, column)
+        site.scalarize(position, column)
 
 
 INTRODUCTIONS = [

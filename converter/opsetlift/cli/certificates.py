@@ -7,7 +7,7 @@ from pathlib import Path
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_json
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import check_regular, load_model, settled, validate_model
+from opsetlift.model.files import check_regular, load_model, repaired, validate_model
 from opsetlift.proof import Certificate, CertificateRefused, verify
 from opsetlift.targets import find_target
 
@@ -22,7 +22,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     Raises UsageFault for what is no certificate, or one of other models.
     """
     certificate = _read(recorded)
-    models = [settled(load_model(path))[0] for path in (original, converted)]
+    models = [repaired(load_model(path))[0] for path in (original, converted)]
     for model in models:
         validate_model(model)
     facts = ModelFacts(models[0], str(original.absolute().parent))

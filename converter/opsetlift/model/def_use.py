@@ -284,7 +284,7 @@ class DefUse:
     def write(self) -> None:
         """Write the nodes that replace others into the scope. The index ends with it: positions are others then."""
         if self._replaced:
-            nodes = [node for _, standing in self.all_nodes() for node in standing]
+            nodes = [node for _, here in self.all_nodes() for node in here]
             del self.container.node[:]
             self.container.node.extend(nodes)
 

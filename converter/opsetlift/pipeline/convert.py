@@ -19,7 +19,7 @@ from opsetlift.conversion.nearest import nearest_opsets
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.conversion.walked import DryRuns, walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import ResultRejected, check_model, load_model, settled, validate_model
+from opsetlift.model.files import ResultRejected, check_model, load_model, repaired, validate_model
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.report import Report
 from opsetlift.proof.not_equivalent import NotEquivalent
@@ -107,7 +107,7 @@ def convert(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, notes = settled(source)
+    source, notes = repaired(source)
     facts = ModelFacts(source, base_dir)
     notes += validate_model(source, facts.tables.index) if check else []
     if opsets is None and ir is None and target is None and not dtypes:

@@ -11,7 +11,7 @@ import onnx_graphsurgeon as gs
 from onnx import ModelProto
 
 from opsetlift.facts.inference import overrides_operator
-from opsetlift.model.files import load_model, settled, validate_model
+from opsetlift.model.files import load_model, repaired, validate_model
 from opsetlift.normalizer.bridge import to_graph, to_model
 from opsetlift.normalizer.discovery import PassLike, chosen_passes
 from opsetlift.normalizer.fixed_shapes import Shapes, with_fixed_shapes
@@ -90,7 +90,7 @@ def normalize(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, notes = settled(source)
+    source, notes = repaired(source)
     notes += validate_model(source) if check else []
     conversion = fitted = None
     if target is not None:

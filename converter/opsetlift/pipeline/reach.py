@@ -17,7 +17,7 @@ from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections
 from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import load_model, settled, validate_model
+from opsetlift.model.files import load_model, repaired, validate_model
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.names import Names
 from opsetlift.pipeline.convert import ModelOrPath
@@ -112,7 +112,7 @@ def reach(
     else:
         source = load_model(Path(model_or_path))
         base_dir = base_dir or str(Path(model_or_path).absolute().parent)
-    source, _ = settled(source)
+    source, _ = repaired(source)
     validate_model(source)
     wanted = list(_known_targets()) if targets is None else [_as_target(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}

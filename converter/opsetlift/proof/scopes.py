@@ -119,8 +119,8 @@ class ScopePair:
         return list(found.values())
 
     def _computing(self, name: str) -> list[Aligned]:
-        """The sites that a dissolved value comes from; none where the result has it."""
-        if name not in self.trace.dissolved:
+        """The sites that a scalarized value comes from; none where the result has it."""
+        if name not in self.trace.scalarized:
             return self.parent._computing(name) if self.parent else []
         producer = next(one for one in self.aligned if name in one.node.output)
         return [*self.joined(producer), producer]

@@ -55,7 +55,7 @@ def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
 
 
 def tensor_type(name: str) -> str:
-    """ "float" -> "tensor(float)"."""
+    """The type of a tensor of a dtype: "float" -> "tensor(float)"."""
     return f"tensor({name})"
 
 
@@ -91,7 +91,7 @@ def type_of_spelling(spelling: str) -> TypeProto | None:
 
 
 def dtype_of_type(type_string: str) -> str | None:
-    """ "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
+    """The dtype of a tensor: "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
     return type_string[7:-1] if type_string.startswith("tensor(") else None
 
 

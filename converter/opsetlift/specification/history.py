@@ -75,10 +75,12 @@ class Transition:
 
     @property
     def direction(self) -> Direction:
+        """Up where nodes go to a newer opset."""
         return Direction.UP if self.upward else Direction.DOWN
 
     @property
     def is_introduction(self) -> bool:
+        """Whether the operator does not exist on the older side."""
         return self.older == 0
 
     @property
@@ -138,6 +140,7 @@ class OperatorHistory:
 
     @property
     def introduction(self) -> int:
+        """The opset that introduced the operator."""
         return self.since_versions[0]
 
     def since_version(self, opset: int) -> int:
@@ -166,8 +169,9 @@ class OperatorHistory:
 
     @lru_cache(maxsize=1 << 14)  # noqa: B019 (histories live as long as the process)
     def first_to_give(self, type_string: str, opset: int) -> int:
-        """The first since-version after `opset` whose first output may have a type; 0 where the one in force there may,
-        or none.
+        """The first since-version after `opset` whose first output may have a type.
+
+        0 where the definition in force at `opset` allows the type, or no later one does.
         """
         here = self.at(opset)
         if here is None or type_string in here.given_types:

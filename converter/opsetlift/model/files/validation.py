@@ -314,7 +314,7 @@ class _Scope:
                 raise self._not_text(name)
 
     def _not_text(self, name: bytes) -> ModelFileError:
-        """protobuf hands out strings that are not UTF-8 as bytes."""
+        """The error for a name that is not UTF-8: protobuf gives such strings as bytes."""
         return ModelFileError(f"{self.path} has a name that is not UTF-8 text: {name!r}")
 
     def _missing_value(self, node: onnx.NodeProto, name: str) -> ModelFileError:
