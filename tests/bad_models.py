@@ -127,6 +127,11 @@ def value_computed_twice() -> ModelProto:
     return model_of([helper.make_node("Abs", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["y"])])
 
 
+@bad_model("computes 'y', which exists already")
+def value_computed_twice_by_one_node() -> ModelProto:
+    return model_of([helper.make_node("Split", ["x"], ["y", "y"], num_outputs=2)])
+
+
 @bad_model("computes 'x', which exists already")
 def input_computed_anew() -> ModelProto:
     return model_of([helper.make_node("Abs", ["x"], ["x"])], outputs=["x"])

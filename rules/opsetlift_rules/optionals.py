@@ -13,7 +13,7 @@ from opsetlift.support.refusal import Why
 
 def replace_optional_with_its_element(site: Site) -> None:
     """Replace Optional-15 with its element, if it has one."""
-    site.dissolve(0, site.inputs)
+    site.scalarize(0, site.inputs)
 
 
 def fold_presence_of_non_optionals(site: Site) -> None:
@@ -57,7 +57,7 @@ def select_element(site: Site) -> None:
     if inner is None:
         site.replace(parts[0])
     else:
-        site.dissolve(0, inner)
+        site.scalarize(0, inner)
 
 
 def _parts(site: Site) -> tuple[str, ...]:

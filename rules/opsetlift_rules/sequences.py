@@ -26,26 +26,26 @@ _MOST_PARTS = 1024
 
 def scalarize_sequence(site: Site) -> None:
     """Replace SequenceConstruct-11 with its elements."""
-    site.dissolve(0, site.inputs)
+    site.scalarize(0, site.inputs)
 
 
 def remove_empty_sequence(site: Site) -> None:
     """Replace SequenceEmpty-11 with no elements."""
-    site.dissolve(0, ())
+    site.scalarize(0, ())
 
 
 def insert_element(site: Site) -> None:
     """Replace SequenceInsert-11: insert the tensor among the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
-    site.dissolve(0, [*parts[:place], site.input(1), *parts[place:]])
+    site.scalarize(0, [*parts[:place], site.input(1), *parts[place:]])
 
 
 def erase_element(site: Site) -> None:
     """Replace SequenceErase-11: remove one of the known elements."""
     parts = list(_parts(site))
     place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
-    site.dissolve(0, [*parts[:place], *parts[place + 1 :]])
+    site.scalarize(0, [*parts[:place], *parts[place + 1 :]])
 
 
 def select_element(site: Site) -> None:
@@ -140,13 +140,13 @@ def split_into_elements(site: Site) -> None:
                 Why.NO_EQUIVALENT,
                 f"sequences do not exist below opset 11, and {count:,} elements are too many to name one by one",
             )
-        site.dissolve(0, ())
+        site.scalarize(0, ())
         return
     split = lengths if isinstance(lengths, str) else site.constant_int64(lengths, "lengths")
     parts = op.Split(site.input(0), split, axis=axis, outputs=count) if count > 1 else [site.input(0)]
     if not site.input(1) and not site.attribute("keepdims", 1):
         parts = [op.Squeeze(part, site.constant_int64([axis])) for part in parts]
-    site.dissolve(0, list(parts))
+    site.scalarize(0, list(parts))
 
 
 def _lengths(site: Site, axis: int) -> list[int] | str:
@@ -183,7 +183,7 @@ def repeat_body_for_each_element(site: Site) -> None:
         for column, result in zip(columns, site.op.inline("body", *taken), strict=True):
             column.append(result)
     for position, column in enumerate(columns):
-        site.dissolve(position, column)
+        site.scalarize(position, column)
 
 
 INTRODUCTIONS = [

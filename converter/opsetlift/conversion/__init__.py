@@ -1,3 +1,1 @@
-"""Takes a model from opset to opset, from dtype to dtype and to an IR version: the walk through its scopes, and what
-goes with it.
-"""
+"""Takes a model from opset to opset, from dtype to dtype and to an IR version."""

@@ -53,11 +53,12 @@ class DtypePolicy:
 
     @property
     def keeps_interface(self) -> bool:
+        """Whether inputs and outputs of the model keep their dtypes."""
         return self.interface == KEEP
 
     @property
     def shown(self) -> str:
-        """ "int64=int32, double=float"."""
+        """The changes for people: "int64=int32, double=float"."""
         return ", ".join(f"{old}={new}" for old, new in self.changes.items())
 
 

@@ -175,8 +175,10 @@ class IRFitting:
         del graph.sparse_initializer[:]
 
     def _initializers_become_inputs(self) -> None:
-        """Below IR version 4 an initializer is the default of an input, and subgraphs, whose inputs are fixed by their
-        operator, have none: theirs go to the graph."""
+        """Make all initializers the defaults of inputs of the graph, as below IR version 4.
+
+        The inputs of subgraphs are fixed by their operator, so the initializers of these go to the graph.
+        """
         graph, trace = self._model.graph, self._trace
 
         def hoist(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:

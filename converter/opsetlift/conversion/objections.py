@@ -27,7 +27,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     if not (target.doubted or target.dtypes_refused or target.constant_inputs):
         return found
     refused = _possibly_refused(facts, target)
-    steered = {operator for operator, _ in target.constant_inputs}
+    with_constant_inputs = {operator for operator, _ in target.constant_inputs}
     possible = facts.possible_types if target.kernels else None
     doubted: dict[tuple[str, str, int], bool] = {}
     for scope in facts.all_scopes():
@@ -40,7 +40,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
                 doubted[what] = may_object(*what, possible, target)
             if doubted[what] and (sentence := node_objection(node, what[2], scope, target)):
                 found.append(_refusal(sentence, node, scope))
-            elif is_standard and node.op_type in steered:
+            elif is_standard and node.op_type in with_constant_inputs:
                 found += _inputs_that_vary(node, scope, target)
         if refused:
             found += _refused_values(scope, target, refused)

@@ -10,8 +10,8 @@ from opsetlift.model.scopes import Container, subgraph_path, subgraphs
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace, SiteTrace
 
 Edit = Callable[[NodeProto, AppliedRules], Sequence[NodeProto] | None]
-"""Gives the nodes to stand in the place of one, which may be that node, changed; None where it stays as it is. Adds to
-the applied the rules that had been applied to what it brings in."""
+"""Returns the nodes that replace one, among them that node itself, edited; None where it stays as it is. Adds the rules
+that were applied to what it inserts."""
 
 
 class TracedEdit:
@@ -32,7 +32,7 @@ class TracedEdit:
         for index, before in enumerate(original.node):
             site = traced.get(index)
             stop = site.stop if site else position + 1
-            standing = [container.node[at] for at in range(position, stop)]
+            present = [container.node[at] for at in range(position, stop)]
             position = stop
             start = len(nodes)
             applied = list(site.applied) if site else []
@@ -43,15 +43,15 @@ class TracedEdit:
                 self._descend(path, index, before, converted, [converted])
             unchanged = None
             if converted is None and before.attribute and self._trace.rounds_below(f"{path}/{index}:"):
-                unchanged = list(map(_copy, standing))
-            for node in standing:
+                unchanged = list(map(_copy, present))
+            for node in present:
                 edited = self._edit(node, applied)
                 if edited is None:
                     if node.attribute and site is not None and site.with_converted_bodies is not None:
                         for _, graph in subgraphs(node):
                             self.run_untraced(graph)
                     elif node.attribute:
-                        self._descend(path, index, before, node, standing)
+                        self._descend(path, index, before, node, present)
                     nodes.append(node)
                 else:
                     nodes += edited
@@ -64,11 +64,9 @@ class TracedEdit:
             self._trace.scope(path).sites[:] = sites
             _put_in_place(container, nodes)
 
-    def _descend(
-        self, path: str, index: int, before: NodeProto, node: NodeProto, standing: Sequence[NodeProto]
-    ) -> None:
+    def _descend(self, path: str, index: int, before: NodeProto, node: NodeProto, present: Sequence[NodeProto]) -> None:
         """Into subgraphs: with a trace of their own, or as part of the site that the node belongs to."""
-        same = [other for other in standing if (other.op_type, other.domain) == (before.op_type, before.domain)]
+        same = [other for other in present if (other.op_type, other.domain) == (before.op_type, before.domain)]
         originals = dict(subgraphs(before)) if len(same) == 1 and same[0] is node else {}
         for name, graph in subgraphs(node):
             if name in originals:

@@ -43,10 +43,10 @@ class Walked:
 class DryRuns:
     """What several walks of one model share, when nothing of them is to be written: facts, names, and no weights."""
 
-    def __init__(self, source: ModelProto, base_dir: str) -> None:
+    def __init__(self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None) -> None:
         self._light = without_weights(source)
-        self._facts = ModelFacts(source, base_dir)
-        self._names = Names(source)
+        self._facts = facts or ModelFacts(source, base_dir)
+        self._names = Names(source, self._facts.tables.index)
 
     def copy(self) -> ModelProto:
         """The model to be walked. Facts are read off the one with weights."""
@@ -72,14 +72,27 @@ def walked_copy(
     *,
     exact: bool,
     base_dir: str,
+    facts: ModelFacts | None = None,
     dry: DryRuns | None = None,
     runtime: Target | None = None,
     until_refused: bool = False,
 ) -> Walked:
-    """Walk a copy, and write into it where it has arrived, as `runtime` takes it. Where a function cannot be converted
-    for all its callers at once, each gets one of its own. With `until_refused` the first refusal ends the walk.
+    """Convert a copy of a model. Where a function cannot be converted for all its callers at once, each gets its own.
 
-    Raises ConversionRefused.
+    Args:
+        source: What is converted; it stays as it is.
+        targets: The opsets to go to, by domain.
+        rule_book: Whose rules are applied.
+        exact: Whether rules that round are refused.
+        base_dir: The folder of the external data.
+        facts: Those of `source`, where some are known already.
+        dry: What this walk shares with others whose results are not written either.
+        runtime: What it does not accept as it is written is written otherwise.
+        until_refused: Whether the first refusal ends the walk.
+
+    Raises:
+        ConversionRefused: With every refusal, unless `until_refused`.
+        InternalError: A rule is defective.
     """
     start = source
     adds_ai_onnx = AI_ONNX in targets and AI_ONNX not in imported_opsets(source.opset_import)
@@ -89,7 +102,7 @@ def walked_copy(
         start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
     calls: list[CallSite] = []
     while True:
-        walk = _walk(start, targets, rule_book, exact, base_dir, dry if start is source else None, runtime)
+        walk = _walk(start, source, targets, rule_book, exact, base_dir, facts, dry, runtime)
         # Functions that are refused are copied for their callers, all of them at once.
         walk.ends_when_refused = until_refused and not start.functions
         walk_model(walk)
@@ -126,20 +139,24 @@ def walked_copy(
 
 def _walk(
     start: ModelProto,
+    source: ModelProto,
     targets: Mapping[str, int],
     rule_book: RuleBook,
     exact: bool,
     base_dir: str,
+    facts: ModelFacts | None,
     dry: DryRuns | None,
     runtime: Target | None,
 ) -> WalkState:
+    if start is not source:
+        facts = dry = None
     if dry is not None:
         facts = dry.facts()
         names = dry.names()
         return WalkState(start, dry.copy(), targets, rule_book, exact=exact, facts=facts, names=names, runtime=runtime)
     model = ModelProto()
     model.CopyFrom(start)
-    return WalkState(start, model, targets, rule_book, exact=exact, base_dir=base_dir, runtime=runtime)
+    return WalkState(start, model, targets, rule_book, exact=exact, base_dir=base_dir, facts=facts, runtime=runtime)
 
 
 def _uses_ai_onnx(graph: GraphProto) -> bool:

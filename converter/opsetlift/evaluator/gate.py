@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -234,7 +234,7 @@ def _list(formal: Formal) -> str:
     return ", ".join(sorted(formal.allowed))
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def gate_of(definition: Definition) -> Gate:
     """Return the gate of a definition; both are constructed once per process."""
     return Gate(definition)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -41,9 +42,7 @@ class Optional:
     type_string: str
 
 
-_TENSOR_TYPES: dict[Any, str] = {}
-
-
+@lru_cache(maxsize=256)
 def _tensor_type(dtype: numpy.dtype[Any]) -> str:
     return dtypes.tensor_type(dtypes.name_of_numpy_dtype(dtype))
 
@@ -55,10 +54,7 @@ def type_of(value: Value) -> str | None:
         ValueError: It is no ONNX value.
     """
     if isinstance(value, numpy.ndarray):
-        known = _TENSOR_TYPES.get(value.dtype)
-        if known is None:
-            known = _TENSOR_TYPES[value.dtype] = _tensor_type(value.dtype)
-        return known
+        return _tensor_type(value.dtype)
     if isinstance(value, (Sequence, Optional)):
         return value.type_string
     if isinstance(value, list):

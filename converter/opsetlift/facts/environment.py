@@ -17,8 +17,10 @@ Types = Mapping[str, Mapping[str, TypeProto]]
 
 
 class Environment(Protocol):
-    """One scope: a graph, a subgraph or the body of a function. Nodes are worked out in topological order, so that what
-    a node reads is known by the time it is asked for."""
+    """One scope: a graph, a subgraph or the body of a function.
+
+    Facts are worked out in topological order of the nodes: what a node reads is known when it is asked for.
+    """
 
     @property
     def model(self) -> ModelEnvironment:

@@ -1,4 +1,4 @@
-"""What onnx's own inference says of the outputs of a node."""
+"""The types of a node's outputs, by onnx's own inference."""
 
 from __future__ import annotations
 
@@ -80,8 +80,10 @@ _OTHER_NUMBER = int(TensorProto.FLOAT16)
 
 
 def _parameters(node: NodeProto) -> list[AttributeProto]:
-    """The attributes of a node, and of those in its subgraphs, that refer to the function around; floats, on which no
-    type depends, aside."""
+    """The attributes of a node, and of those in its subgraphs, that refer to parameters of the function around.
+
+    Floats are left out: no type depends on them.
+    """
     nodes = [node]
     for _, graph in subgraphs(node):
         nodes += chain(graph.node, *(inner.node for inner in subgraphs_within(graph)))
@@ -169,7 +171,7 @@ class Question:
         )
 
     def ask(self, node: NodeProto) -> Mapping[str, TypeProto]:
-        """onnx's answer. Raises one of ONNX_ERRORS."""
+        """The types of the node's outputs by name, as onnx infers them. Raises one of ONNX_ERRORS."""
         return self._ask(node)
 
 

@@ -54,8 +54,10 @@ _LARGEST = 1 << 20
 
 
 def _rejection(node: NodeProto, facts: ScopeFacts) -> str:
-    """Why the strict evaluator does not execute a node whose inputs have known shapes: on zeros, where they are not
-    constants."""
+    """Why the strict evaluator does not execute a node whose inputs have known shapes; "" where it does.
+
+    Inputs that are not constant are zeros.
+    """
     values = []
     for name in node.input:
         value = _zeros(name, facts) if name else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 
 from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema
@@ -67,7 +67,7 @@ def _sources_unless_function(scope: Environment, node: NodeProto) -> tuple[int |
     return _output_sources(domain, node.op_type, scope.imports[domain])
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _output_sources(domain: str, operator: str, opset: int) -> tuple[int | str | None, ...] | None:
     """For each formal output where its type comes from: an input's position, a type, or None for neither.
 

@@ -1,4 +1,4 @@
-"""What onnx's own inference says of all values of a model."""
+"""The types of all values of a model, by onnx's own inference."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
             # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
-    _hold_up_lossy_casts(light)
+    _stop_propagation_at_lossy_casts(light)
     hide_wrongly_inferred_axes(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
     infer_windows_rightly(light.graph)
     holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
@@ -98,9 +98,11 @@ def _is_complete(found: Types) -> bool:
 _HOLD_SIZES = frozenset((TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE))
 
 
-def _hold_up_lossy_casts(model: ModelProto) -> None:
-    """Put nodes of the same types, through which onnx's data propagation knows no way, in the place of casts to dtypes
-    that do not hold every size: it hands values on as they were, though a cast to bool makes 1 of 3."""
+def _stop_propagation_at_lossy_casts(model: ModelProto) -> None:
+    """Replace casts to dtypes that do not hold every size by nodes of the same types that stop data propagation.
+
+    onnx's data propagation passes values through a Cast unchanged, though a cast to bool turns 3 into 1.
+    """
     containers = [model.graph, *model.functions]
     for container in (*containers, *chain.from_iterable(map(subgraphs_within, containers))):
         for node in container.node:

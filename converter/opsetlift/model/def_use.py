@@ -25,7 +25,8 @@ class DefUse:
     def __init__(self, container: Container) -> None:
         self.container = container
         self._positions: dict[str, int] | None = None
-        self._uses: Counter[str] | None = None
+        self._uses: dict[str, int] | None = None
+        self._with_subgraphs: frozenset[int] = frozenset()
         self._inputs: frozenset[str] | None = None
         self._initializers: dict[str, TensorProto | SparseTensorProto] | None = None
         self._children: dict[tuple[int, str], DefUse] = {}
@@ -64,9 +65,8 @@ class DefUse:
         if self._positions is None:
             if self._origin is not None:
                 return self._origin.positions
-            self._positions = {
-                name: position for position, node in enumerate(self.container.node) for name in node.output[:] if name
-            }
+            nodes = enumerate(self.container.node)
+            self._positions = {name: position for position, node in nodes for name in node.output[:] if name}
         return self._positions
 
     def producer(self, name: str) -> NodeProto | None:
@@ -92,7 +92,7 @@ class DefUse:
     # Uses
 
     @property
-    def _counts(self) -> Counter[str]:
+    def _counts(self) -> dict[str, int]:
         """How often each name is used, captured values included."""
         if self._uses is None:
             if self._origin is not None:
@@ -100,16 +100,23 @@ class DefUse:
             nodes = self.container.node
             counts = Counter(chain.from_iterable(node.input[:] for node in nodes))
             counts.update(one if isinstance(one, str) else one.name for one in self.container.output)
+            with_subgraphs = []
             for position, node in enumerate(nodes):
-                if node.attribute:
-                    for attribute, graph in subgraphs(node):
+                if node.attribute and (found := subgraphs(node)):
+                    with_subgraphs.append(position)
+                    for attribute, graph in found:
                         counts.update(self.child(position, attribute, graph).captures)
-            self._uses = counts
+            self._with_subgraphs = frozenset(with_subgraphs)
+            self._uses = dict(counts)
         return self._uses
+
+    def _positions_with_subgraphs(self) -> frozenset[int]:
+        assert self._counts is not None  # which finds them
+        return self._with_subgraphs
 
     def use_count(self, name: str) -> int:
         """How often the nodes, their subgraphs and the outputs of the scope use a value."""
-        return self._counts[name]
+        return self._counts.get(name, 0)
 
     @property
     def captures(self) -> dict[str, int]:
@@ -120,13 +127,16 @@ class DefUse:
         """What the nodes at a position use, once per use: their inputs, and what their subgraphs capture."""
         if position in self._replaced or position in self._edited:
             return uses_of(self.nodes(position))
-        forks = self._forks.get(position)
-        if self._origin is not None and forks is None:
+        if self._origin is not None and position not in self._forks:
             return self._origin.reads(position)
-        node = (self._origin or self).container.node[position]
+        original = self._origin or self
+        node = original.container.node[position]
         names: list[str] = node.input[:]
-        for child in forks or [self.child(position, *one) for one in subgraphs(node)]:
-            names += _elements(child.captures)
+        if original._uses is None or position in original._with_subgraphs:
+            edited = {id(fork._origin): fork for fork in self._forks.get(position, ())}
+            for attribute, graph in subgraphs(node):
+                child = original.child(position, attribute, graph)
+                names += _elements(edited.get(id(child), child).captures)
         return names
 
     def child(self, position: int, attribute: str, graph: GraphProto) -> DefUse:
@@ -136,9 +146,15 @@ class DefUse:
             self._children[key] = DefUse(graph)
         return self._children[key]
 
+    def names_used(self) -> set[str]:
+        """The values that nodes, their subgraphs or the outputs of the scope use."""
+        return {name for name, count in self._counts.items() if count and name}
+
     def names(self) -> set[str]:
-        """Every name of a value in this scope and its subgraphs, used or defined."""
+        """Every name of a value in this scope and its subgraphs: defined, used or declared."""
         names = {*self.positions, *self._counts, *self.inputs, *self.initializers}
+        if isinstance(self.container, GraphProto):
+            names.update(info.name for info in self.container.value_info)
         for position, node in enumerate(self.container.node):
             if node.attribute:
                 for attribute, graph in subgraphs(node):
@@ -182,7 +198,13 @@ class DefUse:
         """Take note that the node at a position was edited in place."""
         assert self._origin is not None
         node, before = self.container.node[position], self._origin.container.node[position]
-        if node.input == before.input and node.output == before.output and not any(subgraphs(before)):
+        inputs, old_inputs = node.input[:], before.input[:]
+        has_old_outputs = position not in self._edited and node.output == before.output
+        if has_old_outputs and inputs == old_inputs and not any(subgraphs(before)):
+            return
+        if has_old_outputs and position not in self._origin._positions_with_subgraphs():
+            self._edited.add(position)
+            self._recount(old_inputs, inputs)
             return
         self._change(position, None)
 
@@ -195,35 +217,44 @@ class DefUse:
         uses = self.reads(position)
         was_edited = position in self._replaced or position in self._edited
         before = self.nodes(position) if was_edited else [self._origin.container.node[position]]
-        positions = self._positions
-        if positions is None:
-            positions = self._positions = dict(self._origin.positions)
-        for name in chain.from_iterable(node.output for node in before):
-            positions.pop(name, None)
+        old_outputs = [name for node in before for name in node.output[:]]
         if nodes is None:
             self._edited.add(position)
         else:
             self._replaced[position] = nodes
         self._forks.pop(position, None)
-        for name in chain.from_iterable(node.output for node in self.nodes(position)):
+        outputs = [name for node in self.nodes(position) for name in node.output[:]]
+        if outputs != old_outputs:
+            self._redefine(position, old_outputs, outputs)
+        self._recount(uses, self.reads(position))
+
+    def _redefine(self, position: int, before: Sequence[str], after: Sequence[str]) -> None:
+        assert self._origin is not None
+        if self._positions is None:
+            self._positions = dict(self._origin.positions)
+        for name in before:
+            self._positions.pop(name, None)
+        for name in after:
             if name:
-                positions[name] = position
+                self._positions[name] = position
                 if name not in self._origin.positions:
                     self._unused.add(name)
-        for name in self.reads(position):
-            self._count(name, 1)
-        for name in uses:
-            self._count(name, -1)
 
-    def _count(self, name: str, change: int) -> None:
+    def _recount(self, before: Sequence[str], after: Sequence[str]) -> None:
         if self._uses is None:
             assert self._origin is not None
             self._uses = self._origin._counts.copy()
-        self._uses[name] += change
-        if not self._uses[name]:
-            self._unused.add(name)
-        if self._parent is not None and not self.defines(name):
-            self._parent._count(name, change)
+        uses = self._uses
+        for name in after:
+            uses[name] = uses.get(name, 0) + 1
+        for name in before:
+            left = uses[name] = uses[name] - 1
+            if not left:
+                self._unused.add(name)
+        if self._parent is not None:
+            outer = [[name for name in names if name and not self.defines(name)] for names in (before, after)]
+            if outer != [[], []]:
+                self._parent._recount(*outer)
 
     def add_initializer(self, name: str) -> None:
         """Take note of an initializer that was added to the scope."""
@@ -246,14 +277,14 @@ class DefUse:
 
         Each is told once, unless it changes again.
         """
-        found = sorted(name for name in self._unused if name and not self._counts[name])
+        found = sorted(name for name in self._unused if name and not self._counts.get(name))
         self._unused.clear()
         return found
 
     def write(self) -> None:
         """Write the nodes that replace others into the scope. The index ends with it: positions are others then."""
         if self._replaced:
-            nodes = [node for _, standing in self.all_nodes() for node in standing]
+            nodes = [node for _, here in self.all_nodes() for node in here]
             del self.container.node[:]
             self.container.node.extend(nodes)
 

@@ -9,7 +9,7 @@ protobuf has it. So they are kept, and do not keep a model from a runtime that i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import onnx
@@ -75,7 +75,7 @@ class Need(NamedTuple):
     node: str = ""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _first_ir_version(domain: str, opset: int) -> int:
     """The IR version of the first onnx release that had an opset; 3 for domains that have no releases."""
     column = _COLUMN_OF_DOMAIN.get(domain)

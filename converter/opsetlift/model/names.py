@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from copy import copy
-from functools import cached_property
+from collections.abc import Iterator
 
-from onnx import FunctionProto, GraphProto, ModelProto
+from onnx import FunctionProto, ModelProto
 
-from opsetlift.model.scopes import subgraphs
+from opsetlift.model.def_use import ModelIndex
+from opsetlift.model.scopes import subgraphs_within
 
 _SEARCHED_NAMES = 8
 _SEARCHED_BYTES = 1 << 24
@@ -16,55 +16,39 @@ _SEARCHED_BYTES = 1 << 24
 class Names:
     """All value and node names of a model, collected when new ones are needed.
 
-    A conversion that needs a few only searches the model's bytes for them, which is faster than collecting all names; a
-    name that stands there by accident counts as taken.
+    A conversion that needs only a few searches the model's bytes for them, which is faster than collecting all names; a
+    name that is part of something else there counts as taken.
+
+    Args:
+        model: The model, which must not change.
+        index: Its definitions and uses, where there is an index already.
     """
 
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, index: ModelIndex | None = None) -> None:
         self._model = model
+        self._index = index or ModelIndex(model)
+        self._bytes: bytes | None = None
+        self._collected: frozenset[str] | None = None
         self._given: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def renewed(self) -> Names:
         """The names for another walk of the same model: those that this one has given are free again."""
-        other = copy(self)
-        other._given = set()
-        other._numbers = {}
+        other = Names(self._model, self._index)
+        other._bytes, other._collected = self._bytes, self._collected
         return other
 
-    @cached_property
-    def _bytes(self) -> bytes | None:
-        return self._model.SerializeToString() if self._model.ByteSize() <= _SEARCHED_BYTES else None
-
     def _is_taken(self, name: str) -> bool:
-        if len(self._given) < _SEARCHED_NAMES and self._bytes is not None:
-            return name in self._given or name.encode() in self._bytes
-        return name in self._given or name in self._taken
-
-    @cached_property
-    def _taken(self) -> set[str]:
-        taken: set[str] = set()
-
-        def visit(graph: GraphProto) -> None:
-            taken.update(info.name for info in (*graph.input, *graph.output, *graph.value_info))
-            taken.update(tensor.name for tensor in graph.initializer)
-            taken.update(sparse.values.name for sparse in graph.sparse_initializer)
-            visit_nodes(graph.node)
-
-        def visit_nodes(nodes: object) -> None:
-            for node in nodes:  # type: ignore[attr-defined]
-                taken.update(node.input)
-                taken.update(node.output)
-                taken.add(node.name)
-                if node.attribute:
-                    for _, graph in subgraphs(node):
-                        visit(graph)
-
-        visit(self._model.graph)
-        for function in self._model.functions:
-            taken.update(function.input)
-            visit_nodes(function.node)
-        return taken
+        if name in self._given:
+            return True
+        if self._collected is None and len(self._given) < _SEARCHED_NAMES:
+            if self._bytes is None and self._model.ByteSize() <= _SEARCHED_BYTES:
+                self._bytes = self._model.SerializeToString()
+            if self._bytes is not None:
+                return name.encode() in self._bytes
+        if self._collected is None:
+            self._collected = frozenset(self._index.names().union(_node_names(self._model)))
+        return name in self._collected
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`... whichever is free; it is taken from then on."""
@@ -77,6 +61,13 @@ class Names:
         self._numbers[base] = number
         self._given.add(name)
         return name
+
+
+def _node_names(model: ModelProto) -> Iterator[str]:
+    for container in (model.graph, *model.functions):
+        yield from (node.name for node in container.node)
+        for graph in subgraphs_within(container):
+            yield from (node.name for node in graph.node)
 
 
 class FunctionNames:

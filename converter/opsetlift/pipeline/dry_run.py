@@ -34,14 +34,17 @@ class DryRun:
     Args:
         source: The model.
         base_dir: The folder of its external data.
+        facts: Those of the model, where some are known already.
         until_refused: Whether the first refusal may end a walk.
     """
 
-    def __init__(self, source: ModelProto, base_dir: str, *, until_refused: bool = False) -> None:
+    def __init__(
+        self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, *, until_refused: bool = False
+    ) -> None:
         self._source = source
         self._base_dir = base_dir
         self._until_refused = until_refused
-        self._shared = DryRuns(source, base_dir)
+        self._shared = DryRuns(source, base_dir, facts)
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
 

@@ -94,14 +94,15 @@ class Converted(Change):
     stage = "convert"
     walked: Walked
     destination: Destination
+    facts: ModelFacts
+    """Those of the model before."""
     fitting: Fitting = field(default_factory=Fitting)
     ir_version: int = 0
     """The one that the result has; of a dry run, would have."""
 
     def proven(self, seed: int, base_dir: str) -> ConversionProof:
         """Site by site, and everything outside the sites byte for byte."""
-        facts = ModelFacts(self.before, base_dir)
-        trace = self.walked.trace
+        trace, facts = self.walked.trace, self.facts.renewed()
         return prove_conversion(self.before, self.after, trace, facts, seed=seed, destination=self.destination)
 
 

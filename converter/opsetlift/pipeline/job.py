@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from opsetlift.conversion.destination import UnreachableTarget, check_ir_version
 from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes
+from opsetlift.facts import ModelFacts
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.evidence import Converted, Evidence
 from opsetlift.proof import Certificate
@@ -169,8 +170,16 @@ class Job:
     evidence: list[Evidence] = field(default_factory=list)
     """What the stages so far have done, in order."""
     certificate: Certificate | None = None
+    facts: ModelFacts | None = None
+    """What is known of the model that a stage works on; see `facts_of`."""
     dry: DryRun | None = None
     """What dry runs share, where the model is not wanted but only whether it can be had."""
+
+    def facts_of(self, model: ModelProto) -> ModelFacts:
+        """The facts of a model, shared by the stages that it goes through unchanged."""
+        if self.facts is None or self.facts.model is not model:
+            self.facts = ModelFacts(model, self.base_dir)
+        return self.facts
 
     @property
     def conversion(self) -> Converted:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from onnx import ModelProto
 
 from opsetlift.conversion.nearest import nearest_opsets
+from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.job import Options
@@ -19,7 +20,7 @@ from opsetlift.targets import Target
 
 
 def search_for_nearest(
-    model: ModelProto, asked: Mapping[str, int], refusals: Sequence[Refusal], options: Options, base_dir: str
+    model: ModelProto, asked: Mapping[str, int], refusals: Sequence[Refusal], options: Options, facts: ModelFacts
 ) -> Nearest | None:
     """The nearest destination at which nothing is refused.
 
@@ -31,17 +32,17 @@ def search_for_nearest(
         asked: The opsets that it was to be taken to, by domain.
         refusals: What was refused.
         options: What else was asked for.
-        base_dir: The folder of the model's external data.
+        facts: Those of the model.
     """
-    return _Search(model, options, base_dir).nearest(asked, refusals)
+    return _Search(model, options, facts).nearest(asked, refusals)
 
 
 class _Search:
-    def __init__(self, model: ModelProto, options: Options, base_dir: str) -> None:
+    def __init__(self, model: ModelProto, options: Options, facts: ModelFacts) -> None:
         self._own = imported_opsets(model.opset_import)
         self._options = options
         self._book = options.rule_book or default_rule_book()
-        self._dry = DryRun(model, base_dir, until_refused=True)
+        self._dry = DryRun(model, facts.base_dir, facts, until_refused=True)
 
     def nearest(self, asked: Mapping[str, int], refusals: Sequence[Refusal]) -> Nearest | None:
         options, runtime = self._options, self._options.runtime

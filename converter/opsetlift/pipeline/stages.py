@@ -23,7 +23,7 @@ from opsetlift.conversion.fitting import fit
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import ResultRejected, check_model, load_model, settled, validate_model
+from opsetlift.model.files import ResultRejected, check_model, load_model, repaired, validate_model
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted, Evidence, Normalised, Repaired, Retyped, ShapesFixed
@@ -95,12 +95,12 @@ def _is_graph(given: object) -> TypeGuard[gs.Graph]:
 
 
 def _repair(model: ModelProto, job: Job) -> Given:
-    repaired, notes = settled(model)
+    result, notes = repaired(model)
     if job.options.check:
-        notes += validate_model(repaired)
+        notes += validate_model(result, job.facts_of(result).tables.index)
     job.notes += notes
-    repaired = with_single_imports(repaired)
-    return repaired, Repaired(model, repaired, notes) if repaired is not model else None
+    result = with_single_imports(result)
+    return result, Repaired(model, result, notes) if result is not model else None
 
 
 def _fix_shapes(model: ModelProto, job: Job) -> Given:
@@ -128,12 +128,18 @@ def _convert(model: ModelProto, job: Job) -> Given:
             walked = job.dry.walked(opsets, book, options.runtime, exact=options.exact)
         else:
             walked = walked_copy(
-                model, opsets, book, exact=options.exact, base_dir=job.base_dir, runtime=options.runtime
+                model,
+                opsets,
+                book,
+                exact=options.exact,
+                base_dir=job.base_dir,
+                facts=job.facts_of(model),
+                runtime=options.runtime,
             )
     if job.evidence and isinstance(job.evidence[-1], Retyped):
         job.evidence[-1].converted = walked.model
     destination = Destination.of(opsets, options.ir, options.runtime)
-    return walked.model, Converted(model, walked.model, walked, destination)
+    return walked.model, Converted(model, walked.model, walked, destination, job.facts_of(model))
 
 
 def _fit(model: ModelProto, job: Job) -> Given:
@@ -157,7 +163,8 @@ def _nearest_known(model: ModelProto, opsets: Mapping[str, int], job: Job) -> It
     try:
         yield
     except ConversionRefused as refused:
-        refused.find_nearest = partial(search_for_nearest, model, opsets, refused.refusals, job.options, job.base_dir)
+        facts = job.facts_of(model)
+        refused.find_nearest = partial(search_for_nearest, model, opsets, refused.refusals, job.options, facts)
         raise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -24,7 +24,7 @@ class FloatLimits:
     smallest_subnormal: float
 
 
-@cache
+@lru_cache(maxsize=1024)
 def float_limits(dtype: numpy.dtype[Any]) -> FloatLimits:
     """The limits of one of numpy's or ml_dtypes' dtypes of floats, not of a complex one."""
     found: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
@@ -32,14 +32,14 @@ def float_limits(dtype: numpy.dtype[Any]) -> FloatLimits:
     return FloatLimits(int(found.bits), *map(float, numbers))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def integer_limits(dtype: numpy.dtype[Any]) -> tuple[int, int]:
     """The smallest and the largest integer of a dtype, those of ml_dtypes included."""
     found: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     return int(found.min), int(found.max)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def is_floating(dtype: numpy.dtype[Any]) -> bool:
     """Whether the dtype is one of floats, ml_dtypes' and the complex ones included."""
     if dtype.kind in "fc":

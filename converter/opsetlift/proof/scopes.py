@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
+from opsetlift.model.def_use import DefUse, uses_of
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,
@@ -24,11 +25,7 @@ from opsetlift.specification.history import canonical_domain, definition
 def names_read(node: NodeProto) -> set[str]:
     """The values that a node takes from its scope: its inputs, and what its subgraphs capture."""
     names = set(filter(None, node.input[:]))
-    if not node.attribute:
-        return names
-    for _, graph in subgraphs(node):
-        names |= names_captured(graph)
-    return names
+    return names if not node.attribute else set(uses_of([node])) - {""}
 
 
 def names_defined(graph: GraphProto) -> set[str]:
@@ -38,37 +35,6 @@ def names_defined(graph: GraphProto) -> set[str]:
     names.update(sparse.values.name for sparse in graph.sparse_initializer)
     for node in graph.node:
         names.update(filter(None, node.output))
-    return names
-
-
-def names_captured(graph: GraphProto) -> set[str]:
-    """The values that a subgraph takes from the scopes around it."""
-    read = {info.name for info in graph.output}
-    for node in graph.node:
-        read |= names_read(node)
-    return read - names_defined(graph)
-
-
-def names_mentioned(container: Container) -> set[str]:
-    """Every value name in a graph or a function, at any depth."""
-    if isinstance(container, GraphProto):
-        names = names_defined(container) | {info.name for info in (*container.output, *container.value_info)}
-    else:
-        names = {*container.input, *container.output}
-    for node in container.node:
-        names.update(node.input)
-        names.update(node.output)
-        for _, graph in subgraphs(node):
-            names |= names_mentioned(graph)
-    return names
-
-
-def names_used(container: Container) -> set[str]:
-    """The values of a scope that its nodes, their subgraphs, or its outputs read."""
-    outputs = (info.name for info in container.output) if isinstance(container, GraphProto) else container.output
-    names = set(outputs)
-    for node in container.node:
-        names |= names_read(node)
     return names
 
 
@@ -127,17 +93,17 @@ class ScopePair:
     @cached_property
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
-        return names_used(self.result)
+        return DefUse(self.result).names_used()
 
     @cached_property
     def in_parts(self) -> frozenset[str]:
         """The values that the result has in parts only, here and in the scopes around."""
-        return (self.parent.in_parts if self.parent else frozenset()) | self.trace.dissolved
+        return (self.parent.in_parts if self.parent else frozenset()) | self.trace.scalarized
 
     @cached_property
     def mentioned(self) -> set[str]:
         """Every value name in the original's graph or function around the scope, at any depth."""
-        return self.parent.mentioned if self.parent else names_mentioned(self.original)
+        return self.parent.mentioned if self.parent else DefUse(self.original).names()
 
     @cached_property
     def added_constants(self) -> Mapping[str, TensorProto | NodeProto]:
@@ -163,8 +129,8 @@ class ScopePair:
         return list(found.values())
 
     def _computing(self, name: str) -> list[Aligned]:
-        """The sites that a dissolved value comes from; none where the result has it."""
-        if name not in self.trace.dissolved:
+        """The sites that a scalarized value comes from; none where the result has it."""
+        if name not in self.trace.scalarized:
             return self.parent._computing(name) if self.parent else []
         producer = next(one for one in self.aligned if name in one.node.output)
         return [*self.joined(producer), producer]

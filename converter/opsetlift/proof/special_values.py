@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -20,7 +20,7 @@ _SHIFTS_OF_IMAGINARY_PARTS = (0, 7, 12)
 """By so many places the special values of imaginary parts are shifted against those of real parts."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def special_values(dtype: str) -> Array:
     """The special values of a dtype: signed zeros, infinities, NaN, extremes, and neighbours of limits."""
     numpy_dtype = dtypes.numpy_dtype(dtype)
@@ -55,7 +55,7 @@ def _special_floats(dtype: numpy.dtype[Any]) -> Array:
         return values.astype(dtype)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def every_value_of(dtype: str) -> Array | None:
     """All values of a bool or a dtype of at most 8 bits; None for the others."""
     if dtype == "bool":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 
 from onnx.defs import OpSchema
 
@@ -69,7 +69,7 @@ class Route:
         return replace(self, transitions=kept) if kept or self.descend or self.needs_runtime_check else None
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
     """The parameters whose sets of types shrink from `before` to `after`, matched by position."""
     found = []
@@ -131,7 +131,7 @@ class Routes:
         return tuple(routed)
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def operators_taking(type_string: str, opset: int, domain: str) -> bool:
     """Whether any operator of `domain` at `opset` takes a value of this type."""
     for (operator_domain, _), operator_history in histories().items():

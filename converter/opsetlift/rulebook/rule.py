@@ -42,6 +42,7 @@ class Rule:
 
     @property
     def is_exact(self) -> bool:
+        """Whether results have the same bits."""
         return self.ulps == 0
 
     @property
@@ -176,8 +177,10 @@ def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
 
 
 def values_travel(*, like: int = 0) -> Rule:
-    """For operators that only move values: where the far side does not take the dtype of input `like`, they travel in
-    one that holds them all, if it has one and Cast takes both there."""
+    """For operators that only move values: cast to a wider dtype where the far side does not take that of input `like`.
+
+    The dtype holds every value exactly, and Cast takes both there; where there is none, the type gate refuses.
+    """
 
     def cast_through_exact_carrier(site: Site) -> None:
         site.carry_if_lost(like=like)
@@ -217,8 +220,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Fallback:
-    """What computes the same as a node of `operator` that a runtime does not take as it is written: in these dtypes, or
-    in this form. What it emits is looked at in the same way."""
+    """What computes the same as a node of `operator` whose dtypes or form a runtime does not accept.
+
+    What it emits is checked for the runtime in the same way.
+    """
 
     operator: str
     rule: RuleLike
@@ -227,8 +232,10 @@ class Fallback:
 
 @dataclass(frozen=True)
 class ExperimentalOperator:
-    """How sites of an operator that never had a version are written in operators that have one, those of opset
-    `until`: from there on onnx had the experiment no longer. Whichever way the model is going."""
+    """How sites of an operator that never had a version are written in operators of opset `until`, which have one.
+
+    From that opset on onnx had the experimental operator no longer. The rule applies to upgrades and downgrades.
+    """
 
     operator: str
     until: int = field(default=10, kw_only=True)

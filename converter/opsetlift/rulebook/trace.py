@@ -45,7 +45,7 @@ class ScopeTrace:
     sites: list[SiteTrace] = field(default_factory=list)
     added_initializers: set[str] = field(default_factory=set)
     dropped_initializers: set[str] = field(default_factory=set)
-    dissolved: set[str] = field(default_factory=set)
+    scalarized: set[str] = field(default_factory=set)
     """Values of the original that the result has in parts only; what reads them is proven together with what computes
     them."""
     declared_values: set[str] = field(default_factory=set)
@@ -88,7 +88,7 @@ class ConversionTrace:
     def applied_in(self, path: str) -> AppliedRules:
         """The rules that were applied in a scope and in the subgraphs in it."""
         scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
-        return [crossing for scope in scopes for site in scope.sites for crossing in site.applied]
+        return [one for scope in scopes for site in scope.sites for one in site.applied]
 
     def add_site(self, path: str, index: int, applied: Sequence[tuple[Transition, Rule]] = ()) -> None:
         """Claim a node of the original that was changed outside the walk, and stayed one node."""

@@ -7,7 +7,7 @@ Cast takes both dtypes at the opset in question.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from functools import lru_cache
 
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import tensor_type
@@ -41,7 +41,7 @@ _CARRIERS = {
 _FLOAT8_WITH_INFINITY = "float8e5m2"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def cast_takes(dtype: str, opset: int) -> bool:
     """Whether Cast converts a dtype, both ways, at an opset."""
     found = history.definition("", "Cast", opset)

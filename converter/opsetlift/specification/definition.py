@@ -49,6 +49,7 @@ class Definition:
 
     @cached_property
     def required_attributes(self) -> frozenset[str]:
+        """The attributes that a node must set."""
         return frozenset(name for name, one in self.schema.attributes.items() if one.required)
 
     def requires_input(self, position: int) -> bool:
@@ -58,6 +59,7 @@ class Definition:
 
     @property
     def since_version(self) -> int:
+        """The opset in which the definition took effect."""
         return self.schema.since_version
 
     @cached_property
@@ -80,6 +82,7 @@ class Definition:
 
     @cached_property
     def takes_subgraphs(self) -> bool:
+        """Whether it has an attribute that holds graphs."""
         return any(
             attribute.type in (OpSchema.AttrType.GRAPH, OpSchema.AttrType.GRAPHS)
             for attribute in self.schema.attributes.values()

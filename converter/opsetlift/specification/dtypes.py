@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -20,7 +20,7 @@ DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
 """Binary digits of a number in each floating-point dtype that operators compute in."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def dtype_name(element_type: int) -> str:
     """How the schemas spell an element type: TensorProto.FLOAT -> "float". Raises ValueError for an unknown number."""
     if element_type == TensorProto.UNDEFINED:
@@ -29,13 +29,13 @@ def dtype_name(element_type: int) -> str:
     return spelling
 
 
-@cache
+@lru_cache(maxsize=1024)
 def element_type(name: str) -> int:
     """The TensorProto element type of a spelling: "float" -> TensorProto.FLOAT. Raises ValueError for an unknown."""
     return int(TensorProto.DataType.Value(name.upper()))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def numpy_dtype(name: str) -> numpy.dtype[Any]:
     """The numpy (or ml_dtypes) dtype that holds a dtype: "float" -> float32, "string" -> object."""
     if name == "string":
@@ -43,7 +43,7 @@ def numpy_dtype(name: str) -> numpy.dtype[Any]:
     return numpy.dtype(onnx.helper.tensor_dtype_to_np_dtype(element_type(name)))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
     """The inverse of `numpy_dtype`; numpy's text dtypes count as string. Raises ValueError where ONNX has none."""
     if dtype.kind in "OUS" or dtype.kind == "T":
@@ -55,7 +55,7 @@ def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
 
 
 def tensor_type(name: str) -> str:
-    """ "float" -> "tensor(float)"."""
+    """The type of a tensor of a dtype: "float" -> "tensor(float)"."""
     return f"tensor({name})"
 
 
@@ -91,7 +91,7 @@ def type_of_spelling(spelling: str) -> TypeProto | None:
 
 
 def dtype_of_type(type_string: str) -> str | None:
-    """ "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
+    """The dtype of a tensor: "tensor(float)" -> "float"; None for sequences, maps, optionals and sparse tensors."""
     return type_string[7:-1] if type_string.startswith("tensor(") else None
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 
 import onnx
 import onnx.defs
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def latest_opset(domain: str = AI_ONNX) -> int:
     """The newest opset of `domain` that the installed onnx knows. Raises KeyError for an unknown domain."""
     if domain == AI_ONNX:
@@ -75,10 +75,12 @@ class Transition:
 
     @property
     def direction(self) -> Direction:
+        """Up where nodes go to a newer opset."""
         return Direction.UP if self.upward else Direction.DOWN
 
     @property
     def is_introduction(self) -> bool:
+        """Whether the operator does not exist on the older side."""
         return self.older == 0
 
     @property
@@ -138,6 +140,7 @@ class OperatorHistory:
 
     @property
     def introduction(self) -> int:
+        """The opset that introduced the operator."""
         return self.since_versions[0]
 
     def since_version(self, opset: int) -> int:
@@ -164,10 +167,11 @@ class OperatorHistory:
             if target < newer <= source
         )
 
-    @cache  # noqa: B019 (histories live as long as the process)
+    @lru_cache(maxsize=1 << 14)  # noqa: B019 (histories live as long as the process)
     def first_to_give(self, type_string: str, opset: int) -> int:
-        """The first since-version after `opset` whose first output may have a type; 0 where the one in force there may,
-        or none.
+        """The first since-version after `opset` whose first output may have a type.
+
+        0 where the definition in force at `opset` allows the type, or no later one does.
         """
         here = self.at(opset)
         if here is None or type_string in here.given_types:
@@ -199,14 +203,14 @@ def history(domain: str, operator: str) -> OperatorHistory | None:
     return histories().get((canonical_domain(domain), operator))
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def definition(domain: str, operator: str, opset: int) -> Definition | None:
     """The definition in force at `opset`, or that of an experimental operator there; None where there is none."""
     found = history(domain, operator)
     return (found.at(opset) if found else None) or experimental_definition(canonical_domain(domain), operator, opset)
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def gaining_types_from_nothing(opset: int) -> frozenset[str]:
     """The operators of ai.onnx without inputs of which a later version gives more types than that at `opset`."""
     found = set()
@@ -228,7 +232,7 @@ def infers_types(domain: str, operator: str, opset: int) -> bool:
     return found is None or found.infers_types
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def has_operators_without_inference(domain: str, opset: int) -> bool:
     """Whether onnx infers no types for some operator of `domain` at `opset`."""
     return any(not infers_types(*key, opset) for key in histories() if key[0] == domain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 import ml_dtypes
 import numpy
@@ -22,7 +22,7 @@ class DoesNotFit(Exception):
     """A constant has elements that the other dtype does not hold; the message names the first."""
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _changed_type(spelt: str, changes: tuple[tuple[str, str], ...]) -> str | None:
     kind, _, rest = spelt.partition("(")
     if kind == "tensor":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.equal_sites import site_key
 from opsetlift.conversion.walk.state import WalkState
 from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
 from opsetlift.conversion.walk.values import ScopeValues
@@ -215,8 +216,19 @@ class NodeWalk(ScopeValues, ABC):
     def _lowered(self, node: NodeProto, opset: int, applied: AppliedRules) -> list[NodeProto]:
         domain = canonical_domain(node.domain)
         route = self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
-        replacing = self.convert_node(node, route, applied) if route is not None else None
+        if route is None:
+            return [node]
+        key = self.key_for_verdict(node, opset)
+        if key is not None and key in self.walk.converted_sites:
+            return [node]
+        replacing = self.convert_node(node, route, applied)
+        if key is not None:
+            self.walk.converted_sites.add(key)
         return [node] if replacing is None else replacing
+
+    def key_for_verdict(self, node: NodeProto, opset: int) -> Hashable | None:
+        """What to compare a node by, written for `opset`; None where it has to be converted anyway."""
+        return site_key(node, opset, self) if self.walk.wants_verdict_only else None
 
     def _copy_metadata(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
         if not node.name and before.name:

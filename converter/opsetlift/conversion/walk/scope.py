@@ -107,6 +107,9 @@ class ScopeWalk(NodeWalk):
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
+        key = self.key_for_verdict(node, self.imports.get(node.domain, 1))
+        if key is not None and key in self.walk.converted_sites:
+            return
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
@@ -131,6 +134,8 @@ class ScopeWalk(NodeWalk):
         except Exception as error:
             self._note_failure(index, error, operator, name)
             return
+        if key is not None:
+            self.walk.converted_sites.add(key)
         if applied:
             self._applied[index] = applied
             if converted is not None:
@@ -141,8 +146,7 @@ class ScopeWalk(NodeWalk):
             self.index.update(index)
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
-        """An error that nobody foresaw is a fault of the rule, or of ours; of the model only where the node as it was
-        given is not legal."""
+        """Note an unexpected error: the model's fault if the given node is illegal, else the rule's or ours."""
         before = self.facts.container.node[index]
         objection = objection_to(before, self.facts)
         transition = str(error.transition) if isinstance(error, RuleFailed) else ""
@@ -158,8 +162,10 @@ class ScopeWalk(NodeWalk):
         self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, transition))
 
     def _converted_bodies(self, index: int, node: NodeProto) -> NodeProto | None:
-        """A copy of a node whose bodies round, before its own rules change it: the bodies are proven as they are here,
-        and what the rules do then is proven with equal bodies."""
+        """A copy of a node whose bodies round, before its own rules change it; None where it is not needed.
+
+        The bodies are proven as they are here, and what the rules do then is proven with equal bodies.
+        """
         if not any(subgraphs(node)):
             return None
         if not (self.walk.functions or self.walk.trace.rounds_below(f"{self.path}/{index}:")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from onnx import ModelProto
 
@@ -51,7 +51,7 @@ class WalkState:
         self.runtime = runtime
         self.routes = Routes(rule_book, runtime)
         self.facts = facts or ModelFacts(original, base_dir)
-        self.names = names or Names(original)
+        self.names = names or Names(original, self.facts.tables.index)
         self.functions = frozenset(self.facts.functions)
         self.trace = ConversionTrace()
         self.refusals: list[Refusal] = []
@@ -59,3 +59,10 @@ class WalkState:
         """Defects of rules, or of the walk itself."""
         self.ends_when_refused = False
         """Whether the first refusal is enough."""
+        self.converted_sites: set[Hashable] = set()
+        """The keys of nodes that were converted while only the verdict was wanted."""
+
+    @property
+    def wants_verdict_only(self) -> bool:
+        """Whether nothing of the walk is kept but whether it is refused, and why."""
+        return bool(self.refusals) or self.ends_when_refused

@@ -60,6 +60,7 @@ class ScopeValues:
 
     @property
     def path(self) -> str:
+        """Where the scope is in the original."""
         return self.facts.path
 
     def target(self, domain: str) -> int:
@@ -174,10 +175,10 @@ class ScopeValues:
         self.facts.register_type(info.name, info.type)
         return info
 
-    def dissolve(self, name: str, parts: Sequence[str]) -> None:
+    def scalarize(self, name: str, parts: Sequence[str]) -> None:
         """Take note of a value that has no counterpart of its own, and of what stands for it."""
         self._parts[name] = tuple(parts)
-        self.walk.trace.scope(self.path).dissolved.add(name)
+        self.walk.trace.scope(self.path).scalarized.add(name)
 
     def parts(self, name: str) -> tuple[str, ...] | None:
         """What stands for a value, here or further out; None where it stands for itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -37,13 +37,13 @@ def is_narrow_float(dtype: numpy.dtype[Any]) -> bool:
     return dtype in _NARROW_FLOATS
 
 
-@cache
+@lru_cache(maxsize=1024)
 def is_float(dtype: numpy.dtype[Any]) -> bool:
     """Return whether a dtype is one of floating-point numbers, numpy's or ml_dtypes'."""
     return dtype in _NARROW_FLOATS or dtype.kind == "f"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def is_integer(dtype: numpy.dtype[Any]) -> bool:
     """Return whether a dtype is one of integers, numpy's or ml_dtypes'; bool is none."""
     return dtype in _SMALL_INTEGERS or dtype.kind in "iu"
@@ -123,7 +123,7 @@ def _wrapped(values: NDArray[Any], unsigned: bool) -> NDArray[Any]:
     return numpy.asarray(numpy.where(values < 0, ~magnitude + numpy.uint64(1), magnitude))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def smallest(dtype: numpy.dtype[Any]) -> Any:
     """Return -inf, or the least value of an integer dtype, or False."""
     if dtype.kind == "b":
@@ -131,7 +131,7 @@ def smallest(dtype: numpy.dtype[Any]) -> Any:
     return dtype.type(-numpy.inf) if is_float(dtype) else ml_dtypes.iinfo(dtype).min  # type: ignore[no-untyped-call]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def largest(dtype: numpy.dtype[Any]) -> Any:
     """Return +inf, or the greatest value of an integer dtype, or True."""
     if dtype.kind == "b":

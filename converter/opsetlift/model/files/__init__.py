@@ -6,8 +6,8 @@ from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
 from opsetlift.model.files.loading import check_regular, load_model, model_from
+from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_model
-from opsetlift.model.files.settling import settled
 from opsetlift.model.files.validation import validate_model
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "load_model",
     "model_bytes",
     "model_from",
+    "repaired",
     "save_model",
-    "settled",
     "validate_model",
     "with_data",
     "without_weights",

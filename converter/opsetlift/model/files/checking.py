@@ -13,10 +13,10 @@ import onnx.shape_inference
 from google.protobuf.message import EncodeError
 from onnx import GraphProto, ModelProto, TensorProto
 
+from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.tensors import is_external, stored_bytes
-from opsetlift.model.files.weightless import copy_head, copy_with_tensors
 from opsetlift.model.scopes import Container, imported_opsets, subgraphs
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.history import canonical_domain, definition
@@ -131,7 +131,7 @@ def _complete_interface(model: ModelProto) -> bool:
 
 
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
-    """onnx infers types through function bodies, to which it does not hand the defaults of the node's attributes."""
+    """Write the defaults of attributes down: onnx infers types through function bodies without passing them on."""
     for node in container.node:
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, opsets.get(domain, 0))

@@ -10,10 +10,10 @@ import numpy
 from google.protobuf.message import Message
 from onnx import ModelProto, TensorProto, numpy_helper
 
+from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
-from opsetlift.model.files.weightless import copy_head, copy_with_tensors
 
 _LARGEST_CONTENT = 256
 """Bytes. What is larger is represented by its SHA-256."""

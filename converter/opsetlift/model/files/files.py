@@ -29,6 +29,7 @@ class Stamp:
 
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
+        """The stamp of a file with this status."""
         return cls((status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
 
 

@@ -1,4 +1,4 @@
-"""Saving: the form by the extension, external data carried along, all of it or nothing."""
+"""Saving: the form by the extension, external data is copied, and all of it is written or nothing."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.serialization import registry
 
-from opsetlift.model.files.carrying import Names, carry_data, old_data, stem_of, unused, with_locations
 from opsetlift.model.files.comparable import clear_empty_strings
+from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.data_copies import Names, copy_data, old_data, stem_of, unused, with_locations
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
 from opsetlift.model.files.loading import PROTOBUF_LIMIT, form_of
 from opsetlift.model.files.replacing import Replacement
 from opsetlift.model.files.temporary import only_writer, remove_leftovers
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
-from opsetlift.model.files.weightless import copy_head, copy_with_tensors
 
 SMALLEST_EXTERNAL_TENSOR = 1024
 """Bytes; where a model is too large for one file, tensors from this size on go into a file of their own."""
@@ -53,7 +53,7 @@ def save_model(
         model: The model; it stays as it is.
         path: Where to write it. A link to a regular file is followed.
         source_dir: The folder that the model's external data lies in.
-        overwrite: Whether regular files at `path` and in `beside` may be replaced; `files` says so where it is given.
+        overwrite: Whether regular files at `path` and in `beside` may be replaced; where `files` is given, that decides.
         beside: The contents of other files that go with the model, as its certificate.
         files: What the job read, which is never replaced.
 
@@ -77,7 +77,7 @@ def save_model(
             names = Names(target, table)
             changed: dict[str, str] = {}
             if source_dir is not None:
-                changed = carry_data(model, Path(source_dir), target, names, table, replacement)
+                changed = copy_data(model, Path(source_dir), target, names, table, replacement)
             if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
                 model = _split_off_weights(model, target, names, replacement)
             if names.used and target.parent.resolve() != given.parent.resolve():

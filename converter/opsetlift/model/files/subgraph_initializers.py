@@ -12,7 +12,7 @@ _FIRST_IR_VERSION_WITH_FIXED_INITIALIZERS = 4
 
 
 def without_initializer_inputs(model: ModelProto, inner: Iterable[GraphProto]) -> tuple[ModelProto, list[str]]:
-    """The model, or a copy whose subgraphs take what their nodes feed them, and a sentence that says so.
+    """The model, or a copy whose subgraphs take what their nodes feed them, and a sentence on the change.
 
     `inner` are the subgraphs of the model.
 

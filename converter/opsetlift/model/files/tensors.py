@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 import onnx
@@ -94,7 +94,7 @@ def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[Ten
                 yield sparse.indices
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _bits(data_type: int) -> int | None:
     """Bits per element; None for strings. Raises ValueError for a number that is no dtype."""
     if data_type == TensorProto.STRING:

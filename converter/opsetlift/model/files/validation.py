@@ -7,10 +7,12 @@ nor a name that is missing from one that comes too late.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import onnx
 from onnx import AttributeProto
 
+from opsetlift.model.def_use import DefUse, ModelIndex
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.order import explain_missing_value, find_cycle
 from opsetlift.model.files.tensors import stored_bytes
@@ -40,8 +42,20 @@ _MESSAGE_OF_KIND: dict[int, str] = {
 _GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
-def validate_model(model: onnx.ModelProto) -> list[str]:
-    """Raises ModelFileError for a model that is not sound; returns sentences on what was odd but could be taken."""
+def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> list[str]:
+    """Check that a model is sound.
+
+    Args:
+        model: The model.
+        index: Its definitions and uses, for those who need them afterwards, too.
+
+    Returns:
+        A sentence on each thing that is unusual, but accepted.
+
+    Raises:
+        ModelFileError: The model is not sound; with the first fault.
+    """
+    index = index or ModelIndex(model)
     if not model.HasField("graph"):
         raise ModelFileError("the model holds no graph")
     _check_ir_version(model.ir_version)
@@ -51,9 +65,9 @@ def validate_model(model: onnx.ModelProto) -> list[str]:
     for function in model.functions:
         notes += _import_notes(function, f"function {function.name!r}")
         notes += _other_definition_notes(function, imports)
-        _validate_function(function)
+        _validate_function(function, index.function(function))
     _check_typed_interface(model.graph)
-    _Scope(GRAPH_PATH, imports).validate_graph(model.graph)
+    _Scope(GRAPH_PATH, imports, index.graph).validate_graph(model.graph)
     return notes + _interface_notes(model.graph)
 
 
@@ -127,11 +141,11 @@ def _since_version(domain: str, operator: str, opset: int) -> int | None:
     return None if found is None else found.since_version
 
 
-def _validate_function(function: onnx.FunctionProto) -> None:
+def _validate_function(function: onnx.FunctionProto, index: DefUse) -> None:
     path = function_path(function)
     imports = _checked_imports(function, f"function {function.name!r}")
     parameters = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
-    scope = _Scope(path, imports, parameters=parameters)
+    scope = _Scope(path, imports, index, parameters=parameters)
     scope.define(function.input, "input")
     scope.validate_nodes(function.node)
     scope.check_outputs(function.output)
@@ -204,23 +218,32 @@ def describe(node: onnx.NodeProto) -> str:
 
 
 class _Scope:
-    """The names that a graph or function body can see, its nodes being gone through in order."""
+    """The names that a graph or function body can see while its nodes are validated in order."""
 
     def __init__(
         self,
         path: str,
         imports: dict[str, int],
+        index: DefUse,
         *,
         outer: Sequence[_Scope] = (),
         parameters: set[str] | None = None,
     ) -> None:
         self.path = path
         self.imports = imports
+        self.index = index
         self.outer = outer
         self.parameters = parameters
         """The attributes of the function around; None in the main graph, where nothing can be referred to."""
-        self.names: set[str] = set()
+        self.given: set[str] = set()
+        """The names of inputs and initializers."""
+        self.reached = 0
+        """The position of the node that is being validated: what nodes from it on compute is not there yet."""
         self.nodes: Sequence[onnx.NodeProto] = ()
+
+    def sees(self, name: str) -> bool:
+        """Whether a value of this scope is there for the node that is being validated."""
+        return name in self.given or self.index.positions.get(name, self.reached) < self.reached
 
     def validate_graph(self, graph: onnx.GraphProto) -> None:
         _check_depth(len(self.outer), self.path)
@@ -235,9 +258,9 @@ class _Scope:
         for name in names:
             if not name:
                 raise ModelFileError(f"{self.path} has an {kind} without a name")
-            if name in self.names:
+            if name in self.given:
                 raise ModelFileError(f"{self.path} has two {kind}s named {name!r}")
-            self.names.add(name)
+            self.given.add(name)
 
     def _define_initializers(self, graph: onnx.GraphProto) -> None:
         names = [tensor.name for tensor in graph.initializer] + [s.values.name for s in graph.sparse_initializer]
@@ -248,13 +271,14 @@ class _Scope:
             if name in seen:
                 raise ModelFileError(f"{self.path} has two initializers named {name!r}")
             seen.add(name)
-        self.names |= seen
+        self.given |= seen
 
     def validate_nodes(self, nodes: Sequence[onnx.NodeProto]) -> None:
         self.nodes = nodes
-        names, outer = self.names, self.outer
+        given, outer, positions = self.given, self.outer, self.index.positions
         domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
         for index, node in enumerate(nodes):
+            self.reached = index
             if not node.op_type:
                 raise ModelFileError(f"a node in {self.path} names no operator: {describe(node).strip()}")
             if node.domain not in domains:
@@ -262,24 +286,35 @@ class _Scope:
                     f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
                 )
             for name in node.input[:]:
-                if name not in names and name and not (outer and any(name in scope.names for scope in outer)):
+                is_here = positions.get(name, index) < index or name in given or not name
+                if not is_here and not (outer and any(scope.sees(name) for scope in outer)):
                     raise self._missing_value(node, name)
             attributes = node.attribute[:]
             if attributes:
                 self._validate_attributes(index, node, attributes)
-            for name in node.output[:]:
+            outputs = node.output[:]
+            repeats = len(set(outputs)) < len(outputs)
+            for name in outputs:
                 if name:
-                    if name in names or (outer and any(name in scope.names for scope in outer)):
-                        raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which exists already")
-                    names.add(name)
+                    last = positions[name]
+                    is_twice = repeats and outputs.count(name) > 1
+                    if (
+                        is_twice
+                        or last != index
+                        or name in given
+                        or (outer and any(scope.sees(name) for scope in outer))
+                    ):
+                        again = describe(nodes[last])
+                        raise ModelFileError(f"{again} in {self.path} computes {name!r}, which exists already")
             if isinstance(node.name, bytes):
                 raise self._not_text(node.name)
-        for name in names:
+        self.reached = len(nodes)
+        for name in chain(given, positions):
             if isinstance(name, bytes):
                 raise self._not_text(name)
 
     def _not_text(self, name: bytes) -> ModelFileError:
-        """protobuf hands out strings that are not UTF-8 as bytes."""
+        """The error for a name that is not UTF-8: protobuf gives such strings as bytes."""
         return ModelFileError(f"{self.path} has a name that is not UTF-8 text: {name!r}")
 
     def _missing_value(self, node: onnx.NodeProto, name: str) -> ModelFileError:
@@ -321,10 +356,11 @@ class _Scope:
         for number, graph in enumerate(graphs):
             name = attribute.name if attribute.type == AttributeProto.GRAPH else f"{attribute.name}[{number}]"
             path = subgraph_path(self.path, index, node, name)
-            scope = _Scope(path, self.imports, outer=(*self.outer, self), parameters=self.parameters)
+            inner = self.index.child(index, name, graph)
+            scope = _Scope(path, self.imports, inner, outer=(*self.outer, self), parameters=self.parameters)
             scope.validate_graph(graph)
 
     def check_outputs(self, names: Iterable[str]) -> None:
         for name in names:
-            if name not in self.names:
+            if not self.sees(name):
                 raise ModelFileError(f"{self.path} has an output {name!r} that nothing computes")

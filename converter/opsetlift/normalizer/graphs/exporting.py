@@ -13,7 +13,7 @@ from typing import Any
 import onnx_graphsurgeon as gs
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
 
-from opsetlift.model.files.shells import copy_shell
+from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.normalizer.graphs.attached_metadata import (
@@ -61,7 +61,7 @@ def to_model(graph: gs.Graph, *, largest: int | None = None, in_order: bool = Fa
     metadata = metadata_of_graph(graph)
     model = ModelProto()
     if metadata is not None and metadata.model is not None:
-        copy_shell(metadata.model, model, except_for=_LISTED_BY_MODELS)
+        copy_without(metadata.model, model, except_for=_LISTED_BY_MODELS)
     set_text(model, "producer_name", graph.producer_name)
     set_text(model, "producer_version", graph.producer_version)
     order = nodes_in_order if in_order else _nodes_of
@@ -100,7 +100,7 @@ def _write_imports(graph: gs.Graph, new_domains: Collection[str], target: ModelP
 def _write_function(function: gs.Function, target: FunctionProto, largest: int | None, order: Order) -> None:
     metadata = metadata_of_graph(function)
     if metadata is not None:
-        copy_shell(metadata.proto, target, except_for=_LISTED_BY_FUNCTIONS)
+        copy_without(metadata.proto, target, except_for=_LISTED_BY_FUNCTIONS)
     set_text(target, "name", function.name)
     set_text(target, "domain", function.domain)
     set_text(target, "doc_string", function.doc_string)
@@ -138,7 +138,7 @@ class _Writer:
     def graph(self, graph: gs.Graph, target: GraphProto) -> None:
         """Write a graph and its subgraphs."""
         metadata = metadata_of_graph(graph) or GraphMetadata(GraphProto())
-        copy_shell(metadata.proto, target, except_for=_LISTED_BY_GRAPHS)
+        copy_without(metadata.proto, target, except_for=_LISTED_BY_GRAPHS)
         set_text(target, "name", graph.name)
         set_text(target, "doc_string", graph.doc_string)
         tensors = tensors_in(graph)
@@ -202,7 +202,7 @@ class _Writer:
         if self._keeps_attributes(node, metadata) and (has_kept_head or [*node.attrs] == [*metadata.attributes]):
             target.CopyFrom(proto)
         else:
-            copy_shell(proto, target, except_for=("attribute",))
+            copy_without(proto, target, except_for=("attribute",))
             for name, value in node.attrs.items():
                 self.attribute(name, value, metadata.attributes.get(name), target.attribute.add())
         if not has_kept_head:
@@ -235,7 +235,7 @@ class _Writer:
         if _holds_graphs(value):
             graphs = value if isinstance(value, list) else [value]
             if imported is not None:
-                copy_shell(imported[1], target, except_for=frozenset(("g", "graphs")))
+                copy_without(imported[1], target, except_for=frozenset(("g", "graphs")))
             else:
                 target.type = AttributeProto.GRAPHS if isinstance(value, list) else AttributeProto.GRAPH
             target.name = name

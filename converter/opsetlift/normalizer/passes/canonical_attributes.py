@@ -10,7 +10,7 @@ function may tell absence from its default. What optimizers of the first opsets 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy
@@ -51,7 +51,7 @@ def canonical_attributes(graph: gs.Graph, context: Context) -> bool:
     return is_done
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _defaults(schema: OpSchema) -> Mapping[str, Any]:
     """What the absence of attributes says, by name, to onnx's inference, too; onnx makes each anew whenever asked."""
     definition = history.definition(schema.domain, schema.name, schema.since_version)

@@ -46,7 +46,7 @@ class SiteScope(Protocol):
     def parts(self, name: str) -> tuple[str, ...] | None:
         """The elements that stand for a value, here or further out; None where it stands for itself."""
 
-    def dissolve(self, name: str, parts: Sequence[str]) -> None:
+    def scalarize(self, name: str, parts: Sequence[str]) -> None:
         """Let the elements of a value stand for it."""
 
     def fresh_name(self, hint: str) -> str:
@@ -73,7 +73,8 @@ class SiteScope(Protocol):
         """Take over the initializers of a subgraph that is inlined, and let the types of its values be known.
 
         Args:
-            node: The node that has the subgraph, in its attribute of this name.
+            node: The node that has the subgraph.
+            attribute: The attribute that holds the subgraph.
             content: What was inlined.
             emitted: Where initializers go that become Constant nodes.
             as_nodes: Whether small initializers become nodes; all do where the scope is a function.

@@ -267,10 +267,10 @@ class Site(EditableSite):
         self.scope.add_initializer(tensor, name, self.node.doc_string)
         self._is_replaced = True
 
-    def dissolve(self, output: int, parts: Sequence[str]) -> None:
+    def scalarize(self, output: int, parts: Sequence[str]) -> None:
         """Let an output, which the far side cannot hold, be these values: rules ask for them by `parts`.
 
         The node is dropped. What reads the output otherwise is refused.
         """
-        self.scope.dissolve(self.node.output[output], parts)
+        self.scope.scalarize(self.node.output[output], parts)
         self._is_replaced = True

@@ -70,8 +70,10 @@ class SiteView:
         return f"{self.transition.operator}-{self.transition.near}"
 
     def dtype_attribute(self, name: str, default: str = "") -> str:
-        """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where the node has
-        none. Refuses where onnx has no such dtype."""
+        """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where there is none.
+
+        Refuses where onnx has no such dtype.
+        """
         value = self.attribute(name, is_of_any_kind=True)
         if value is None:
             return default
@@ -191,8 +193,10 @@ class SiteView:
         return dims
 
     def rank(self, value: str | int, *, because: str = "") -> int:
-        """The rank of a tensor, be it only the model's word on an output that tells the rank of an input. Refuses where
-        it is not known; `because` says what it is needed for."""
+        """The rank of a tensor. Refuses where it is not known; `because` says what it is needed for.
+
+        The declared rank of an output counts, too, where it leaves only one rank possible for an input.
+        """
         shape = self.shape(value)
         if shape is not None:
             return len(shape)
@@ -237,12 +241,19 @@ class SiteView:
         return None if found in allowed or dtype is None else exact_carrier(dtype, allowed, self.opset)
 
     def computes(self, operator: str, **dtypes: str) -> bool:
-        """Whether the runtime that the model is for has a kernel of an operator of this domain for these dtypes, by
-        type variable; where it is for none, or nothing is known, that is taken to be so."""
+        """Whether the runtime that the model is for has a kernel of an operator of this domain.
+
+        Args:
+            operator: The operator's name.
+            dtypes: By type variable: `T="double"`.
+
+        Returns:
+            True also where the model is for no runtime, or nothing is known of its kernels.
+        """
         return self.scope.computes(self.transition.domain, operator, dtypes)
 
     def parts(self, value: str | int) -> tuple[str, ...] | None:
-        """The values that a value has been dissolved into; None where it is whole."""
+        """The elements that replace a sequence or optional; None where it is whole."""
         return self.scope.parts(self._name(value))
 
     def _name(self, value: str | int) -> str:

@@ -87,7 +87,7 @@ def _own_locations(target: Path) -> Iterator[str]:
     return (f"{stem_of(target)}.opsetlift-{number}.data" for number in itertools.count(1))
 
 
-def carry_data(
+def copy_data(
     model: ModelProto, source_dir: Path, target: Path, names: Names, files: JobFiles, replacement: Replacement
 ) -> dict[str, str]:
     """Have copies of a model's external data put beside the target; returns the locations that are others there."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from opsetlift.model.files.shells import copy_shell
+from opsetlift.model.files.partial_copies import copy_without
 
 IsKept = Callable[[TensorProto], bool]
 """Whether a tensor is copied as it is."""
@@ -25,12 +25,12 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
     What it leaves behind is never copied, not even for a while; training graphs are copied whole.
     """
     copied = ModelProto()
-    copy_shell(model, copied, except_for=("graph", "functions"))
+    copy_without(model, copied, except_for=("graph", "functions"))
     copier = _Copier(is_kept, copy_tensor)
     copier.copy_graph(model.graph, copied.graph)
     for function in model.functions:
         target = copied.functions.add()
-        copy_shell(function, target, except_for=("node",))
+        copy_without(function, target, except_for=("node",))
         copier.copy_nodes(function.node, target.node.add)
     return copied
 
@@ -38,7 +38,7 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
 def copy_head(tensor: TensorProto, target: TensorProto) -> None:
     """Copy everything that a tensor says but its data and where that lies."""
     data = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
-    copy_shell(tensor, target, except_for=(*data, "external_data", "data_location"))
+    copy_without(tensor, target, except_for=(*data, "external_data", "data_location"))
 
 
 class _Copier:
@@ -47,7 +47,7 @@ class _Copier:
         self._copy_new = copy_tensor
 
     def copy_graph(self, graph: GraphProto, target: GraphProto) -> None:
-        copy_shell(graph, target, except_for=("node", "initializer"))
+        copy_without(graph, target, except_for=("node", "initializer"))
         for tensor in graph.initializer:
             self._copy_tensor(tensor, target.initializer.add())
         self.copy_nodes(graph.node, target.node.add)
@@ -72,10 +72,10 @@ class _Copier:
             self._copy_new(tensor, target)
 
     def _copy_node(self, node: NodeProto, target: NodeProto) -> None:
-        copy_shell(node, target, except_for=("attribute",))
+        copy_without(node, target, except_for=("attribute",))
         for attribute in node.attribute:
             copied = target.attribute.add()
-            copy_shell(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
+            copy_without(attribute, copied, except_for=("t", "tensors", "g", "graphs"))
             if attribute.HasField("t"):
                 self._copy_tensor(attribute.t, copied.t)
             for tensor in attribute.tensors:

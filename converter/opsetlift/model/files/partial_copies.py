@@ -10,7 +10,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from opsetlift.model.files.errors import ModelFileError
 
 
-def copy_shell(source: Message, target: Message, *, except_for: Collection[str]) -> None:
+def copy_without(source: Message, target: Message, *, except_for: Collection[str]) -> None:
     """Copy a message but for some fields; those that this version of onnx does not know are copied, too.
 
     Raises ModelFileError for text that is none.

@@ -1,4 +1,4 @@
-"""What files in the wild leave out or write in an old manner, settled before anything else reads the model."""
+"""Repairs what existing files leave out or write in an old form, before anything else reads the model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from opsetlift.model.files.subgraph_initializers import without_initializer_inpu
 from opsetlift.model.scopes import subgraphs_within
 
 
-def settled(model: ModelProto) -> tuple[ModelProto, list[str]]:
-    """The model, or a copy that says what every runtime reads in it, and a sentence for each thing that was changed."""
+def repaired(model: ModelProto) -> tuple[ModelProto, list[str]]:
+    """The model, or a copy that states what every runtime reads in it; and a sentence on each change."""
     inner = list(subgraphs_within(model.graph))
     imported, notes = with_missing_imports(model, [model.graph, *inner])
-    found, more = without_initializer_inputs(imported, inner)
-    return found, notes + more
+    result, more = without_initializer_inputs(imported, inner)
+    return result, notes + more

@@ -1,0 +1,74 @@
+"""Tells nodes apart for which rules may decide differently.
+
+Once a site of a model has been refused, and in dry runs, nothing of a walk is kept but its refusals. Then a node that
+is equal to one that was converted need not be converted: it would not be refused either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+
+from onnx import NodeProto, TypeProto
+
+from opsetlift.conversion.walk.values import ScopeValues
+from opsetlift.model.scopes import subgraphs
+from opsetlift.specification.dtypes import shape_of_type
+
+_LARGEST_CONSTANT = 1 << 10
+"""Elements of a constant that is compared; what rules make of weights is not worth reading them."""
+
+_LARGEST_ATTRIBUTE = 1 << 16
+"""Bytes."""
+
+
+def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None:
+    """Everything that a rule can ask about a node, written for `opset`, but names: equal ones are refused alike.
+
+    None where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no
+    known rank, which a rule might then learn from another node.
+    """
+    if scope.walk.functions or any(subgraphs(node)) or sum(map(_size, node.attribute)) > _LARGEST_ATTRIBUTE:
+        return None
+    values = [_value_key(name, scope) for name in (*node.input, *node.output)]
+    if None in values:
+        return None
+    names = node.input[:]
+    return (
+        node.domain,
+        node.op_type,
+        opset,
+        b"".join(sorted(attribute.SerializeToString() for attribute in node.attribute)),
+        tuple(map(names.index, names)),
+        len(names),
+        tuple(values),
+        tuple((scope.is_read(name), name in scope.output_names) for name in node.output if name),
+    )
+
+
+def _size(message: object) -> int:
+    return int(message.ByteSize())  # type: ignore[attr-defined]
+
+
+def _value_key(name: str, scope: ScopeValues) -> Hashable | None:
+    if not name:
+        return ""
+    facts = scope.facts
+    found = facts.type_of(name)
+    shape = None if found is None else _shape(found)
+    if found is None or shape is None or scope.parts(name) is not None:
+        return None
+    is_initializer = facts.is_initializer(name)
+    sizes = [size for size in shape if isinstance(size, int)]
+    is_small = len(sizes) == len(shape) and math.prod(sizes) <= _LARGEST_CONSTANT
+    if not is_small:
+        return None if is_initializer else (found.SerializeToString(), is_initializer)
+    value = facts.constant(name)
+    if value is None:
+        return (found.SerializeToString(), is_initializer)
+    content = value.tobytes() if value.dtype != object else repr(value.tolist())
+    return (found.SerializeToString(), is_initializer, content)
+
+
+def _shape(found: TypeProto) -> list[int | str | None] | None:
+    return shape_of_type(found) if found.HasField("tensor_type") else None
