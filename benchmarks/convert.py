@@ -3,8 +3,9 @@
     python -m benchmarks.convert
 
 A graph of LayerNorm blocks as exporters write them (ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add, each
-with its own scale and bias, node names as PyTorch gives them) is converted without proof. "In memory" goes from bytes
-to bytes, beside protobuf's parser and serializer alone; "in files" from file to file, beside onnx.load and onnx.save.
+with its own scale and bias, node names as PyTorch gives them) is converted. "In memory" goes from bytes
+to bytes, beside protobuf's parser and serializer alone; "in files" from file to file, beside onnx.load and onnx.save;
+"checked" and "proven" are in memory, with onnx's checker and with the proof besides.
 All of it in one run; each number is the best of several. Ratios count, the machine decides on the milliseconds.
 """
 
@@ -20,7 +21,7 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from opsetlift import convert_version
+from opsetlift import convert, convert_version
 from opsetlift.model.files import load_model, save_model
 
 HIDDEN = 64
@@ -97,6 +98,16 @@ def in_memory(data: bytes, opset: int) -> tuple[Callable[[], object], ...]:
     return alone, ours, theirs
 
 
+def in_memory_with(opset: int, data: bytes, *, prove: bool) -> tuple[Callable[[], object], ...]:
+    """The same with onnx's checker, and with the proof besides."""
+    alone, _, theirs = in_memory(data, opset)
+
+    def ours() -> bytes:
+        return convert(onnx.ModelProto.FromString(data), to=opset, prove=prove).model.SerializeToString()
+
+    return alone, ours, theirs
+
+
 def from_file_to_file(source: Path, target: Path, opset: int) -> tuple[Callable[[], object], ...]:
     """onnx.load and onnx.save alone, our own loading, conversion and saving, the C++ converter between onnx's."""
 
@@ -124,8 +135,10 @@ def main() -> None:
                 data = layer_norm_model(size, older)
                 source.write_bytes(data)
                 jobs = {"in memory": in_memory(data, newer), "in files": from_file_to_file(source, target, newer)}
+                jobs["checked"] = in_memory_with(newer, data, prove=False)
+                jobs["proven"] = in_memory_with(newer, data, prove=True)
                 for where, (alone, ours, theirs) in jobs.items():
-                    baseline, mine = best_of(7, alone), best_of(7, ours)
+                    baseline, mine = best_of(7, alone), best_of(3 if where == "proven" else 7, ours)
                     try:
                         peer = best_of(3, theirs)
                         against = f"{peer:>9.0f} ms", f"{peer / mine:>17.1f}"

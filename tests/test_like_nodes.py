@@ -1,0 +1,51 @@
+"""Nodes that are alike are inferred once, and those that differ in what types follow from are not alike."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import parser
+
+from opsetlift.facts import ModelFacts
+from opsetlift.specification.dtypes import shape_of_type
+
+
+def shapes(nodes: str, *, inputs: str = "float[N, 12] x", initializers: str = "") -> list[object]:
+    """The dtype and shape of `a` and `b`."""
+    header = '<ir_version: 8, opset_import: ["": 13]>'
+    model = parser.parse_model(f"{header} g ({inputs}) => (float[p] a, float[q] b) <{initializers}> {{ {nodes} }}")
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    found = [ModelFacts(model).graph.type_of(name) for name in ("a", "b")]
+    return [one and (one.tensor_type.elem_type, shape_of_type(one)) for one in found]
+
+
+SCALES = "float[0] r, float[2] s = {1, 2}, float[2] t = {1, 3}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options"),
+    [
+        ("a = Flatten <axis = 1> (x) b = Flatten <axis = 2> (x)", {}),
+        ("a = Squeeze (x, s) b = Squeeze (z, s)", {"inputs": "float[1, 12] x, float[1, 1] z"}),
+        ("a = Reshape (x, s) b = Reshape (x, t)", {"initializers": "int64[2] s = {3, 4}, int64[2] t = {4, 3}"}),
+        (
+            "a = Resize (x, r, s) b = Resize (x, r, t)",
+            {"initializers": SCALES},
+        ),
+        (
+            "a = Expand (x, s) b = Expand (x, n)",
+            {"inputs": "float[1] x, int64[2] n", "initializers": "int64[2] s = {2, 3}"},
+        ),
+        ("a = Cast <to = 1> (x) b = Cast <to = 11> (x)", {}),
+    ],
+    ids=["attributes", "types", "integers", "floats", "unknown values", "dtypes"],
+)
+def test_what_types_follow_from_tells_nodes_apart(nodes: str, options: dict[str, str]) -> None:
+    options = {"initializers": "int64[1] s = {0}", **options} if "Squeeze" in nodes else options
+    first, second = shapes(nodes, **options)
+    assert first != second
+
+
+def test_nodes_that_are_alike_have_the_same_types() -> None:
+    first, second = shapes("a = Flatten <axis = 1> (x) b = Flatten <axis = 1> (x)")
+    assert first == second == (1, ["N", 12])
