@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 
@@ -116,6 +116,17 @@ def integers_are_clipped_by_extremes(site: Site) -> None:
     site.replace(value)
 
 
+def values_are_cast_or_minimum_is_written(site: Site) -> None:
+    """An absent minimum is the dtype's lowest finite number: some optimisers fail where Relu comes before none."""
+    dtype = site.dtype(0)
+    if not site.computes("Clip", T=dtype):
+        site.carry_to_kernel()
+    elif site.target >= 11 and not site.input(1):
+        found = numpy_dtype(dtype)
+        lowest = -_LARGEST[dtype] if dtype in _LARGEST else numpy.iinfo(found).min
+        site.set_input(1, site.constant(numpy.array(lowest, dtype=found), "min"))
+
+
 _MIN_ABOVE_MAX = "13 says that max wins where min is greater, which is what Min(max, Max(input, min)) has always given"
 
 STEPS = [
@@ -126,5 +137,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Clip", values_are_carried()),
+    Fallback("Clip", values_are_cast_or_minimum_is_written),
 ]

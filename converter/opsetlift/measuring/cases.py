@@ -384,6 +384,7 @@ def _add_input(graph: GraphProto, wanted: str, value: Array, layout: Layout) -> 
     if layout.before is not None and wanted == "i0":
         nodes, name = [layout.before.node(f"{name}_before", name)], f"{name}_before"
         graph.initializer.extend(layout.before.constants)
+        value = layout.before.given(value)
     if not _fits_a_file(value):
         nodes.insert(0, helper.make_node("Cast", [f"{name}_float"], [name], to=dtypes.element_type(dtype)))
         dtype, name, value = "float", f"{name}_float", value.astype(numpy.float32)

@@ -44,6 +44,10 @@ _MOST_OF_AN_OPSET = 0.5
 """A runtime that ignores opsets has one where it computes at least so many of the operator versions that came with it."""
 
 
+_NEXT_TO_NOTHING = 0.2
+_FEWEST_OF_AN_OPSET = 3
+
+
 @dataclass
 class Profile:
     """What was measured of a runtime."""
@@ -96,7 +100,7 @@ def measure(
     """Run every case that the runtime may know, and say what it computes.
 
     Args:
-        cases: The cases of each operator version.
+        cases: The cases of each operator version, those of old opsets first.
         runner: The runtime.
         journal: What is known of an earlier run.
         report: Takes a line on the progress after each operator version.
@@ -110,11 +114,15 @@ def measure(
     found.ir_versions = _ir_versions(runner, newest)
     ml_loaded = [one for one in range(1, latest_opset(AI_ONNX_ML) + 1) if _runs(runner, _ml_model(one, newest))]
     answers: dict[Key, list[Answered]] = {}
+    last = {AI_ONNX: newest, AI_ONNX_ML: max(ml_loaded, default=0)}
     for key, those in cases:
         domain, operator, since = key
-        if since > (newest if domain == AI_ONNX else max(ml_loaded, default=0)):
+        if since > last[domain]:
             continue
-        answers[key] = journal.verdicts(list(those), runner)
+        if _lacks_opsets_before(key, answers):
+            last[domain] = since - 1
+            continue
+        answers[key] = journal.verdicts([case for case in those if case.opset <= last[domain]], runner)
         right = sum(one.is_right for one in answers[key])
         found.tried += len(answers[key])
         found.right += right
@@ -126,6 +134,16 @@ def measure(
     for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, FUNCTIONS):
         found.takes[probe] = _runs(runner, _model(probe, found.opset.last or newest))
     return found
+
+
+def _lacks_opsets_before(key: Key, answers: Mapping[Key, Sequence[Answered]]) -> bool:
+    """Whether the runtime has next to nothing of the two opsets before that of an operator version."""
+    for opset in (key[2] - 1, key[2] - 2):
+        of_opset = [any(one.is_right for one in those) for (domain, _, since), those in answers.items()
+                    if (domain, since) == (key[0], opset)]
+        if len(of_opset) < _FEWEST_OF_AN_OPSET or sum(of_opset) > _NEXT_TO_NOTHING * len(of_opset):
+            return False
+    return True
 
 
 def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
@@ -191,6 +209,6 @@ def _runs(runner: Runs, model: ModelProto) -> bool:
 
 
 def all_cases(operators: Collection[str] = ()) -> Iterator[tuple[Key, Iterator[Case]]]:
-    """The cases of every operator version that an example shows, or of those of some operators only."""
-    for key, those in examples(operators).items():
+    """The cases of every operator version that an example shows, or of those of some operators; old opsets first."""
+    for key, those in sorted(examples(operators).items(), key=lambda item: (item[0][0], item[0][2], item[0][1])):
         yield key, cases_of(those)
