@@ -12,7 +12,7 @@ PRelu                          6: consumed_inputs goes · 7: the slope is broadc
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import consumed_inputs_go
@@ -46,6 +46,15 @@ def integers_are_the_greater_of_zero(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
+
+
+def numbers_are_the_greater_of_zero(site: Site) -> None:
+    """Max has kernels for dtypes that Relu lacks in old runtimes."""
+    dtype = site.dtype(0)
+    if site.computes("Max", T=dtype):
+        site.replace(site.op_at(13).Max(site.input(0), site.scalar(0, dtype, "zero")))
+    else:
+        site.carry_to_kernel()
 
 
 def slopes_of_channels_get_dimensions_behind(site: Site) -> None:
@@ -116,4 +125,8 @@ STEPS = [
     Step("PRelu", 6, 7, up=slopes_of_channels_get_dimensions_behind, down=slopes_come_to_one_of_the_old_shapes),
     Step("PRelu", 7, 9, up=unchanged, down=integers_are_added_by_sign),
     Step("PRelu", 9, 16, up=unchanged, down=bfloat16_computes_in_float, because=BFLOAT16_IS_ADDED),
+]
+
+FALLBACKS = [
+    Fallback("Relu", numbers_are_the_greater_of_zero),
 ]

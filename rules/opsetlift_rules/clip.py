@@ -116,15 +116,17 @@ def integers_are_clipped_by_extremes(site: Site) -> None:
     site.replace(value)
 
 
-def values_are_cast_or_minimum_is_written(site: Site) -> None:
-    """An absent minimum is the dtype's lowest finite number: some optimisers fail where Relu comes before none."""
+def values_are_cast_or_clipped_by_extremes(site: Site) -> None:
+    """Where the runtime has a kernel, it is the form that it does not take: some optimisers fail on a Clip after Relu."""
     dtype = site.dtype(0)
     if not site.computes("Clip", T=dtype):
         site.carry_to_kernel()
-    elif site.target >= 11 and not site.input(1):
-        found = numpy_dtype(dtype)
-        lowest = -_LARGEST[dtype] if dtype in _LARGEST else numpy.iinfo(found).min
-        site.set_input(1, site.constant(numpy.array(lowest, dtype=found), "min"))
+    elif site.target >= 11 and dtype in _LARGEST:
+        bounds = (site.scalar(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
+        low, high = (site.input(place) or bound for place, bound in enumerate(bounds, start=1))
+        _clip_by_extremes(site, low, high)
+    else:
+        integers_are_clipped_by_extremes(site)
 
 
 _MIN_ABOVE_MAX = "13 says that max wins where min is greater, which is what Min(max, Max(input, min)) has always given"
@@ -137,5 +139,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Clip", values_are_cast_or_minimum_is_written),
+    Fallback("Clip", values_are_cast_or_clipped_by_extremes),
 ]

@@ -7,7 +7,7 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -78,6 +78,30 @@ def integers_are_multiplied_and_added(site: Site) -> None:
     site.replace(op.Add(*scaled))
 
 
+def product_and_term_are_added(site: Site) -> None:
+    """For a runtime whose Gemm lacks a dtype or a form that its MatMul, Mul and Add have."""
+    dtype = site.dtype(0)
+    if dtype not in FLOATING or not site.computes("MatMul", T=dtype):
+        site.carry_to_kernel()
+        return
+    op = site.op
+    first, second = (
+        op.Transpose(site.input(position), perm=[1, 0]) if site.attribute(name, 0) else site.input(position)
+        for position, name in enumerate(("transA", "transB"))
+    )
+    terms = [op.MatMul(first, second), *filter(None, [site.input(2)])]
+    factors = [site.attribute(name, 1.0) for name in ("alpha", "beta")]
+    scaled = [
+        term if factor == 1 else op.Mul(term, site.scalar(factor, dtype, "factor"))
+        for term, factor in zip(terms, factors, strict=False)
+    ]
+    site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))
+
+
+_IN_PARTS = rounding(
+    product_and_term_are_added, ulps=2, because="the product, its factor and the term are rounded one after the other"
+)
+
 _TEXT_6 = "6 drops 'can be inplace', and a version 1 that wrote its result over C would not be a function"
 _TEXT_13 = "13 writes A' and B' as a list"
 
@@ -88,4 +112,8 @@ STEPS = [
     Step("Gemm", 7, 9, up=unchanged, down=integers_are_multiplied_and_added),
     Step("Gemm", 9, 11, up=unchanged, down=absent_term_is_zero),
     Step("Gemm", 11, 13, up=unchanged, down=unchanged, because=_TEXT_13),
+]
+
+FALLBACKS = [
+    Fallback("Gemm", _IN_PARTS),
 ]

@@ -202,7 +202,7 @@ class _Reader:
         self._check_keys("kernels", fact, {"file", "forms", "operators", "versions", "source"})
         name = "operators" if "operators" in fact else self._text("kernels", fact, "file")
         try:
-            content = fact[name] if name in fact else parsed(read_beside(name))
+            content = fact[name] if "operators" in fact else read_beside(name)
             return KernelFile(content), self._source("kernels", fact)
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
