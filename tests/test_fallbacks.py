@@ -18,6 +18,7 @@ from opsetlift.rulebook.rule import Fallback
 from opsetlift.targets import TargetFileError, find_target
 from opsetlift.targets.forms import has_kernel
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
+from opsetlift.targets.reading import read_runtime
 from testing.conversion import model
 
 
@@ -270,6 +271,67 @@ class TestFormsThatAreReadWrongly:
         assert "ConstantFill" not in operators(found)
 
 
+MEASURED = """
+title = "Measured"
+[sources]
+measured = "measured"
+[[release]]
+versions = ["1"]
+opset = { min = 7, max = 13, source = "measured" }
+[kernels]
+versions = ["1"]
+source = "measured"
+[kernels.operators]
+Neg-13 = ["T: float int32"]
+[[form]]
+operator = "Clip"
+lacks_inputs = ["min"]
+after = ["Relu"]
+text = "does not run Clip with no input min and the result of a Relu"
+source = "measured"
+"""
+
+
+class TestDoublesThatAreMultipliedAndRectified:
+    """onnxruntime 1.1 has Gemm and Relu for float only."""
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("g (double[A] x) => (double[A] y) { y = Relu (x) }", ["Max"]),
+            ("g (double[A,3] x, double[3,4] w) => (double[A,4] y) { y = Gemm (x, w) }", ["MatMul", "Identity"]),
+            (
+                "g (double[3,A] x, double[4,3] w, double[4] b) => (double[A,4] y) "
+                "{ y = Gemm <transA = 1, transB = 1, alpha = 0.5, beta = 2.0> (x, w, b) }",
+                ["Transpose", "Transpose", "MatMul", "Mul", "Mul", "Add"],
+            ),
+        ],
+    )
+    def test_are_written_with_what_it_has(self, text: str, expected: list[str]) -> None:
+        found = operators(converted(text, "onnxruntime==1.1"))
+        assert sorted(found) == sorted(expected)
+
+
+class TestClipAfterRelu:
+    """onnxruntime 1.1 to 1.8 dies while it merges the two."""
+
+    TEXT = "g ({0}[3] x) => ({0}[3] y) <{0} high = {{6}}> {{ z = {1} (x) y = Clip (z, , high) }}"
+
+    @pytest.mark.parametrize(("dtype", "before"), [("float", "Relu"), ("double", "Relu"), ("float", "Neg")])
+    def test_is_written_by_extremes(self, dtype: str, before: str) -> None:
+        target = read_runtime("measured", MEASURED.replace("Neg-13", "Abs-13")).targets[0]
+        source = model(f'<ir_version: 7, opset_import: ["": 13]> {self.TEXT.format(dtype, before)}')
+        conversion = convert(source, target=target)
+        assert conversion.certificate is not None
+        assert conversion.certificate.is_proven
+        assert operators(conversion.model)[1:] == (["Max", "Min"] if before == "Relu" else ["Clip"])
+
+    def test_kernels_may_stand_in_the_file_itself(self) -> None:
+        target = read_runtime("measured", MEASURED).targets[0]
+        assert target.is_measured
+        assert not has_kernel("", "Neg", 13, {"T": "int64"}, target)
+
+
 class TestShapesThatAreDeclaredFalsely:
     """onnxruntime up to 1.8 does not load models whose shapes it infers otherwise."""
 
@@ -304,11 +366,11 @@ KERNELS = """
 
 
 class TestFiles:
-    def test_kernels_are_those_of_the_version_and_of_earlier_ones(self) -> None:
+    def test_kernels_are_those_that_were_measured_last_before_a_version(self) -> None:
         kernels = KernelFile(KERNELS)
         key = ("", "Less", 9)
         assert kernels.at("1.1")[key] == ({"T": frozenset(["float"])},)
-        assert len(kernels.at("1.10")[key]) == 2
+        assert kernels.at("1.10")[key] == ({"T": frozenset(["int32", "int64"])},)
         assert kernels.at("0.9")[key] == ()
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from opsetlift.cli import main
 from opsetlift.specification import history
 from opsetlift.specification.history import AI_ONNX, Definition
 from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
-from opsetlift.targets.forms import Form
+from opsetlift.targets.forms import Form, has_kernel
 from opsetlift.targets.reading import read_runtime
 from testing.small_models import minimum_model, model_of
 
@@ -112,11 +112,61 @@ class TestFiles:
             read_runtime("small", SMALL.replace(before, after))
 
 
+class TestTensorRT:
+    """What the lists of operators in the branches of github.com/onnx/onnx-tensorrt say."""
+
+    @pytest.mark.parametrize(
+        ("version", "opset", "taken", "lacking"),
+        [
+            ("5.1", 9, ["Conv", "Slice"], ["And", "Where", "NonZero"]),
+            ("7.1", 11, ["Where"], ["Det", "BitShift"]),
+            ("8.0", 13, ["Conv", "Loop"], ["Einsum", "GatherND", "Round", "ScatterElements", "ScatterND", "Sign"]),
+            ("8.2", 13, ["Einsum", "GatherND", "Round", "Sign"], ["IsInf", "NonZero"]),
+            ("8.4", 17, ["Einsum"], ["STFT", "DFT"]),
+            ("8.6", 17, ["LayerNormalization", "IsInf", "Trilu"], ["Unique", "STFT"]),
+            ("10.1", 20, ["LayerNormalization", "Gelu"], ["StringNormalizer"]),
+        ],
+    )
+    def test_has_the_operators_that_its_list_names(
+        self, version: str, opset: int, taken: list[str], lacking: list[str]
+    ) -> None:
+        target = find_target(f"tensorrt=={version}")
+        assert target.opsets[AI_ONNX].last == opset
+        assert target.operators_lacking.isdisjoint(taken)
+        assert target.operators_lacking >= set(lacking)
+
+    def test_takes_the_dtypes_that_its_list_names(self) -> None:
+        assert not has_kernel("", "Abs", 13, {"T": "int8"}, find_target("tensorrt==8.6"))
+        assert has_kernel("", "Abs", 13, {"T": "int64"}, find_target("tensorrt==8.6"))
+        assert has_kernel("", "Abs", 13, {"T": "int8"}, find_target("tensorrt==11.0")), "of which nothing is known"
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("(float[1,1,8] x) => (float[1,1,N] y) { y = MaxPool <kernel_shape = [2]> (x) }", "two or three axes"),
+            ("(float[3] x, int64[1] k) => (float[N] v, int64[N] i) { v, i = TopK (x, k) }", "constant 'K'"),
+            (
+                "(float[1,1,4,4] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) { y, i = MaxPool <kernel_shape = [2, 2]> (x) }",
+                "no MaxPool that gives indices",
+            ),
+        ],
+    )
+    def test_refuses_what_its_list_restricts(self, text: str, words: str) -> None:
+        source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> g {text}')
+        with pytest.raises(ConversionRefused, match=words):
+            convert(source, target="tensorrt==8.5", prove=False)
+
+
 class TestFinding:
     @pytest.mark.parametrize(
         ("wanted", "found"),
         [
             ("onnxruntime==1.4", "onnxruntime==1.4"),
+            ("ort==1.4", "onnxruntime==1.4"),
+            ("ort-1.4", "onnxruntime==1.4"),
+            ("trt==8.6", "tensorrt==8.6"),
+            ("OV==2022.3", "openvino==2022.3"),
+            ("cv==4.5", "opencv==4.5"),
             ("onnxruntime==1.4.0", "onnxruntime==1.4"),
             ("OnnxRuntime-1.4", "onnxruntime==1.4"),
             ("onnx-1.7", "onnx==1.7"),
@@ -135,6 +185,11 @@ class TestFinding:
         found = find_target("openvino==2023.1")
         assert found.version == "2022.3"
         assert "2023.1 is not listed" in found.note
+        assert "2022.3, another major version," in found.note
+        assert not found.is_measured
+        within = find_target("tensorrt==10.3")
+        assert within.version == "10.1"
+        assert "major" not in within.note
 
     @pytest.mark.parametrize(
         ("wanted", "words"),
@@ -144,6 +199,8 @@ class TestFinding:
             ("openvino==2019.1", "nothing is known of OpenVINO 2019.1"),
             ("winml==9", "nothing is known of Windows ML 9"),
             ("openvino==new", "no version"),
+            ("onnxruntime==", "names no version"),
+            ("onnxruntime== ", "names no version"),
         ],
     )
     def test_says_what_is_near(self, wanted: str, words: str) -> None:
@@ -339,5 +396,6 @@ class TestCommandLine:
     def test_shows_one_target_with_its_sources(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["targets", "tensorrt==8.6"]) == 0
         shown = capsys.readouterr().out
-        assert "LayerNormalization" in shown
+        assert "QLinearConv" in shown
         assert "onnx-tensorrt" in shown
+        assert "was not measured" in shown

@@ -12,7 +12,7 @@ PRelu                          6: -consumed_inputs · 7: the slope is broadcast 
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
@@ -48,6 +48,15 @@ def replace_integer_relu_with_max(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
+
+
+def replace_relu_with_max(site: Site) -> None:
+    """Replace Relu with Max, which has kernels for dtypes that Relu lacks in old runtimes."""
+    dtype = site.dtype(0)
+    if site.computes("Max", T=dtype):
+        site.replace(site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX).Max(site.input(0), site.scalar(0, dtype, "zero")))
+    else:
+        site.carry_to_kernel()
 
 
 def add_dimensions_to_channel_slopes(site: Site) -> None:
@@ -123,4 +132,8 @@ STEPS = [
     Step("PRelu", 6, 7, up=add_dimensions_to_channel_slopes, down=fit_slopes_to_old_broadcasting),
     Step("PRelu", 7, 9, up=unchanged, down=compute_integer_prelu_by_sign),
     Step("PRelu", 9, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+]
+
+FALLBACKS = [
+    Fallback("Relu", replace_relu_with_max),
 ]

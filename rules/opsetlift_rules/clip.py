@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
@@ -118,6 +118,22 @@ def clip_integers_with_min_and_max(site: Site) -> None:
     site.replace(value)
 
 
+def clip_with_min_and_max_or_cast(site: Site) -> None:
+    """Compute Clip with Min and Max where the runtime has a kernel but fails on the form; else cast the values.
+
+    Some optimisers fail on a Clip without min after Relu.
+    """
+    dtype = site.dtype(0)
+    if not site.computes("Clip", T=dtype):
+        site.carry_to_kernel()
+    elif site.target >= 11 and dtype in _LARGEST:
+        bounds = (site.scalar(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
+        low, high = (site.input(place) or bound for place, bound in enumerate(bounds, start=1))
+        _clip_by_extremes(site, low, high)
+    else:
+        clip_integers_with_min_and_max(site)
+
+
 _MIN_ABOVE_MAX = (
     "13 says that max wins where min is greater: Min(max, Max(input, min)), as runtimes have always computed"
 )
@@ -130,5 +146,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Clip", values_are_carried()),
+    Fallback("Clip", clip_with_min_and_max_or_cast),
 ]

@@ -7,7 +7,7 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -80,6 +80,32 @@ def decompose_integer_gemm(site: Site) -> None:
     site.replace(op.Add(*scaled))
 
 
+def split_gemm_into_matmul_and_add(site: Site) -> None:
+    """Write Gemm as MatMul, Mul and Add, for a runtime whose Gemm lacks a dtype or a form that these have."""
+    dtype = site.dtype(0)
+    if dtype not in FLOATING or not site.computes("MatMul", T=dtype):
+        site.carry_to_kernel()
+        return
+    op = site.op
+    first, second = (
+        op.Transpose(site.input(position), perm=[1, 0]) if site.attribute(name, 0) else site.input(position)
+        for position, name in enumerate(("transA", "transB"))
+    )
+    terms = [op.MatMul(first, second), *filter(None, [site.input(2)])]
+    factors = [site.attribute(name, 1.0) for name in ("alpha", "beta")]
+    scaled = [
+        term if factor == 1 else op.Mul(term, site.scalar(factor, dtype, "factor"))
+        for term, factor in zip(terms, factors, strict=False)
+    ]
+    site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))
+
+
+_IN_PARTS = rounding(
+    split_gemm_into_matmul_and_add,
+    ulps=2,
+    because="the product, its factor and the term are rounded one after the other",
+)
+
 _TEXT_6 = "6 drops 'can be inplace', which cannot change what an operator computes"
 _TEXT_13 = "13 only lists A' and B' on lines of their own"
 
@@ -90,4 +116,8 @@ STEPS = [
     Step("Gemm", 7, 9, up=unchanged, down=decompose_integer_gemm),
     Step("Gemm", 9, 11, up=unchanged, down=add_a_zero_term),
     Step("Gemm", 11, 13, up=unchanged, down=unchanged, because=_TEXT_13),
+]
+
+FALLBACKS = [
+    Fallback("Gemm", _IN_PARTS),
 ]

@@ -176,6 +176,13 @@ def _one_at_a_time(example: Example, allowed: Mapping[str, Sequence[str]]) -> It
 def _giving_other_dtypes(node: NodeProto, schema: OpSchema) -> Iterator[NodeProto]:
     """A node as it is, or where an attribute names the dtype of its output, one for each dtype."""
     named = next((one for one in _DTYPE_ATTRIBUTES if one in schema.attributes), None)
+    tensor = next((one for one in node.attribute if one.type == AttributeProto.TENSOR), None)
+    if tensor is not None:
+        value = numpy_helper.to_array(tensor.t)
+        for name in sorted(filter(None, map(dtypes.dtype_of_type, schema.type_constraints[-1].allowed_type_strs))):
+            if name not in _NOT_TRIED:
+                yield _with_attribute(node, tensor.name, numpy_helper.from_array(_cast(value, name)))
+        return
     if named is None or schema.attributes[named].type != OpSchema.AttrType.INT:
         yield node
         return
@@ -382,6 +389,7 @@ def _add_input(graph: GraphProto, wanted: str, value: Array, layout: Layout) -> 
     if layout.before is not None and wanted == "i0":
         nodes, name = [layout.before.node(f"{name}_before", name)], f"{name}_before"
         graph.initializer.extend(layout.before.constants)
+        value = layout.before.given(value)
     if not _fits_a_file(value):
         nodes.insert(0, helper.make_node("Cast", [f"{name}_float"], [name], to=dtypes.element_type(dtype)))
         dtype, name, value = "float", f"{name}_float", value.astype(numpy.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -24,11 +25,15 @@ _MERGED = frozenset(
 
 @dataclass(frozen=True)
 class Producer:
-    """A node that keeps shape and dtype, with its constants."""
+    """A node that keeps shape and dtype, but for the order of the dimensions, with its constants."""
 
     operator: str
     attributes: dict[str, object] = field(default_factory=dict)
     constants: tuple[TensorProto, ...] = ()
+
+    def given(self, wanted: NDArray[Any]) -> NDArray[Any]:
+        """What it is given for some of what it computes; only the shape matters."""
+        return numpy.ascontiguousarray(wanted.T) if self.operator == "Transpose" else wanted
 
     def node(self, given: str, wanted: str) -> NodeProto:
         """The node from one value to another."""
@@ -46,7 +51,7 @@ def producers_of(example: Example) -> Iterator[Producer]:
     rank, last = first.ndim, first.shape[-1]
     yield from (Producer(one) for one in ("Relu", "Identity", "Sigmoid", "Dropout"))
     yield Producer("Cast", {"to": 1})
-    yield Producer("Transpose", {"perm": list(range(rank))})
+    yield Producer("Transpose", {"perm": list(range(rank))[::-1]})
     yield Producer("Add", constants=(_constant(numpy.linspace(-1, 1, last)),))
     yield Producer("Mul", constants=(_constant(numpy.linspace(0.5, 2, last)),))
     if rank >= 2:

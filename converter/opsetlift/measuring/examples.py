@@ -100,8 +100,7 @@ def examples(operators: Collection[str] = ()) -> dict[tuple[str, str, int], list
     for example in _of_tests():
         if operators and example.node.op_type not in operators:
             continue
-        is_old = example.domain == AI_ONNX and example.opset < OLDEST_OPSET
-        start = _converted(example, OLDEST_OPSET, frozenset(range(1, len(example.values)))) if is_old else example
+        start = _at_first_opset(example)
         for one in () if start is None else (start, *_at_other_versions(start)):
             identity = _shape_of(one)
             found.setdefault(one.key, {}).setdefault(identity, one)
@@ -182,6 +181,16 @@ def _reads_outside(graph: GraphProto) -> bool:
     known = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
     known |= {name for node in graph.node for name in node.output}
     return any(name and name not in known for node in graph.node for name in node.input)
+
+
+def _at_first_opset(example: Example) -> Example | None:
+    """The example at the first opset of its version that runtimes take, where most of them have it."""
+    first = example.definition.since_version
+    opset = max(first, OLDEST_OPSET) if example.domain == AI_ONNX else first
+    found = history(example.domain, example.node.op_type)
+    if found is not None and found.since_version(opset) == first and not subgraphs(example.node):
+        return replace(example, opset=opset)
+    return _converted(example, opset, frozenset(range(1, len(example.values))))
 
 
 def _at_other_versions(example: Example) -> Iterator[Example]:

@@ -57,7 +57,8 @@ class Pattern:
 def grids_of(answers: Sequence[Answered], definition: Definition) -> list[dict[str, list[str]]]:
     """The dtypes by type variable in which some case of an operator version was computed.
 
-    Combinations that were not tried count as computed where each of their dtypes was, in another combination.
+    Combinations that were not tried count as computed where each of their dtypes was, in another combination, and
+    dtypes that no case has, as onnx's tests and the evaluator do not, count as if they were computed like the others.
     """
     # What has no elements is right whatever is computed.
     right = [
@@ -72,9 +73,11 @@ def grids_of(answers: Sequence[Answered], definition: Definition) -> list[dict[s
     if prod(map(len, seen)) <= _MOST_COMBINATIONS:
         computed |= {one for one in product(*seen) if one not in tried}
     grids = [dict(zip(variables, map(list, grid), strict=True)) for grid in _boxes(computed)]
-    for grid in grids:
-        for variable in variables:
-            allowed = {dtype_of_type(one) for one in definition.types_by_variable[variable]} - {None}
+    for place, variable in enumerate(variables):
+        allowed = {dtype for one in definition.types_by_variable[variable] if (dtype := dtype_of_type(one))}
+        unknown = allowed - {one[place] for one in tried}
+        for grid in grids:
+            grid[variable] = sorted(unknown.union(grid[variable]))
             if allowed <= set(grid[variable]):
                 del grid[variable]
     return grids

@@ -40,8 +40,11 @@ _PROBES = {
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
 
-_MOST_OF_AN_OPSET = 0.5
-"""A runtime that ignores opsets has one where it computes at least so many of the operator versions that came with it."""
+_AS_MANY_AS_BEFORE = 0.75
+"""A runtime that ignores opsets is taken to have one of which it computes such a share of what it does of older ones."""
+
+_FEWEST_OF_AN_OPSET = 5
+"""Of an opset with fewer new operator versions nothing can be told by their share."""
 
 
 @dataclass
@@ -96,7 +99,7 @@ def measure(
     """Run every case that the runtime may know, and say what it computes.
 
     Args:
-        cases: The cases of each operator version.
+        cases: The cases of each operator version, those of old opsets first.
         runner: The runtime.
         journal: What is known of an earlier run.
         report: Takes a line on the progress after each operator version.
@@ -110,22 +113,42 @@ def measure(
     found.ir_versions = _ir_versions(runner, newest)
     ml_loaded = [one for one in range(1, latest_opset(AI_ONNX_ML) + 1) if _runs(runner, _ml_model(one, newest))]
     answers: dict[Key, list[Answered]] = {}
+    last = {AI_ONNX: newest, AI_ONNX_ML: max(ml_loaded, default=0)}
     for key, those in cases:
         domain, operator, since = key
-        if since > (newest if domain == AI_ONNX else max(ml_loaded, default=0)):
+        if since > last[domain]:
             continue
-        answers[key] = journal.verdicts(list(those), runner)
+        if last[domain] == latest_opset(domain) and _lacks(since - 1, domain, answers):
+            last[domain] = since - 2
+            continue
+        answers[key] = journal.verdicts([case for case in those if case.opset <= last[domain]], runner)
         right = sum(one.is_right for one in answers[key])
         found.tried += len(answers[key])
         found.right += right
         report(f"{operator}-{since}: {right} of {len(answers[key])}; {found.tried} models so far")
+    for domain, opset in last.items():
+        if opset == latest_opset(domain) and _lacks(opset, domain, answers):
+            last[domain] = opset - 1
     _learn(found, {key: those for key, those in answers.items() if those})
-    found.opset = Range(max(OLDEST_OPSET, min(loaded)), _newest(found, AI_ONNX, newest))
+    found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
-        found.ml_opset = Range(1, _newest(found, AI_ONNX_ML, max(ml_loaded)))
+        found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
     for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, FUNCTIONS):
         found.takes[probe] = _runs(runner, _model(probe, found.opset.last or newest))
     return found
+
+
+def _lacks(opset: int, domain: str, answers: Mapping[Key, Sequence[Answered]]) -> bool:
+    """Whether the runtime computes clearly fewer of the operator versions of an opset than of those before it."""
+    before, here = [], []
+    for (other, _, since), those in answers.items():
+        if other == domain and since <= opset:
+            (here if since == opset else before).append(any(one.is_right for one in those))
+    if domain == AI_ONNX_ML and here and not any(here):
+        return True
+    if len(here) < _FEWEST_OF_AN_OPSET or not before:
+        return False
+    return sum(here) / len(here) < _AS_MANY_AS_BEFORE * sum(before) / len(before)
 
 
 def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
@@ -136,17 +159,6 @@ def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
         patterns = patterns_of(those, found.kernels[key])
         if patterns:
             found.patterns[key] = patterns
-
-
-def _newest(found: Profile, domain: str, loaded: int) -> int:
-    """The newest opset that loads; where all do, so that it ignores them, that of which it has most operators."""
-    if loaded < latest_opset(domain):
-        return loaded
-    for opset in range(loaded, 0, -1):
-        of_opset = [bool(grids) for key, grids in found.kernels.items() if (key[0], key[2]) == (domain, opset)]
-        if of_opset and sum(of_opset) >= _MOST_OF_AN_OPSET * len(of_opset):
-            return opset
-    return loaded
 
 
 def _model(probe: str, opset: int, ir_version: int = 0) -> ModelProto:
@@ -189,6 +201,6 @@ def _runs(runner: Runs, model: ModelProto) -> bool:
 
 
 def all_cases(operators: Collection[str] = ()) -> Iterator[tuple[Key, Iterator[Case]]]:
-    """The cases of every operator version that an example shows, or of those of some operators only."""
-    for key, those in examples(operators).items():
+    """The cases of every operator version that an example shows, or of those of some operators; old opsets first."""
+    for key, those in sorted(examples(operators).items(), key=lambda item: (item[0][0], item[0][2], item[0][1])):
         yield key, cases_of(those)

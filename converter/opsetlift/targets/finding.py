@@ -60,8 +60,7 @@ def find_target(wanted: str) -> Target:
     """The target for "onnxruntime==1.4", "onnxruntime-1.4", "ort==1.4" or "onnxruntime", which is its newest version; or
     for the path of a file, "mine.toml" or "mine.toml==2.0".
 
-    A version that is not listed is taken for the listed one before it, which the target's note says, unless their
-    major versions differ.
+    A version that is not listed is taken for the listed one before it, which the target's note says.
 
     Raises:
         UnknownTarget: There is no such runtime, or nothing is known of the version.
@@ -108,13 +107,10 @@ def _of_version(runtime: Runtime, version: str) -> Target:
     if found is None:
         raise UnknownTarget(f"nothing is known of {runtime.title} {version}; known are {_shown(runtime)}")
     if version and not is_part_of(version, found.version):
-        if version_key(version)[0] != version_key(found.version)[0]:
-            raise UnknownTarget(
-                f"nothing is known of {runtime.title} {version}, and the nearest known version before it, "
-                f"{found.version}, has another major version; known are {_shown(runtime)}"
-            )
-        note = f"{runtime.title} {version} is not listed; what is known of {found.version} was taken for it"
-        return replace(found, note=note)
+        is_other = version_key(version)[0] != version_key(found.version)[0]
+        major = ", another major version," if is_other else ""
+        note = f"{runtime.title} {version} is not listed; what is known of {found.version}{major} was taken for it"
+        return replace(found, note=note, is_measured=False)
     return found
 
 

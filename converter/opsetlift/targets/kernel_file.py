@@ -32,7 +32,8 @@ class KernelFileError(ValueError):
 class KernelFile:
     """What a file says, for every version. Raises KernelFileError."""
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
+    def __init__(self, content: Mapping[str, Any] | str) -> None:
+        content = parsed(content) if isinstance(content, str) else content
         self._grids = {_operator(key): dict(_grids(key, releases)) for key, releases in content.items()}
 
     def at(self, version: str) -> Kernels:

@@ -19,6 +19,7 @@
 
     [kernels]
     file = "kernels.toml"
+    forms = "forms.toml"
     versions = ["1.0"]
     source = "docs"
 
@@ -35,7 +36,7 @@
     source = "docs"
 
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py), and the
-versions that were measured, or has it all in a table `operators`.
+versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`.
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
@@ -149,8 +150,9 @@ class _Reader:
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
-        self._forms = [self._form(entry) for entry in content.get("form", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
+        forms = [*content.get("form", []), *self._forms_beside(content.get("kernels"), read_beside)]
+        self._forms = [self._form(entry) for entry in forms]
         self._measured = self._measured_versions(content.get("kernels"))
 
     def targets(self) -> list[Target]:
@@ -197,13 +199,25 @@ class _Reader:
     def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
         if fact is None:
             return None, ""
-        self._check_keys("kernels", fact, {"file", "operators", "versions", "source"})
+        self._check_keys("kernels", fact, {"file", "forms", "operators", "versions", "source"})
         name = "operators" if "operators" in fact else self._text("kernels", fact, "file")
         try:
-            content = fact[name] if name in fact else parsed(read_beside(name))
+            content = fact[name] if "operators" in fact else read_beside(name)
             return KernelFile(content), self._source("kernels", fact)
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
+
+    def _forms_beside(self, fact: Any, read_beside: Callable[[str], str]) -> list[Any]:
+        """The forms in the file that `kernels` names for them."""
+        if fact is None or "forms" not in fact:
+            return []
+        name = self._text("kernels", fact, "forms")
+        try:
+            content = parsed(read_beside(name))
+        except (OSError, UnicodeDecodeError, KernelFileError) as error:
+            raise self._fault(f"kernels: {name}: {error}") from error
+        self._check_keys(name, content, {"form"})
+        return list(content.get("form", []))
 
     def _measured_versions(self, fact: Any) -> frozenset[str]:
         """The versions whose kernels were measured."""
