@@ -53,7 +53,7 @@ def save_model(
         model: The model; it stays as it is.
         path: Where to write it. A link to a regular file is followed.
         source_dir: The folder that the model's external data lies in.
-        overwrite: Whether regular files at `path` and in `beside` may be replaced; where `files` is given, that decides.
+        overwrite: Whether regular files at `path` and in `beside` may be replaced; `files` decides where it is given.
         beside: The contents of other files that go with the model, as its certificate.
         files: What the job read, which is never replaced.
 

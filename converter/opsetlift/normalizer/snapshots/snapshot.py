@@ -94,7 +94,8 @@ class Snapshot:
     def nodes_changed_since(self, before: Snapshot) -> Sequence[gs.Node]:
         """The nodes that are new, or others than before."""
         is_same_structure = self.structure is before.structure
-        (nodes, rows), (nodes_before, rows_before) = (one._nodes(not is_same_structure) for one in (self, before))
+        nodes, rows = self._nodes(not is_same_structure)
+        nodes_before, rows_before = before._nodes(not is_same_structure)
         if are(nodes, nodes_before):
             return list(compress(nodes, map(ne, rows, rows_before)))
         row_before = dict(zip(map(id, nodes_before), rows_before, strict=True))
