@@ -42,6 +42,18 @@ def test_a_division_of_integers_by_zero_that_the_first_model_does_not_make_is_a_
     assert prove_models(other, other).outcome is not Outcome.DIFFERENT
 
 
+def test_masks_with_rows_that_are_all_false_are_tried() -> None:
+    """Coin tosses hardly ever give one in a mask of this size."""
+    text = """g (bool[4, 9] mask, float[4, 9] x) => (float[4, 9] y) <float zero = {0}> {
+        seen = Cast <to = 1> (mask)
+        any = ReduceMax <axes = [%s]> (seen)
+        is_masked = Equal (any, zero)
+        y = Where (is_masked, zero, x)
+    }"""
+    assert prove_models(model(text % "1", 13), model(text % "-1", 13)).is_equal
+    assert prove_models(model(text % "1", 13), model(text % "0", 13)).outcome is Outcome.DIFFERENT
+
+
 def test_given_inputs_are_used_as_they_are() -> None:
     one = model("g (float[N] x) => (float[N] y) { y = Relu (x) }", 13)
     other = model("g (float[N] x) => (float[N] y) { y = Identity (x) }", 13)

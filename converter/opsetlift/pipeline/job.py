@@ -100,7 +100,7 @@ class Options:
             UnknownPass, UnknownTarget, UnreachableTarget, UnusableDtypes: What is asked for does not exist.
         """
         opsets, ir = opsets_of(to), whole_number_or_none(ir, "the IR version")
-        limit = whole_number_or_none(size_limit, "the limit of sizes")
+        limit = whole_number_or_none(size_limit, "the limit of sizes", least=0)
         runtime = find_target(target) if isinstance(target, str) else target
         policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
         if policy is not None and exact:

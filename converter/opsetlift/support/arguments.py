@@ -22,9 +22,9 @@ def whole_number(value: object, what: str, *, least: int | None = None) -> int:
     return number
 
 
-def whole_number_or_none(value: object, what: str) -> int | None:
+def whole_number_or_none(value: object, what: str, *, least: int | None = None) -> int | None:
     """`whole_number`, where None stands for none."""
-    return None if value is None else whole_number(value, what)
+    return None if value is None else whole_number(value, what, least=least)
 
 
 def opsets_of(to: object) -> dict[str, int] | None:

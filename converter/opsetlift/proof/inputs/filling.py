@@ -110,10 +110,7 @@ def draw(strategy: str, dtype: str, shape: Shape, rng: numpy.random.Generator) -
         chosen = words[rng.integers(len(words), size=shape)]
         return _array(numpy.sort(chosen, axis=None) if strategy == "ascending" else chosen, shape, numpy_dtype)
     if dtype == "bool":
-        fixed = {"zeros": False, "smallest": False, "ones": True, "largest": True}
-        if strategy in fixed:
-            return numpy.full(shape, fixed[strategy])
-        return _array(rng.integers(2, size=shape), shape, numpy_dtype)
+        return _array(_bools(strategy, math.prod(shape), rng), shape, numpy_dtype)
     with numpy.errstate(all="ignore"):
         if numpy_dtype.kind == "c":
             real = draw(strategy, "float", shape, rng)
@@ -123,6 +120,26 @@ def draw(strategy: str, dtype: str, shape: Shape, rng: numpy.random.Generator) -
         if is_floating(numpy_dtype):
             return _array(_floats(strategy, numpy_dtype, shape, rng), shape, numpy_dtype)
         return _array(_integers(strategy, numpy_dtype, shape, rng), shape, numpy_dtype)
+
+
+def _bools(strategy: str, count: int, rng: numpy.random.Generator) -> Any:
+    """Flat; not only coin tosses, since few of them make a row of a mask all False, or all True but for one."""
+    match strategy:
+        case "zeros" | "smallest":
+            return numpy.zeros(count)
+        case "ones" | "largest":
+            return numpy.ones(count)
+        case "ascending":
+            return numpy.arange(count) >= rng.integers(count + 1)
+        case "negative" | "large negative":
+            return rng.random(count) < 0.2
+        case "positive" | "wide positive" | "large positive":
+            return rng.random(count) < 0.8
+        case "one infinity":
+            return numpy.arange(count) == rng.integers(max(count, 1))
+        case "one negative infinity" | "one NaN":
+            return numpy.arange(count) != rng.integers(max(count, 1))
+    return rng.integers(2, size=count)
 
 
 def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
