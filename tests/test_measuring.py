@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -149,9 +148,7 @@ def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
 
 
 def test_two_things_that_do_not_run_together_become_a_form_of_both(target: Target) -> None:
-    reshape = (
-        "(float[2,3] x) => (float[a] y) <int64[1] shape = {{{}}}> {{ y = Reshape <allowzero = {}> (x, shape) }}"
-    )
+    reshape = "(float[2,3] x) => (float[a] y) <int64[1] shape = {{{}}}> {{ y = Reshape <allowzero = {}> (x, shape) }}"
     assert "allowzero = 1" in objection(target, reshape.format(-1, 1))
     assert not objection(target, reshape.format(6, 1))
     assert not objection(target, reshape.format(-1, 0))
@@ -164,7 +161,7 @@ def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, c
         for case in those
         if imported_opsets(case.model.opset_import)[""] <= NEWEST
         and not runtime.run(case.model, case.inputs).error
-        and "Softmax" != key[1]
+        and key[1] != "Softmax"
         and any(
             node_objection(node, case.opset, ModelFacts(case.model).graph, target)
             for node in case.model.graph.node
@@ -269,5 +266,3 @@ def test_a_command_that_runs_nothing_is_said_in_one_sentence(tmp_path: Path, cap
 def test_a_runner_is_needed() -> None:
     with pytest.raises(RunnerFault, match="empty command"):
         Runner("  ")
-
-

@@ -117,7 +117,7 @@ def integers_are_clipped_by_extremes(site: Site) -> None:
 
 
 def values_are_cast_or_clipped_by_extremes(site: Site) -> None:
-    """Where the runtime has a kernel, it is the form that it does not take: some optimisers fail on a Clip after Relu."""
+    """Where there is a kernel, it is the form that the runtime does not take: some optimisers fail on Relu and Clip."""
     dtype = site.dtype(0)
     if not site.computes("Clip", T=dtype):
         site.carry_to_kernel()

@@ -24,7 +24,7 @@ from opsetlift import ConversionRefused, UnreachableTarget, convert
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.measuring import Runner
 from opsetlift.measuring.verdicts import difference_of_outputs
-from opsetlift.specification.dtypes import numpy_dtype, dtype_name
+from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
 EQUAL, BROKEN, REFUSED = "equal", "does not run or differs", "refused"
 

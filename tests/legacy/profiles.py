@@ -78,7 +78,10 @@ def kernel_text(kernels: Kernels, head: str) -> str:
     """A kernel file."""
     lines = [head.rstrip(), ""]
     for operator, entries in kernels.items():
-        lines += [f"[{quoted(operator)}]", *(f"{json.dumps(one)} = {json.dumps(grids)}" for one, grids in entries.items())]
+        lines += [
+            f"[{quoted(operator)}]",
+            *(f"{json.dumps(one)} = {json.dumps(grids)}" for one, grids in entries.items()),
+        ]
         lines.append("")
     return "\n".join(lines)
 

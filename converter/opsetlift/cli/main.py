@@ -310,7 +310,8 @@ def measure(
         bool, typer.Option("--persistent", help="Start COMMAND once; it reads requests, a JSON object on a line.")
     ] = False,
     journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where answers are kept; by default NAME-VERSION.measured.jsonl.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Where answers are kept; by default NAME-VERSION.measured.jsonl."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="After which a model hangs.")] = 20,
 ) -> int:

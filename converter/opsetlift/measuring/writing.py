@@ -10,7 +10,6 @@ from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import Pattern
 from opsetlift.measuring.profile import FALSE_SHAPES, FUNCTIONS, OPEN_DIMENSIONS, Key, Profile
 from opsetlift.specification.history import AI_ONNX, history
-from opsetlift.targets.target import Range
 
 SOURCE = "measured"
 
