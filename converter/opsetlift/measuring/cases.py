@@ -366,7 +366,7 @@ def leaves_open(inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> b
     floats = [value for value in inputs.values() if value.dtype.kind == "f"]
     unsigned = any(value.dtype.kind == "u" for value in expected.values())
     return any(
-        bool((~numpy.isfinite(value) | (abs(value) > _LEAST_LIMIT) | (unsigned & (value < 0))).any()) for value in floats
+        bool((~numpy.isfinite(one) | (abs(one) > _LEAST_LIMIT) | (unsigned & (one < 0))).any()) for one in floats
     )
 
 
