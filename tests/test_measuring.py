@@ -23,6 +23,7 @@ from opsetlift.targets import Target
 from opsetlift.targets.forms import has_kernel, node_objection
 from opsetlift.targets.reading import read_runtime
 from testing.conversion import model as parsed
+from tests.legacy.profiles import merged_forms, merged_kernels
 
 OPERATORS = ("Neg", "Clip", "Reshape", "Softmax", "MaxPool")
 NEWEST = 15
@@ -266,3 +267,17 @@ def test_a_command_that_runs_nothing_is_said_in_one_sentence(tmp_path: Path, cap
 def test_a_runner_is_needed() -> None:
     with pytest.raises(RunnerFault, match="empty command"):
         Runner("  ")
+
+
+def test_profiles_of_releases_are_merged_and_say_nothing_of_other_releases() -> None:
+    known = {"Neg-6": {"1.0": ["T: float"], "1.2": ["any"]}, "Abs-6": {"1.0": ["any"], "1.1": []}}
+    profiles = {"1.1": {"kernels": {"operators": {"Neg-6": ["T: float int32"]}}, "form": [{"operator": "Neg"}]}}
+    found = merged_kernels(known, profiles, ["1.0", "1.1", "1.2"])
+    assert found["Neg-6"] == {"1.0": ["T: float"], "1.1": ["T: float int32"], "1.2": ["any"]}
+    assert found["Abs-6"] == {"1.0": ["any"]}, "which the new profile did not try"
+    forms = [{"operator": "Neg", "text": "a", "versions": ["1.0", "1.1"]}]
+    merged = merged_forms(forms, {"1.1": {"form": [{"operator": "Neg", "text": "b", "source": "measured"}]}})
+    assert merged == [
+        {"operator": "Neg", "text": "a", "versions": ["1.0"]},
+        {"operator": "Neg", "text": "b", "versions": ["1.1"]},
+    ]

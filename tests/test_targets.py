@@ -146,7 +146,8 @@ class TestTensorRT:
             ("(float[1,1,8] x) => (float[1,1,N] y) { y = MaxPool <kernel_shape = [2]> (x) }", "two or three axes"),
             ("(float[3] x, int64[1] k) => (float[N] v, int64[N] i) { v, i = TopK (x, k) }", "constant 'K'"),
             (
-                "(float[1,1,4,4] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) { y, i = MaxPool <kernel_shape = [2, 2]> (x) }",
+                "(float[1,1,4,4] x) => (float[a,b,c,d] y, int64[a,b,c,d] i) "
+                "{ y, i = MaxPool <kernel_shape = [2, 2]> (x) }",
                 "no MaxPool that gives indices",
             ),
         ],

@@ -31,11 +31,14 @@ def merged_kernels(known: Kernels, profiles: Mapping[str, Mapping[str, Any]], re
     found: Kernels = {}
     for operator in sorted({*known, *(name for one in measured.values() for name in one)}, key=_order):
         entries: dict[str, list[str]] = {}
-        before: list[str] | None = []
+        before: list[str] = []
+        others = known.get(operator)
+        if others is not None:
+            others = {one: grids for one, grids in others.items() if one not in profiles}
         for release in sorted(releases, key=version_key):
             # An operator version of which a profile says nothing was not tried there.
             now = measured.get(release, {}).get(operator)
-            now = _at(known.get(operator), release) if now is None else now
+            now = _at(others, release) if now is None else now
             if now != before:
                 entries[release] = now
             before = now

@@ -6,6 +6,9 @@ ENGINE is onnxruntime, openvino or opencv; FOLDERs come first on the module path
 opsetlift/measuring/runner.py describes them. It runs in Python 3.6, which the oldest releases need.
 """
 
+# Python 3.6 has neither zip(strict=) nor what these rules ask for.
+# ruff: noqa: B905, UP031, SIM105
+
 import json
 import os
 import sys
@@ -13,6 +16,7 @@ import warnings
 
 
 def onnxruntime_engine():
+    """Run models with onnxruntime since 0.1, on the CPU with one thread."""
     import onnxruntime
 
     def run(path, inputs):
@@ -33,6 +37,7 @@ def onnxruntime_engine():
 
 
 def openvino_engine():
+    """OpenVINO since 2022, in float32 with one thread."""
     try:
         from openvino import Core
     except ImportError:
@@ -87,6 +92,7 @@ def inference_engine():
 
 
 def opencv_engine():
+    """The module dnn of OpenCV."""
     import cv2
 
     cv2.setNumThreads(1)

@@ -28,7 +28,7 @@ class Producer:
     """A node that keeps shape and dtype, but for the order of the dimensions, with its constants."""
 
     operator: str
-    attributes: dict[str, object] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
     constants: tuple[TensorProto, ...] = ()
 
     def given(self, wanted: NDArray[Any]) -> NDArray[Any]:

@@ -114,7 +114,7 @@ def _shape_of(example: Example) -> bytes:
     node.name = ""
     node.doc_string = ""
     facts = [None if value is None else (value.dtype.str, value.shape) for value in example.values]
-    return node.SerializeToString(deterministic=True) + repr(facts).encode()
+    return bytes(node.SerializeToString(deterministic=True)) + repr(facts).encode()
 
 
 def _of_tests() -> Iterator[Example]:
@@ -122,12 +122,14 @@ def _of_tests() -> Iterator[Example]:
         warnings.simplefilter("ignore")
         cases = collect_testcases(None)
     for case in cases:
+        if case.model is None or not case.data_sets:
+            continue
         inputs = [_array(value) for value in case.data_sets[0][0]]
         yield from _example(case.name, case.model, inputs)
     for folder in _FOLDERS_OF_OLD_TESTS:
         for test in load_model_tests(kind=folder):
             model = onnx.load(f"{test.model_dir}/model.onnx")
-            yield from _example(test.name, model, _stored_inputs(test.model_dir, model))
+            yield from _example(test.name, model, _stored_inputs(str(test.model_dir), model))
 
 
 def _stored_inputs(folder: str, model: ModelProto) -> list[Array | None]:

@@ -17,6 +17,8 @@ WRONG = "wrong"
 
 _MOST_COMBINATIONS = 4096
 _MOST_FEATURES = 3
+_FEWEST_WRONG = 3
+"""Fewer wrong results do not tell what they have in common, unlike models that do not run at all."""
 
 _COST = {
     **dict.fromkeys(["attributes", "after"], 2),
@@ -25,7 +27,7 @@ _COST = {
     **dict.fromkeys(["ranks", "known_inputs"], 4),
     "dtypes": 5,
 }
-"""Of two forms that explain the same failures the cheaper one is taken: what a node sets rather than what it is given."""
+"""Of two forms that explain the same failures the cheaper one is taken: attributes before shapes and dtypes."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,8 @@ def grids_of(answers: Sequence[Answered], definition: Definition) -> list[dict[s
     dtypes that no case has, as onnx's tests and the evaluator do not, count as if they were computed like the others.
     """
     # What has no elements is right whatever is computed.
-    right = [
-        one.case.dtypes for one in answers if one.is_right and any(value.size for value in one.case.expected.values())
-    ]
+    telling = [one for one in answers if any(value.size for value in one.case.expected.values())] or answers
+    right = [one.case.dtypes for one in telling if one.is_right]
     if not right:
         return []
     variables = [name for name in right[0] if all(name in one for one in right)]
@@ -116,13 +117,15 @@ def patterns_of(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequen
             wrong = wrong[1:]
             continue
         covered = [one for one in wrong if best <= one.case.features]
-        found.append(Pattern(best, all(one.verdict.startswith(WRONG) for one in covered), len(covered)))
+        is_wrong = all(one.verdict.startswith(WRONG) for one in covered)
+        if len(covered) >= _FEWEST_WRONG or not is_wrong:
+            found.append(Pattern(best, is_wrong, len(covered)))
         wrong = [one for one in wrong if not best <= one.case.features]
     return found
 
 
 def _best(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> frozenset[Feature] | None:
-    """The cheapest set of the first case's features that no right case has; of equal ones, what most wrong ones have."""
+    """The cheapest set of the first case's features that no right case has; of equal ones, the most frequent."""
     features = sorted(wrong[0].case.features, key=lambda one: (_COST[one.key], str(one)))
     lacking = {one: frozenset(place for place, those in enumerate(right) if one in those) for one in features}
     for size in range(1, _MOST_FEATURES + 1):
@@ -133,5 +136,6 @@ def _best(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> fro
         ]
         if found:
             counts = {chosen: sum(one.case.features.issuperset(chosen) for one in wrong) for chosen in found}
-            return frozenset(min(found, key=lambda one: (sum(_COST[each.key] for each in one), -counts[one])))
+            best = min(counts, key=lambda one: (sum(_COST[each.key] for each in one), -counts[one]))
+            return frozenset(best)
     return None
