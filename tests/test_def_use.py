@@ -9,8 +9,8 @@ from onnx import NodeProto, helper
 from opsetlift import ConversionRefused, convert
 from opsetlift.conversion.walk import scope as scope_walk
 from opsetlift.model.def_use import DefUse
-from tests.conversion import model
-from tests.evaluator.cases import node_cases
+from testing.conversion import model
+from testing.cases import node_cases
 from tests.test_nearest import is_reached
 
 NESTED = """
@@ -30,6 +30,22 @@ NESTED = """
 def index_of(text: str) -> tuple[DefUse, onnx.GraphProto]:
     graph = model(text).graph
     return DefUse(graph), graph
+
+
+def test_a_use_may_outlive_the_node_that_computed_the_value():
+    """A sequence that is replaced with its elements has no producer any more when its readers' turn comes."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[N] x, bool c) => (float[N] y) {
+        y = If (c) <then_branch = t () => (float[N] p) { a = Neg (x) p = Abs (a) },
+                    else_branch = e () => (float[N] q) { q = Identity (x) }> }"""
+    outer, graph = index_of(text)
+    copy = copied(graph)
+    fork = outer.fork(copy)
+    assert fork.use_count("x") == 2
+    branch, branch_copy = (one.node[0].attribute[0].g for one in (graph, copy))
+    inner = outer.child(0, "then_branch", branch).fork(branch_copy, fork, 0)
+    inner.replace(0, [])
+    inner.replace(1, [helper.make_node("Relu", ["x"], ["p"])])
+    assert (inner.use_count("a"), fork.use_count("a"), fork.use_count("x")) == (0, 0, 2)
 
 
 def copied(graph: onnx.GraphProto) -> onnx.GraphProto:

@@ -12,6 +12,7 @@ import pytest
 
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
+from opsetlift.facts import ModelFacts
 from opsetlift.pipeline import dry_run
 from opsetlift.pipeline import nearest as searching
 from opsetlift.pipeline.job import Options
@@ -151,7 +152,7 @@ def test_another_opset_that_the_runtime_accepts_is_named(monkeypatch: pytest.Mon
     monkeypatch.setattr(searching._Search, "_works", works)
     source = model(SEQUENCE.replace("17", "12").replace("SequenceConstruct(x, x)", "SequenceConstruct(x)"))
     runtime = find_target("onnxruntime==1.4")
-    search = searching._Search(source, Options(runtime=runtime), "")
+    search = searching._Search(source, Options(runtime=runtime), ModelFacts(source))
     found = search.nearest({"": 12}, ())
     assert found is not None
     assert found.opsets == {"": 9}

@@ -125,7 +125,7 @@ def test_the_draft_of_the_example_s_step_works_once_its_inputs_have_shapes(tmp_p
     copy = Copy(tmp_path)
     drafted = copy.run("-m", "opsetlift.development", "new-step", "TopK", "24", "29")
     assert drafted.returncode == 0, drafted.stderr
-    assert "- attribute 'stable': new, int, default 1" in drafted.stdout
+    assert "- attribute 'stable': added, int, default 1" in drafted.stdout
     assert f"`top_k_by_input` in `{KERNELS}` executes 24" in drafted.stdout
     *rules, entry, tests = blocks(drafted.stdout)
     assert f"Add to `{RULES}`:" in drafted.stdout

@@ -16,6 +16,7 @@ from opsetlift.rulebook.site import Array, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 
+_BOUNDS_AS_INPUTS = 11
 _LARGEST = {"float16": 65504.0, "float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 _SIDES = (("min", -1), ("max", 1))
 
@@ -126,7 +127,7 @@ def clip_with_min_and_max_or_cast(site: Site) -> None:
     dtype = site.dtype(0)
     if not site.computes("Clip", T=dtype):
         site.carry_to_kernel()
-    elif site.target >= 11 and dtype in _LARGEST:
+    elif site.target >= _BOUNDS_AS_INPUTS and dtype in _LARGEST:
         bounds = (site.scalar(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
         low, high = (site.input(place) or bound for place, bound in enumerate(bounds, start=1))
         _clip_by_extremes(site, low, high)

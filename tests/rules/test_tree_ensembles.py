@@ -182,7 +182,7 @@ def test_an_empty_set_has_no_member():
 
 
 def test_doubles_are_refused_below_5():
-    check_refused(new_ensemble("double"), 4, "doubles")
+    check_refused(new_ensemble("double"), 4, "compute in double")
 
 
 def test_regressors_come_back_as_they_went():

@@ -37,6 +37,7 @@ class DefUse:
         self._replaced: dict[int, list[NodeProto]] = {}
         self._added_initializers: set[str] = set()
         self._dropped_initializers: set[str] = set()
+        self._formerly_defined: set[str] = set()
         self._unused: set[str] = set()
 
     # Definitions
@@ -121,7 +122,11 @@ class DefUse:
     @property
     def captures(self) -> dict[str, int]:
         """The values that this subgraph takes from the scopes around it, and how often it uses each."""
-        return {name: count for name, count in self._counts.items() if count and name and not self.defines(name)}
+        return {name: count for name, count in self._counts.items() if count and name and not self._owns(name)}
+
+    def _owns(self, name: str) -> bool:
+        """Whether the scope defines the value, or did: what no node computes any more may still be used."""
+        return self.defines(name) or name in self._formerly_defined or name in self._dropped_initializers
 
     def reads(self, position: int) -> list[str]:
         """What the nodes at a position use, once per use: their inputs, and what their subgraphs capture."""
@@ -234,6 +239,7 @@ class DefUse:
             self._positions = dict(self._origin.positions)
         for name in before:
             self._positions.pop(name, None)
+        self._formerly_defined.update(filter(None, before))
         for name in after:
             if name:
                 self._positions[name] = position
@@ -252,7 +258,7 @@ class DefUse:
             if not left:
                 self._unused.add(name)
         if self._parent is not None:
-            outer = [[name for name in names if name and not self.defines(name)] for names in (before, after)]
+            outer = [[name for name in names if name and not self._owns(name)] for names in (before, after)]
             if outer != [[], []]:
                 self._parent._recount(*outer)
 
