@@ -32,9 +32,8 @@ def merged_kernels(known: Kernels, profiles: Mapping[str, Mapping[str, Any]], re
     for operator in sorted({*known, *(name for one in measured.values() for name in one)}, key=_order):
         entries: dict[str, list[str]] = {}
         before: list[str] = []
+        # Entries hold until the next, so what one of a profile's own release says counts for those that follow.
         others = known.get(operator)
-        if others is not None:
-            others = {one: grids for one, grids in others.items() if one not in profiles}
         for release in sorted(releases, key=version_key):
             # An operator version of which a profile says nothing was not tried there.
             now = measured.get(release, {}).get(operator)
