@@ -113,6 +113,15 @@ class TestMissingKernels:
         assert result["y"].tolist() == [30, -7, 50]
         assert "Gather" in operators(found)
 
+    @pytest.mark.parametrize("runtime", ["onnxruntime==1.2", "onnxruntime==1.31"])
+    @pytest.mark.parametrize("indices", ["int64", "int32"])
+    def test_negative_indices_of_one_hot_count_from_the_end(self, runtime: str, indices: str) -> None:
+        text = f"g ({indices}[4] x) => (int32[4,3] y) <{indices} d = {{3}}, int32[2] v = {{7, 9}}> "
+        found = converted(f"{text} {{ y = OneHot (x, d, v) }}", runtime, opset=11)
+        assert "OneHot" not in operators(found)
+        result = Evaluator(found).run({"x": numpy.array([-1, -3, -4, 1], indices)})["y"]
+        assert result.tolist() == [[7, 7, 9], [9, 7, 7], [7, 7, 7], [7, 9, 7]]
+
     def test_what_is_constant_needs_no_kernel(self) -> None:
         found = converted(
             "g (int64[2] x) => (int64[2] y) <int64[2] c = {1, -2}> { n = Neg (c) y = Add (x, n) }", "onnxruntime==0.5"

@@ -89,6 +89,8 @@ def cast_indices_and_depth_to_int64(site: Site) -> None:
     Values of a dtype that the runtime does not support are gathered.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
+        if site.opset > opsets.NON_NEGATIVE_INDICES:
+            make_indices_and_axis_non_negative(site)
         decompose_one_hot(site)
         return
     op = site.op_at(opsets.BFLOAT16)

@@ -39,7 +39,7 @@ SLICE_INPUTS = 10
 """Slice takes its bounds and axes as inputs."""
 
 NON_NEGATIVE_INDICES = 10
-"""The last opset at which Gather and Scatter take no negative indices; runtimes for older opsets need no more."""
+"""The last opset at which Gather, Scatter and OneHot take no negative indices; older runtimes need no more."""
 
 UNIQUE = 11
 """Unique is introduced."""
