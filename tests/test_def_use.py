@@ -9,7 +9,7 @@ from onnx import NodeProto, helper
 from opsetlift import ConversionRefused, convert
 from opsetlift.conversion.walk import scope as scope_walk
 from opsetlift.model.def_use import DefUse
-from tests.conversion import model
+from testing.conversion import model
 from tests.evaluator.cases import node_cases
 from tests.test_nearest import is_reached
 

@@ -10,7 +10,7 @@ from opsetlift.conversion.destination import UnreachableTarget
 from opsetlift.conversion.dtype_policy import UnusableDtypes
 from opsetlift.model.files import ModelFileError
 from opsetlift.pipeline.results import ProofMissing
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import NotEquivalent
 from opsetlift.rulebook.explain import UnknownOperator
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
 from opsetlift.support.plugins import PluginFault
