@@ -58,8 +58,9 @@ def catalogue() -> Mapping[str, Runtime]:
 
 
 def find_target(wanted: str) -> Target:
-    """The target for "onnxruntime==1.4", "onnxruntime-1.4", "ort==1.4" or "onnxruntime", which is its newest version; or
-    for the path of a file, "mine.toml" or "mine.toml==2.0".
+    """The target for "onnxruntime==1.4", or for the path of a file, "mine.toml" or "mine.toml==2.0".
+
+    "onnxruntime-1.4" and "ort==1.4" are the same one; without a version it is the newest.
 
     A version that is not listed is taken for the listed one before it, which the target's note says.
 
@@ -131,8 +132,10 @@ def _read_file(path: Path, name: str) -> Runtime:
 
 
 def _releases_of_onnx() -> Runtime:
-    """What each release of onnx defined: a target for whatever is only known to follow one. The first is 1.2, before
-    which versions of operators meant little."""
+    """What each release of onnx defined: a target for whatever is only known to follow one.
+
+    The first is 1.2, before which versions of operators meant little.
+    """
     source = "onnx.helper.VERSION_TABLE of the installed onnx"
     targets: dict[str, Target] = {}
     for row in VERSION_TABLE:

@@ -55,7 +55,7 @@ def parsed(text: str) -> Mapping[str, Any]:
 
 
 def _operator(key: str) -> tuple[str, str, int]:
-    """ "ai.onnx.ml.LabelEncoder-2" as its domain, name and since-version."""
+    """Split "ai.onnx.ml.LabelEncoder-2" into its domain, name and since-version."""
     path, _, version = key.rpartition("-")
     domain, _, operator = path.rpartition(".")
     found = history(domain, operator) if domain in CONVERTED_DOMAINS else None

@@ -68,6 +68,8 @@ from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 
+# Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
+# beside this one) is beyond types, and each fault has a sentence that names its release or form.
 _DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
 _KEYS_OF_FACT = {
     "opset": {"min", "max", "source"},

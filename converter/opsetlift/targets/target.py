@@ -98,8 +98,10 @@ class Runtime:
         return [target.version for target in self.targets]
 
     def find(self, version: str) -> Target | None:
-        """What is known of a version: the oldest that it may mean ("7" is 7.1, 7.2...), else the newest listed one that
-        is not newer; None before the first. Without a version, the newest."""
+        """What is known of a version, or without one of the newest; None before the first.
+
+        That is the oldest that it may mean ("7" is 7.1, 7.2...), else the newest listed one that is not newer.
+        """
         if not version:
             return self.targets[-1]
         asked = version_key(version)
