@@ -58,13 +58,13 @@ def parsed(path: Path) -> ast.Module:
 
 
 def door(folder: Path) -> list[str]:
-    """What a package says that others may import: its `__all__`, of names and modules."""
+    """What a package says that others may import: names in `__all__`, or modules in `PUBLIC_MODULES`."""
+    found: list[str] = []
     for statement in parsed(folder / "__init__.py").body:
         match statement:
-            case ast.Assign([ast.Name("__all__")], value):
-                names: list[str] = ast.literal_eval(value)
-                return names
-    return []
+            case ast.Assign([ast.Name("__all__" | "PUBLIC_MODULES")], value):
+                found += ast.literal_eval(value)
+    return found
 
 
 def uses() -> Iterator[Use]:

@@ -17,6 +17,7 @@ from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer import (
     Context,
     Pass,
+    PassConflict,
     PassFailed,
     Pattern,
     UnknownPass,

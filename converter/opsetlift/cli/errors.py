@@ -93,10 +93,11 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
 
 def _faults_of_passes() -> tuple[type[Exception], ...]:
     """The errors of wrong passes and shapes. Importing the normaliser is slow, and only its own code raises them."""
-    normalizer = sys.modules.get("opsetlift.normalizer")
-    if normalizer is None:
+    if "opsetlift.normalizer" not in sys.modules:
         return ()
-    return normalizer.PassConflict, normalizer.PassFailed, normalizer.ShapeFault, normalizer.UnknownPass
+    from opsetlift.normalizer import PassConflict, PassFailed, ShapeFault, UnknownPass
+
+    return PassConflict, PassFailed, ShapeFault, UnknownPass
 
 
 _SHOWN_FAULTS = 5

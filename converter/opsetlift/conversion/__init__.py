@@ -1,6 +1,6 @@
 """Takes a model from opset to opset, from dtype to dtype and to an IR version."""
 
-__all__ = [
+PUBLIC_MODULES = (
     "destination",  # the opsets to go to
     "dtype_policy",  # which dtypes become which
     "fitting",  # a model in the form that a runtime takes
@@ -9,4 +9,4 @@ __all__ = [
     "objections",  # what a runtime does not take of a model
     "retyping",  # a model with other dtypes
     "walked",  # a copy of a model at other opsets
-]
+)

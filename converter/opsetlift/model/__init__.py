@@ -1,6 +1,6 @@
 """Models and their files: load, validate, check, save; scopes, names, constants, dead code, IR versions."""
 
-__all__ = [
+PUBLIC_MODULES = (
     "arrays",  # tensors as numpy arrays
     "dead_code",  # nodes that nothing uses
     "def_use",  # definitions and uses of values, one index per scope
@@ -10,4 +10,4 @@ __all__ = [
     "names",  # names that are free
     "notes",  # doc strings and metadata that move from node to node
     "scopes",  # graphs, functions and subgraphs, and how places in them are written
-]
+)

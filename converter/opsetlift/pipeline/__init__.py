@@ -1,6 +1,6 @@
 """The stages in order and their presets: `convert`, `normalize` and `reach`."""
 
-__all__ = [
+PUBLIC_MODULES = (
     "convert",  # the preset for other opsets
     "job",  # what was asked for, and the model on its way
     "normalize",  # the preset for passes
@@ -9,4 +9,4 @@ __all__ = [
     "results",  # what the presets return
     "stages",  # the stages in order
     "verification",  # the job of a certificate, run again
-]
+)

@@ -1,6 +1,6 @@
 """The rule book: rules, the `Site` that they are given, their discovery, and the routes of operators."""
 
-__all__ = [
+PUBLIC_MODULES = (
     "book",  # all rules, by transition
     "coverage",  # the table of which transitions have rules
     "explain",  # what happens to an operator between two opsets
@@ -9,4 +9,4 @@ __all__ = [
     "rule",  # `Step`, `Introduction`, `Fallback` and the combinators of rules
     "site",  # what a rule sees of a node and may do to it
     "trace",  # which rules changed which nodes
-]
+)
