@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,3 +107,19 @@ def test_what_a_door_names_is_used_outside_of_the_room():
     package = PROJECT / "converter" / "opsetlift"
     used = {(use.room, use.path[0]) for use in uses()}
     assert {(room, name) for room in rooms() for name in door(package / room)} == used
+
+
+def modules_after(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_does_not_import_onnx():
+    assert modules_after("import opsetlift").isdisjoint({"onnx", "numpy"})
+
+
+def test_the_command_line_does_not_import_the_normaliser_or_the_kernels():
+    found = modules_after("import opsetlift.cli")
+    assert found.isdisjoint({"onnx_graphsurgeon", "opsetlift.normalizer", "onnxruntime"})
+    assert "opsetlift.evaluator.kernels.recurrent" not in found

@@ -26,7 +26,7 @@ from opsetlift.normalizer import (
     to_graph,
     to_model,
 )
-from opsetlift.normalizer.discovery import ORDER, PassConflict
+from opsetlift.normalizer.discovery import ORDER
 from opsetlift.pipeline.normalize import normalize
 from opsetlift.support import plugins
 from testing.conversion import model
