@@ -37,8 +37,7 @@ import onnx
 
 from benchmarks.normalize_commands import command_table
 from opsetlift.evaluator import Evaluator
-from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
-from opsetlift.normalizer.report import node_count
+from opsetlift.normalizer import node_count, with_fixed_shapes
 from testing.cases import node_cases
 
 OWN_MODELS = Path(__file__).parents[1] / "examples" / "models"

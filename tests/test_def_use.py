@@ -9,8 +9,8 @@ from onnx import NodeProto, helper
 from opsetlift import ConversionRefused, convert
 from opsetlift.conversion.walk import scope as scope_walk
 from opsetlift.model.def_use import DefUse
-from testing.conversion import model
 from testing.cases import node_cases
+from testing.conversion import model
 from tests.test_nearest import is_reached
 
 NESTED = """

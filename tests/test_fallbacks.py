@@ -15,8 +15,7 @@ from opsetlift import ConversionRefused, Why, convert, reach
 from opsetlift.evaluator import Evaluator
 from opsetlift.rulebook.book import RuleBook, RuleBookError
 from opsetlift.rulebook.rule import Fallback
-from opsetlift.targets import TargetFileError, find_target
-from opsetlift.targets.forms import has_kernel
+from opsetlift.targets import TargetFileError, find_target, has_kernel
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError
 from opsetlift.targets.reading import read_runtime
 from testing.conversion import model

@@ -25,7 +25,6 @@ from testing.small_models import externalise, minimum_model, model_of, weighted_
 from tests.test_bad_input import snapshot
 
 ROOT = Path(__file__).parents[1]
-CONVERT = [sys.executable, "-m", "opsetlift.cli", "convert"]
 
 
 def with_weights(folder: Path, name: str, *, value: float, location: str = "ext.data") -> Path:

@@ -20,8 +20,8 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.evaluator.errors import ComputationFailed
 from opsetlift.facts import ModelFacts
 from opsetlift.facts.inference import inferred_types
-from opsetlift.normalizer import Fault as PassFault
 from opsetlift.normalizer import Pass, PassFailed
+from opsetlift.normalizer.undoing import Fault as PassFault
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.rule import Rule, Step, refused, unchanged
 from opsetlift.rulebook.site import Site

@@ -13,14 +13,14 @@ from onnx import ModelProto, NodeProto
 from opsetlift.cli import main
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
-from opsetlift.measuring import Answer, Journal, Profile, Runner, RunnerFault, all_cases, as_toml, measure
+from opsetlift.measuring import Journal, Runner, RunnerFault, all_cases, as_toml, measure
 from opsetlift.measuring.features import features_of
-from opsetlift.measuring.profile import Key
+from opsetlift.measuring.profile import Key, Profile
+from opsetlift.measuring.runner import Answer
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import definition
-from opsetlift.targets import Target
-from opsetlift.targets.forms import has_kernel, node_objection
+from opsetlift.targets import Target, has_kernel, node_objection
 from opsetlift.targets.reading import read_runtime
 from testing.conversion import model as parsed
 from tests.legacy.profiles import merged_forms, merged_kernels

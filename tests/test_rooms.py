@@ -1,10 +1,15 @@
-"""The diagram of the rooms in docs/architecture.md shows those of the import contracts."""
+"""The rooms are those of docs/architecture.md and of the import contracts, and each is used by way of its door only."""
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 PROJECT = Path(__file__).parents[1]
 
@@ -39,3 +44,82 @@ def test_each_room_says_what_it_is_for():
     package = PROJECT / "converter" / "opsetlift"
     for room in rooms():
         assert (package / room / "__init__.py").read_text(encoding="utf-8").startswith('"""'), room
+
+
+class Use(NamedTuple):
+    """An import of what a room has, from outside of it."""
+
+    user: str
+    room: str
+    path: tuple[str, ...]
+    """Under the room: modules, then the name that is imported from the last of them."""
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def door(folder: Path) -> list[str]:
+    """What a package says that others may import: names in `__all__`, or modules in `PUBLIC_MODULES`."""
+    found: list[str] = []
+    for statement in parsed(folder / "__init__.py").body:
+        match statement:
+            case ast.Assign([ast.Name("__all__" | "PUBLIC_MODULES")], value):
+                found += ast.literal_eval(value)
+    return found
+
+
+def uses() -> Iterator[Use]:
+    """Imports of rooms by other rooms, the public interface, rules, examples, benchmarks and what tests share.
+
+    Tests may look into the room that they test.
+    """
+    for folder in ("converter", "rules", "examples", "testing", "benchmarks"):
+        for file in (PROJECT / folder).rglob("*.py"):
+            own = file.relative_to(PROJECT).parts
+            for node in ast.walk(parsed(file)):
+                if isinstance(node, ast.ImportFrom):
+                    imported = [f"{node.module}.{alias.name}" for alias in node.names]
+                elif isinstance(node, ast.Import):
+                    imported = [alias.name for alias in node.names]
+                else:
+                    continue
+                for name in imported:
+                    package, _, inner = name.partition(".")
+                    room, *path = inner.split(".")
+                    if package == "opsetlift" and room in rooms() and own[:3] != ("converter", "opsetlift", room):
+                        yield Use("/".join(own), room, tuple(path))
+
+
+def test_nothing_reaches_behind_the_door_of_a_room():
+    package = PROJECT / "converter" / "opsetlift"
+    for use in uses():
+        folder = package / use.room
+        assert use.path, f"{use.user} imports the whole of {use.room}"
+        assert use.path[0] in door(folder), f"{use.user} imports {use.path[0]}, which is not in the door of {use.room}"
+        within = folder / use.path[0]
+        if within.is_dir() and len(use.path) > 1:
+            assert use.path[1] in door(within), f"{use.user} imports {'.'.join(use.path)} of {use.room}"
+        assert len(use.path) <= 2, f"{use.user} imports {'.'.join(use.path)} of {use.room}"
+
+
+def test_what_a_door_names_is_used_outside_of_the_room():
+    package = PROJECT / "converter" / "opsetlift"
+    used = {(use.room, use.path[0]) for use in uses()}
+    assert {(room, name) for room in rooms() for name in door(package / room)} == used
+
+
+def modules_after(statement: str) -> set[str]:
+    script = f"import sys; {statement}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_does_not_import_onnx():
+    assert modules_after("import opsetlift").isdisjoint({"onnx", "numpy"})
+
+
+def test_the_command_line_does_not_import_the_normaliser_or_the_kernels():
+    found = modules_after("import opsetlift.cli")
+    assert found.isdisjoint({"onnx_graphsurgeon", "opsetlift.normalizer", "onnxruntime"})
+    assert "opsetlift.evaluator.kernels.recurrent" not in found

@@ -14,8 +14,8 @@ from opsetlift import ConversionRefused, UnreachableTarget, Why, convert, reach
 from opsetlift.cli import main
 from opsetlift.specification import history
 from opsetlift.specification.history import AI_ONNX, Definition
-from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target
-from opsetlift.targets.forms import Form, has_kernel
+from opsetlift.targets import Target, TargetFileError, UnknownTarget, catalogue, find_target, has_kernel
+from opsetlift.targets.forms import Form
 from opsetlift.targets.reading import read_runtime
 from testing.small_models import minimum_model, model_of
 

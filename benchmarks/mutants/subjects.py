@@ -392,7 +392,7 @@ class Passes(Subject):
     def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
         """Normalise again with the mutated pass; where the result differs, ask the proof, then the judge."""
         from opsetlift.model.files import ModelFileError, check_model
-        from opsetlift.normalizer.proving import prove_passes
+        from opsetlift.normalizer import prove_passes
         from opsetlift.proof import Outcome
 
         outcome, result, ulps = self._attempt(kept.example)

@@ -21,8 +21,7 @@ from onnx.defs import OpSchema
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition
-from opsetlift.targets import Target, find_target
-from opsetlift.targets.forms import has_kernel
+from opsetlift.targets import Target, find_target, has_kernel
 from tests.legacy import runtimes
 
 _PROGRAM = """

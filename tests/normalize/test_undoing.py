@@ -15,7 +15,8 @@ from onnx import ModelProto
 import opsetlift.normalizer.discovery as discovery
 import opsetlift.normalizer.undoing as undoing
 from opsetlift.cli import main
-from opsetlift.normalizer import Fault, Pass, PassFailed, PassNotEquivalent, known_passes, passes
+from opsetlift.normalizer import Pass, PassFailed, PassNotEquivalent, known_passes, passes
+from opsetlift.normalizer.undoing import Fault
 from opsetlift.pipeline.normalize import Normalization, normalize
 from opsetlift.proof import Proof
 from tests.normalize.rewriting import text_model

@@ -21,7 +21,7 @@ from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.report import SCHEMA_VERSION, Report
 from opsetlift.pipeline.results import Conversion, ProofMissing, conversion_of
 from opsetlift.pipeline.stages import DRY_RUN, PROVE, WRITE, run
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import NotEquivalent
 from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.refusal import ConversionRefused
 

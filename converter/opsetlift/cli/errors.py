@@ -10,7 +10,7 @@ from opsetlift.conversion.destination import UnreachableTarget
 from opsetlift.conversion.dtype_policy import UnusableDtypes
 from opsetlift.model.files import ModelFileError
 from opsetlift.pipeline.results import ProofMissing
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import NotEquivalent
 from opsetlift.rulebook.explain import UnknownOperator
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
 from opsetlift.support.plugins import PluginFault
@@ -93,10 +93,11 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
 
 def _faults_of_passes() -> tuple[type[Exception], ...]:
     """The errors of wrong passes and shapes. Importing the normaliser is slow, and only its own code raises them."""
-    normalizer = sys.modules.get("opsetlift.normalizer")
-    if normalizer is None:
+    if "opsetlift.normalizer" not in sys.modules:
         return ()
-    return normalizer.PassConflict, normalizer.PassFailed, normalizer.ShapeFault, normalizer.UnknownPass
+    from opsetlift.normalizer import PassConflict, PassFailed, ShapeFault, UnknownPass
+
+    return PassConflict, PassFailed, ShapeFault, UnknownPass
 
 
 _SHOWN_FAULTS = 5

@@ -13,8 +13,14 @@ from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, printable, show, show_json
 from opsetlift.model.arrays import Array
 from opsetlift.model.files import check_regular, load_model, validate_model
-from opsetlift.proof import Outcome, WholeModelResult, prove_models
-from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
+from opsetlift.proof import (
+    OnnxruntimeMissing,
+    OnnxruntimeVerdict,
+    Outcome,
+    WholeModelResult,
+    ask_onnxruntime,
+    prove_models,
+)
 from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
 
 _DISAGREEMENT = "the evaluators disagree"

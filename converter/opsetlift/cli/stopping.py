@@ -8,7 +8,7 @@ from typing import Any
 from opsetlift.cli.errors import UNUSABLE, status_of
 from opsetlift.cli.output import complain, show_json
 from opsetlift.pipeline.results import ProofMissing
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import NotEquivalent
 from opsetlift.support.refusal import ConversionRefused
 
 

@@ -1,1 +1,12 @@
 """Takes a model from opset to opset, from dtype to dtype and to an IR version."""
+
+PUBLIC_MODULES = (
+    "destination",  # the opsets to go to
+    "dtype_policy",  # which dtypes become which
+    "fitting",  # a model in the form that a runtime takes
+    "ir_fitting",  # a model in the form that an IR version can hold
+    "nearest",  # the nearest opsets that work
+    "objections",  # what a runtime does not take of a model
+    "retyping",  # a model with other dtypes
+    "walked",  # a copy of a model at other opsets
+)

@@ -11,9 +11,9 @@ from onnx.helper import make_tensor_value_info
 
 from opsetlift.conversion.local_functions import AppliedRulesOf, inline_functions
 from opsetlift.conversion.traced_edit import Edit, TracedEdit
-from opsetlift.evaluator.values import sparse_tensor_value
+from opsetlift.evaluator import sparse_tensor_value
 from opsetlift.model.arrays import tensor_of
-from opsetlift.model.files.tensors import is_external
+from opsetlift.model.files import is_external
 from opsetlift.model.inlining import rename
 from opsetlift.model.ir_version import FIRST_WITH_OVERRIDES, minimum_for_opsets, needs_beyond, overridable_initializers
 from opsetlift.model.names import FunctionNames, Names

@@ -13,8 +13,7 @@ from opsetlift.specification.dtypes import dtype_of_type, shape_of_type
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets.forms import may_object, node_objection
-from opsetlift.targets.target import Target
+from opsetlift.targets import Target, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:

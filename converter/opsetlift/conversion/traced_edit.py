@@ -47,9 +47,8 @@ class TracedEdit:
             for node in present:
                 edited = self._edit(node, applied)
                 if edited is None:
-                    if node.attribute and site is not None and site.with_converted_bodies is not None:
-                        for _, graph in subgraphs(node):
-                            self.run_untraced(graph)
+                    if site is not None and site.with_converted_bodies is not None:
+                        self._run_subgraphs_untraced(node)
                     elif node.attribute:
                         self._descend(path, index, before, node, present)
                     nodes.append(node)
@@ -81,14 +80,17 @@ class TracedEdit:
         for node in container.node:
             edited = self._edit(node, [])
             if edited is None:
-                for _, graph in subgraphs(node):
-                    self.run_untraced(graph)
+                self._run_subgraphs_untraced(node)
                 nodes.append(node)
             else:
                 nodes += edited
                 is_changed = True
         if is_changed:
             _put_in_place(container, nodes)
+
+    def _run_subgraphs_untraced(self, node: NodeProto) -> None:
+        for _, graph in subgraphs(node):
+            self.run_untraced(graph)
 
 
 def _copy(node: NodeProto) -> NodeProto:

@@ -16,7 +16,7 @@ from pathlib import Path
 import onnx
 from onnx.defs import OpSchema
 
-from opsetlift.evaluator.kernels.registry import find_kernel
+from opsetlift.evaluator import find_kernel
 from opsetlift.rulebook.book import OWN_RULES, RuleBook, default_rule_book
 from opsetlift.rulebook.explain import explain
 from opsetlift.specification.history import Definition, OperatorHistory, Transition, history

@@ -3,22 +3,41 @@
 from opsetlift.evaluator.errors import (
     ComputationFailed,
     EvaluationError,
-    InputRejected,
     NotExecutable,
-    Place,
     Rejected,
     TooLarge,
 )
 from opsetlift.evaluator.evaluator import Evaluator, run_node
+from opsetlift.evaluator.gate import Illegal, gate_of
+from opsetlift.evaluator.kernels.registry import (
+    find_body_inputs,
+    find_kernel,
+    keeps_form,
+    may_read_only_shapes,
+    reads_no_elements,
+    reads_only_shapes,
+)
+from opsetlift.evaluator.undefined_results import is_undefined
+from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tensor_value
 
 __all__ = [
     "ComputationFailed",
     "EvaluationError",
     "Evaluator",
-    "InputRejected",
+    "Illegal",
     "NotExecutable",
-    "Place",
     "Rejected",
     "TooLarge",
+    "attribute_type",
+    "find_body_inputs",
+    "find_kernel",
+    "gate_of",
+    "is_undefined",
+    "keeps_form",
+    "may_read_only_shapes",
+    "reads_no_elements",
+    "reads_only_shapes",
     "run_node",
+    "sparse_tensor_value",
+    "tensor_value",
 ]

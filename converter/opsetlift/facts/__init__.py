@@ -4,8 +4,22 @@ Facts are read off the original model, which a conversion never edits, and off t
 its name through a conversion, and hence its facts.
 """
 
-from opsetlift.facts.inference import type_told_by_outputs
+from opsetlift.facts.inference import inferred_types, overrides_operator, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
+from opsetlift.facts.objections import objection_to
 from opsetlift.facts.scope import ScopeFacts
+from opsetlift.facts.value_types import elements_of, is_static, merged
+from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
-__all__ = ["ModelFacts", "ScopeFacts", "type_told_by_outputs"]
+__all__ = [
+    "ModelFacts",
+    "ScopeFacts",
+    "elements_of",
+    "has_late_windows",
+    "inferred_types",
+    "is_static",
+    "merged",
+    "objection_to",
+    "overrides_operator",
+    "type_told_by_outputs",
+]

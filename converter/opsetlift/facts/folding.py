@@ -7,9 +7,7 @@ from collections.abc import Mapping
 import numpy
 from onnx import NodeProto
 
-from opsetlift.evaluator import EvaluationError, run_node
-from opsetlift.evaluator.kernels.registry import reads_only_shapes
-from opsetlift.evaluator.undefined_results import is_undefined
+from opsetlift.evaluator import EvaluationError, is_undefined, reads_only_shapes, run_node
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array

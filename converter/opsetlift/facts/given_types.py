@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from onnx import FunctionProto, TypeProto
 
-from opsetlift.evaluator.kernels.registry import find_body_inputs
+from opsetlift.evaluator import find_body_inputs
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import common_type, type_of_tensor
 from opsetlift.model.scopes import function_key

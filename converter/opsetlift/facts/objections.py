@@ -8,9 +8,7 @@ import numpy
 from onnx import NodeProto
 from onnx.defs import OpSchema
 
-from opsetlift.evaluator import EvaluationError, run_node
-from opsetlift.evaluator.errors import ComputationFailed, Rejected
-from opsetlift.evaluator.gate import Illegal, gate_of
+from opsetlift.evaluator import ComputationFailed, EvaluationError, Illegal, Rejected, gate_of, run_node
 from opsetlift.facts.inference import Question
 from opsetlift.facts.scope import ScopeFacts
 from opsetlift.model.arrays import Array

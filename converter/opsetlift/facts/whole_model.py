@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 import numpy
-from onnx import GraphProto, ModelProto, TensorProto, TypeProto, shape_inference
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, shape_inference
 
 from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS, overrides_operator
@@ -107,10 +107,14 @@ def _stop_propagation_at_lossy_casts(model: ModelProto) -> None:
     for container in (*containers, *chain.from_iterable(map(subgraphs_within, containers))):
         for node in container.node:
             if node.op_type == "Cast" and canonical_domain(node.domain) == AI_ONNX:
-                for attribute in node.attribute:
-                    if attribute.name == "to" and attribute.i not in _HOLD_SIZES:
-                        attribute.name = "dtype"
-                        node.op_type = "RandomUniformLike"
+                _stop_propagation_if_lossy(node)
+
+
+def _stop_propagation_if_lossy(cast: NodeProto) -> None:
+    for attribute in cast.attribute:
+        if attribute.name == "to" and attribute.i not in _HOLD_SIZES:
+            attribute.name = "dtype"
+            cast.op_type = "RandomUniformLike"
 
 
 def _has_long_vectors(found: Types) -> bool:

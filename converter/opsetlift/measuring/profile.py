@@ -21,7 +21,7 @@ from opsetlift.measuring.runner import RunnerFault
 from opsetlift.measuring.verdicts import difference_of_outputs
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, history, latest_opset
-from opsetlift.targets.target import Range
+from opsetlift.targets import Range
 
 Key = tuple[str, str, int]
 

@@ -1,1 +1,13 @@
 """Models and their files: load, validate, check, save; scopes, names, constants, dead code, IR versions."""
+
+PUBLIC_MODULES = (
+    "arrays",  # tensors as numpy arrays
+    "dead_code",  # nodes that nothing uses
+    "def_use",  # definitions and uses of values, one index per scope
+    "files",  # load, validate, check and save
+    "inlining",  # functions and subgraphs in place of the nodes that run them
+    "ir_version",  # the IR version that a model needs
+    "names",  # names that are free
+    "notes",  # doc strings and metadata that move from node to node
+    "scopes",  # graphs, functions and subgraphs, and how places in them are written
+)

@@ -1,31 +1,40 @@
 """The graph rewriter: passes over graphsurgeon's graphs, with nothing lost and everything proven."""
 
 from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.discovery import PassConflict, UnknownPass, chosen_passes, known_passes
-from opsetlift.normalizer.fixed_shapes import ShapeFault
+from opsetlift.normalizer.discovery import PassConflict, PassLike, UnknownPass, as_pass, chosen_passes, known_passes
+from opsetlift.normalizer.fixed_shapes import ShapeFault, Shapes, with_fixed_shapes
+from opsetlift.normalizer.model_state import SIZE_LIMIT
 from opsetlift.normalizer.patterns import Pattern
-from opsetlift.normalizer.pipeline import PassFailed
-from opsetlift.normalizer.report import NormalizationReport, PassReport
+from opsetlift.normalizer.pipeline import MOST_ROUNDS, PassFailed
+from opsetlift.normalizer.proving import prove_passes
+from opsetlift.normalizer.report import NormalizationReport, constant_bytes, node_count, reports_of
 from opsetlift.normalizer.rewriting import Context, Pass
-from opsetlift.normalizer.undoing import Fault, PassNotEquivalent, UndonePass
-from opsetlift.proof import Proof
+from opsetlift.normalizer.undoing import Options, PassNotEquivalent, Undoing
 
 __all__ = [
+    "MOST_ROUNDS",
+    "SIZE_LIMIT",
     "Context",
-    "Fault",
     "NormalizationReport",
+    "Options",
     "Pass",
     "PassConflict",
     "PassFailed",
+    "PassLike",
     "PassNotEquivalent",
-    "PassReport",
     "Pattern",
-    "Proof",
     "ShapeFault",
-    "UndonePass",
+    "Shapes",
+    "Undoing",
     "UnknownPass",
+    "as_pass",
     "chosen_passes",
+    "constant_bytes",
     "known_passes",
+    "node_count",
+    "prove_passes",
+    "reports_of",
     "to_graph",
     "to_model",
+    "with_fixed_shapes",
 ]

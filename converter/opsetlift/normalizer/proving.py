@@ -15,14 +15,27 @@ from typing import Any
 
 from onnx import ModelProto
 
-from opsetlift.model.files.tensors import all_tensors
+from opsetlift.model.files import all_tensors
 from opsetlift.normalizer.opaque_nodes import Cut, cut_out
-from opsetlift.proof import Outcome, Proof
-from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of
-from opsetlift.proof.shapes import dims_of
-from opsetlift.proof.trial import Sides, Trial, try_sides
-from opsetlift.proof.whole_model import MOST_NUMBERS, interface_differences, model_inputs, note_constant_outputs
+from opsetlift.proof import (
+    MOST_NUMBERS,
+    Attempt,
+    Case,
+    Explored,
+    Floor,
+    Input,
+    InputGenerator,
+    Outcome,
+    Proof,
+    Sides,
+    Trial,
+    dims_of,
+    interface_differences,
+    model_inputs,
+    note_constant_outputs,
+    numbers_of,
+    try_sides,
+)
 
 _RUNS_OF_THE_FIRST_SHAPES = 8
 _RUNS_OF_OTHER_SHAPES = 2

@@ -9,7 +9,7 @@ from typing import Any
 
 from onnx import ModelProto
 
-from opsetlift.model.files.tensors import all_tensors, stored_bytes
+from opsetlift.model.files import all_tensors, stored_bytes
 from opsetlift.model.scopes import subgraphs_within
 from opsetlift.normalizer.pipeline import Account
 from opsetlift.normalizer.undoing import UndonePass

@@ -22,8 +22,7 @@ from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, Mo
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.normalizer.rewriting import Pass
-from opsetlift.proof import Outcome, Proof
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import NotEquivalent, Outcome, Proof
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target
 

@@ -18,8 +18,7 @@ from opsetlift.targets import Target
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
 
-    from opsetlift.normalizer.discovery import PassLike
-    from opsetlift.normalizer.fixed_shapes import Shapes
+    from opsetlift.normalizer import PassLike, Shapes
 
 
 def convert(

@@ -28,7 +28,7 @@ from opsetlift.proof import (
 )
 
 if TYPE_CHECKING:
-    from opsetlift.normalizer.undoing import Undoing
+    from opsetlift.normalizer import Undoing
 
 
 @dataclass

@@ -22,9 +22,7 @@ from opsetlift.targets import Target, find_target
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
 
-    from opsetlift.normalizer.discovery import PassLike
-    from opsetlift.normalizer.fixed_shapes import Shapes
-    from opsetlift.normalizer.rewriting import Pass
+    from opsetlift.normalizer import Pass, PassLike, Shapes
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 from onnx import ModelProto
 
-from opsetlift.facts.inference import overrides_operator
-from opsetlift.normalizer import PassFailed
-from opsetlift.normalizer.model_state import SIZE_LIMIT
-from opsetlift.normalizer.pipeline import MOST_ROUNDS
-from opsetlift.normalizer.undoing import Options, Undoing
+from opsetlift.facts import overrides_operator
+from opsetlift.normalizer import MOST_ROUNDS, SIZE_LIMIT, Options, PassFailed, Undoing
 from opsetlift.pipeline.job import Job
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 

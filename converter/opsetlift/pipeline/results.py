@@ -82,7 +82,7 @@ def conversion_of(job: Job) -> Conversion:
 
 def normalization_of(job: Job) -> Normalization:
     """The result of `normalize`, from a job that is done."""
-    from opsetlift.normalizer.report import NormalizationReport, constant_bytes, node_count, reports_of
+    from opsetlift.normalizer import NormalizationReport, constant_bytes, node_count, reports_of
 
     done = next(one for one in job.evidence if isinstance(one, Normalised))
     work, before = done.work, done.before

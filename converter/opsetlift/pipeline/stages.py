@@ -30,8 +30,7 @@ from opsetlift.pipeline.evidence import Converted, Evidence, Normalised, Repaire
 from opsetlift.pipeline.job import Job, is_files, sizes_of
 from opsetlift.pipeline.nearest import search_for_nearest
 from opsetlift.pipeline.results import ProofMissing
-from opsetlift.proof import Destination
-from opsetlift.proof.not_equivalent import NotEquivalent
+from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.refusal import ConversionRefused
@@ -104,7 +103,7 @@ def _repair(model: ModelProto, job: Job) -> Given:
 
 
 def _fix_shapes(model: ModelProto, job: Job) -> Given:
-    from opsetlift.normalizer.fixed_shapes import with_fixed_shapes
+    from opsetlift.normalizer import with_fixed_shapes
 
     shapes = job.options.fix_shapes
     fixed = with_fixed_shapes(model, shapes)

@@ -20,9 +20,16 @@ from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted
 from opsetlift.pipeline.job import Job, ModelOrPath, Options
 from opsetlift.pipeline.stages import DRY_RUN, LOAD, run
-from opsetlift.proof import Certificate, ConversionProof, NotEquivalent, Request, model_sha256, tool_versions
-from opsetlift.proof.structure import structural_differences
-from opsetlift.proof.trace_json import trace_as_dict
+from opsetlift.proof import (
+    Certificate,
+    ConversionProof,
+    NotEquivalent,
+    Request,
+    model_sha256,
+    structural_differences,
+    tool_versions,
+    trace_as_dict,
+)
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
@@ -31,7 +38,7 @@ from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target, UnknownTarget, find_target
 
 if TYPE_CHECKING:
-    from opsetlift.normalizer.discovery import PassLike
+    from opsetlift.normalizer import PassLike
 
 
 class CertificateRefused(OpsetLiftError, ValueError):
@@ -137,8 +144,7 @@ def _passes(request: Request, given: Sequence[PassLike]) -> Sequence[PassLike] |
     """The passes by their names. Raises ValueError where some are not there."""
     if request.passes is None:
         return None
-    from opsetlift.normalizer import known_passes
-    from opsetlift.normalizer.discovery import as_pass
+    from opsetlift.normalizer import as_pass, known_passes
 
     own = {one.name: one for one in (as_pass(one) for one in given if not isinstance(one, str))}
     there = {**known_passes(), **own}

@@ -12,37 +12,67 @@ from opsetlift.proof.certificate import (
     Proof,
     Repair,
     Request,
-    SiteRecord,
     StageRecord,
     model_sha256,
     tool_versions,
 )
 from opsetlift.proof.conversions import prove_conversion
 from opsetlift.proof.dtype_changes import prove_dtypes
+from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
+from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.not_equivalent import NotEquivalent
-from opsetlift.proof.sites import Facts
-from opsetlift.proof.whole_model import WholeModelResult, prove_models
+from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
+from opsetlift.proof.shapes import dims_of
+from opsetlift.proof.structure import structural_differences
+from opsetlift.proof.trace_json import trace_as_dict
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.whole_model import (
+    MOST_NUMBERS,
+    WholeModelResult,
+    interface_differences,
+    model_inputs,
+    note_constant_outputs,
+    prove_models,
+)
 
 __all__ = [
+    "MOST_NUMBERS",
+    "Attempt",
+    "Case",
     "Certificate",
     "ConversionProof",
     "Destination",
     "DtypeProof",
-    "Facts",
+    "Explored",
     "FixedShapes",
+    "Floor",
+    "Input",
+    "InputGenerator",
     "NotEquivalent",
+    "OnnxruntimeMissing",
+    "OnnxruntimeVerdict",
     "Outcome",
     "PassRecord",
     "PassesProof",
     "Proof",
     "Repair",
     "Request",
-    "SiteRecord",
+    "Sides",
     "StageRecord",
+    "Trial",
     "WholeModelResult",
+    "ask_onnxruntime",
+    "dims_of",
+    "interface_differences",
+    "model_inputs",
     "model_sha256",
+    "note_constant_outputs",
+    "numbers_of",
     "prove_conversion",
     "prove_dtypes",
     "prove_models",
+    "structural_differences",
     "tool_versions",
+    "trace_as_dict",
+    "try_sides",
 ]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy
 from onnx import ModelProto, NodeProto, TypeProto, helper
 
-from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.evaluator.kernels.registry import keeps_form, reads_no_elements
+from opsetlift.evaluator import EvaluationError, Evaluator, keeps_form, reads_no_elements
 from opsetlift.proof.diversity import codes
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.shapes import dims_of

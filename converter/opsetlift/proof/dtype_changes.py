@@ -19,8 +19,8 @@ from onnx import ModelProto, TypeProto
 
 from opsetlift.conversion.retyping import changed_type, set_type
 from opsetlift.evaluator import EvaluationError, Evaluator, Rejected
-from opsetlift.evaluator.values import Array
 from opsetlift.facts import ModelFacts
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.proof.certificate import DtypeProof, Outcome
 from opsetlift.proof.compare import compare

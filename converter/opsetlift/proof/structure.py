@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.helper import make_tensor_type_proto
 
-from opsetlift.evaluator.values import sparse_tensor_value, tensor_value
+from opsetlift.evaluator import sparse_tensor_value, tensor_value
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,

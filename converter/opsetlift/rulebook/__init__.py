@@ -1,1 +1,12 @@
 """The rule book: rules, the `Site` that they are given, their discovery, and the routes of operators."""
+
+PUBLIC_MODULES = (
+    "book",  # all rules, by transition
+    "coverage",  # the table of which transitions have rules
+    "explain",  # what happens to an operator between two opsets
+    "function_body",  # a node as the function body that its schema gives it
+    "routes",  # an operator's transitions between two opsets
+    "rule",  # `Step`, `Introduction`, `Fallback` and the combinators of rules
+    "site",  # what a rule sees of a node and may do to it
+    "trace",  # which rules changed which nodes
+)

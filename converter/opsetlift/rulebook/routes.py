@@ -19,7 +19,7 @@ from opsetlift.specification.history import (
     history,
 )
 from opsetlift.support.refusal import Why
-from opsetlift.targets.target import Target
+from opsetlift.targets import Target
 
 
 @dataclass(frozen=True)

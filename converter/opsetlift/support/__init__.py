@@ -1,1 +1,10 @@
 """What every room may use: errors, refusals, checks of arguments, plug-ins."""
+
+PUBLIC_MODULES = (
+    "arguments",  # checks of what callers pass
+    "errors",  # the base class of all public errors
+    "internal_error",  # defects of OpsetLift itself, with what a report of them needs
+    "onnx_errors",  # what onnx raises
+    "plugins",  # what is registered under an entry-point group
+    "refusal",  # `ConversionRefused` and its refusals
+)

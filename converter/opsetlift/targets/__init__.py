@@ -4,17 +4,20 @@
 """
 
 from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target
+from opsetlift.targets.objections import has_kernel, may_object, node_objection
+from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError
-from opsetlift.targets.target import Quirk, Range, Runtime, Target
+from opsetlift.targets.target import Target
 
 __all__ = [
-    "Quirk",
     "Range",
-    "Runtime",
     "Target",
     "TargetFileError",
     "UnknownTarget",
     "catalogue",
     "files_of",
     "find_target",
+    "has_kernel",
+    "may_object",
+    "node_objection",
 ]

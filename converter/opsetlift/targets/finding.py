@@ -19,8 +19,9 @@ from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.plugins import registered
+from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError, read_runtime
-from opsetlift.targets.target import Range, Runtime, Target, is_part_of, version_key
+from opsetlift.targets.target import Runtime, Target, is_part_of, version_key
 
 ENTRY_POINTS = "opsetlift.targets"
 """Entry points of this group give the path of a TOML file; their names are the names of the runtimes."""

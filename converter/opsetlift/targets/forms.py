@@ -1,22 +1,20 @@
-"""What a runtime does not take of operators that it has: dtypes without a kernel, and forms that it reads wrongly."""
+"""Ways to write a node that a runtime may not take, and the dtypes that nodes have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
 
 from onnx import NodeProto, helper
 
-from opsetlift.facts import ScopeFacts
-from opsetlift.facts.wrongly_inferred_windows import has_late_windows
-from opsetlift.model.scopes import called_function_key, subgraphs
-from opsetlift.specification import history
+from opsetlift.facts import ScopeFacts, has_late_windows
+from opsetlift.model.scopes import subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
-from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import operands
-from opsetlift.targets.target import Range, Target
+from opsetlift.targets.ranges import Range
 
 Grid = Mapping[str, frozenset[str]]
 """Dtypes by type variable, each of which goes with each of the others; variables that it leaves out may be anything."""
@@ -150,7 +148,7 @@ class Form:
         return False
 
     def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        found = _dtypes(node, definition, scope)
+        found = dtypes_of(node, definition, scope)
         return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
 
 
@@ -187,59 +185,7 @@ def _plain(value: object) -> object:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Target) -> str:
-    """Why the runtime does not take a node of `opset` as it is written, in a sentence; "" where nothing is known."""
-    domain = canonical_domain(node.domain)
-    if (domain, node.op_type) not in target.doubted or called_function_key(node) in scope.model.functions:
-        return ""
-    definition = history.definition(domain, node.op_type, opset)
-    return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
-
-
-def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
-    """Whether there can be an objection to a node of an operator in a model whose values have these types, or any.
-
-    Much cheaper than to look at every node.
-    """
-    definition = history.definition(domain, operator, opset)
-    if (domain, operator) not in target.doubted or definition is None:
-        return (domain, operator) in target.doubted
-    grids = target.kernels.get((domain, operator, definition.since_version))
-    has_forms = any((form.domain, form.operator) == (domain, operator) for form in target.forms)
-    if has_forms or operator in target.operators_lacking or possible is None:
-        return True
-    return grids is not None and not any(_takes_all(grid, definition, possible) for grid in grids)
-
-
-def _takes_all(grid: Grid, definition: Definition, possible: frozenset[str]) -> bool:
-    return all(
-        dtype_of_type(one) in grid[variable]
-        for variable, allowed in definition.types_by_variable.items()
-        if variable in grid
-        for one in allowed & possible
-    )
-
-
-def _objections(
-    node: NodeProto, definition: Definition, opset: int, scope: ScopeFacts, target: Target
-) -> Iterator[str]:
-    runtime = f"{target.title} {target.version}"
-    domain = canonical_domain(node.domain)
-    if domain in CONVERTED_DOMAINS and node.op_type in target.operators_lacking:
-        yield f"{runtime} has no {node.op_type}"
-    for form in target.forms:
-        if (form.domain, form.operator) == (domain, node.op_type) and form.fits(node, definition, scope, opset):
-            yield f"{runtime} {form.text}"
-    grids = target.kernels.get((domain, node.op_type, definition.since_version))
-    if grids is not None:
-        dtypes = _dtypes(node, definition, scope)
-        if dtypes and not any(_is_in(dtypes, grid) for grid in grids):
-            told_apart = {variable for grid in grids for variable in grid} or set(dtypes)
-            shown = ", ".join(dict.fromkeys(dtype for variable, dtype in dtypes.items() if variable in told_apart))
-            yield f"{runtime} has no kernel of {node.op_type}-{definition.since_version} for {shown}"
-
-
-def _dtypes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> dict[str, str]:
+def dtypes_of(node: NodeProto, definition: Definition, scope: ScopeFacts) -> dict[str, str]:
     """The dtypes that a node's type variables stand for; empty where one is not known, or is no tensor."""
     inputs, outputs = operands(node, definition)
     found: dict[str, str] = {}
@@ -252,16 +198,3 @@ def _dtypes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> dict[
             return {}
         found[one.variable] = dtype
     return found
-
-
-def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str], target: Target) -> bool:
-    """Whether the runtime computes an operator with these dtypes for its type variables, as far as is known."""
-    definition = history.definition(domain, operator, opset)
-    if definition is None or (domain == "" and operator in target.operators_lacking):
-        return False
-    grids = target.kernels.get((domain, operator, definition.since_version))
-    return grids is None or any(_is_in(dtypes, grid) for grid in grids)
-
-
-def _is_in(dtypes: Mapping[str, str], grid: Grid) -> bool:
-    return all(dtype in grid.get(variable, (dtype,)) for variable, dtype in dtypes.items())

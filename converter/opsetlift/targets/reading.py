@@ -65,7 +65,8 @@ from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
-from opsetlift.targets.target import Quirk, Range, Runtime, Target, version_key
+from opsetlift.targets.ranges import Range
+from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 
 # Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
 # beside this one) is beyond types, and each fault has a sentence that names its release or form.

@@ -6,32 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, display_domain
-
-if TYPE_CHECKING:
-    from opsetlift.targets.forms import Form, Kernels
-
-
-class Range(NamedTuple):
-    """From the first to the last that is taken; None where there is no end, or none is known."""
-
-    first: int
-    last: int | None
-
-    def nearest(self, number: int) -> int:
-        """The number itself, or the end of the range that is nearest to it."""
-        at_least = max(number, self.first)
-        return at_least if self.last is None else min(at_least, self.last)
-
-    def __contains__(self, number: object) -> bool:
-        return isinstance(number, int) and self.nearest(number) == number
-
-    def __str__(self) -> str:
-        if self.last is None:
-            return f"{self.first} and later"
-        return f"{self.first} to {self.last}" if self.last > self.first else str(self.first)
+from opsetlift.targets.forms import Form, Kernels
+from opsetlift.targets.ranges import Range
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from opsetlift.conversion.retyping.changes import DoesNotFit, changed_type, dtyp
 from opsetlift.conversion.retyping.constants import Constant
 from opsetlift.conversion.retyping.node import Surroundings
 from opsetlift.conversion.retyping.values import ScopeValues
-from opsetlift.evaluator.kernels.registry import find_body_inputs
+from opsetlift.evaluator import find_body_inputs
 from opsetlift.model.arrays import array_of, tensor_of
 from opsetlift.model.scopes import called_function_key, subgraphs
 from opsetlift.specification.dtypes import type_of_spelling, type_string

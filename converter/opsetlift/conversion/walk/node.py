@@ -14,18 +14,16 @@ from opsetlift.conversion.walk.state import WalkState
 from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
 from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.facts import ScopeFacts
-from opsetlift.model.files.errors import ModelFileError
+from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import Container
 from opsetlift.rulebook.routes import Route, RoutedTransition
 from opsetlift.rulebook.rule import Rule, becomes_its_values
-from opsetlift.rulebook.site import Site
-from opsetlift.rulebook.site.rounding import EXACT
-from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
+from opsetlift.rulebook.site import AT_TARGET, EXACT, Emitted, Site
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
 from opsetlift.support.refusal import SiteRefused, Why
-from opsetlift.targets.forms import node_objection
+from opsetlift.targets import node_objection
 
 _DEEPEST_RECURRENCE = 12
 """How often a transition may apply to what its own rule emits, before its rules are taken not to terminate."""

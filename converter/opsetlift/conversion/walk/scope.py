@@ -10,11 +10,10 @@ from onnx import GraphProto, NodeProto, TensorProto
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.conversion.walk.state import WalkState
-from opsetlift.facts import ScopeFacts
-from opsetlift.facts.objections import objection_to
+from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
-from opsetlift.model.files.errors import ModelFileError
+from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import Container, called_function_key, subgraphs
 from opsetlift.rulebook.routes import Route
 from opsetlift.rulebook.trace import AppliedRules, SiteTrace
@@ -23,7 +22,7 @@ from opsetlift.specification.dtypes import dtype_name, tensor_type
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import Fault, InternalError
 from opsetlift.support.refusal import Refusal, SiteRefused, Why
-from opsetlift.targets.forms import may_object
+from opsetlift.targets import may_object
 
 
 class ScopeWalk(NodeWalk):

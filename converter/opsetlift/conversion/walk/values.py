@@ -14,11 +14,11 @@ from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.inlining import Inlined
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
+from opsetlift.rulebook.site import AT_TARGET, Emitted
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, tensor_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, canonical_domain
-from opsetlift.targets.forms import has_kernel
+from opsetlift.targets import has_kernel
 
 _LARGEST_CONSTANT = 1 << 10
 """Elements of a constant that is moved with the nodes around it; larger ones are weights."""

@@ -6,8 +6,10 @@ from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
 from opsetlift.model.files.loading import check_regular, load_model, model_from
+from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_model
+from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.files.validation import validate_model
 
 __all__ = [
@@ -17,13 +19,17 @@ __all__ = [
     "JobFiles",
     "ModelFileError",
     "ResultRejected",
+    "all_tensors",
     "check_model",
     "check_regular",
+    "copy_without",
+    "is_external",
     "load_model",
     "model_bytes",
     "model_from",
     "repaired",
     "save_model",
+    "stored_bytes",
     "validate_model",
     "with_data",
     "without_weights",

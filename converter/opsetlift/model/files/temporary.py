@@ -96,13 +96,17 @@ def remove_leftovers(folder: Path) -> None:
     with contextlib.suppress(OSError):
         for name in filter(pattern.fullmatch, os.listdir(folder)):
             with contextlib.suppress(OSError):
-                handle = os.open(folder / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    if stat.S_ISREG(os.fstat(handle).st_mode):
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        (folder / name).unlink()
-                finally:
-                    os.close(handle)
+                _remove_unless_locked(folder / name)
+
+
+def _remove_unless_locked(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    finally:
+        os.close(handle)
 
 
 def _machine() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.evaluator.kernels.registry import may_read_only_shapes
+from opsetlift.evaluator import may_read_only_shapes
 from opsetlift.normalizer.graphs.places import Place
 from opsetlift.specification import history
 

@@ -9,11 +9,8 @@ import onnx
 import onnx_graphsurgeon as gs
 from onnx import ModelProto, NodeProto, TypeProto
 
-from opsetlift.evaluator import EvaluationError, run_node
-from opsetlift.evaluator.undefined_results import is_undefined
-from opsetlift.facts import ModelFacts, ScopeFacts
-from opsetlift.facts.inference import inferred_types
-from opsetlift.facts.value_types import elements_of, is_static, merged
+from opsetlift.evaluator import EvaluationError, is_undefined, run_node
+from opsetlift.facts import ModelFacts, ScopeFacts, elements_of, inferred_types, is_static, merged
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
 from opsetlift.normalizer.facts.declarations import forget_declarations

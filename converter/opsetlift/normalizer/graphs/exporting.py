@@ -13,7 +13,7 @@ from typing import Any
 import onnx_graphsurgeon as gs
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
 
-from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files import copy_without
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.normalizer.graphs.attached_metadata import (

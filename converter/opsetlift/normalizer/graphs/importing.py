@@ -19,7 +19,7 @@ from onnx import (
     TypeProto,
 )
 
-from opsetlift.evaluator.values import attribute_type
+from opsetlift.evaluator import attribute_type
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.normalizer.graphs.attached_metadata import (
     AnnotationMetadata,

@@ -11,7 +11,7 @@ import onnx_graphsurgeon as gs
 from numpy.typing import NDArray
 from onnx import SparseTensorProto, TensorProto
 
-from opsetlift.evaluator.values import sparse_tensor_value, tensor_value
+from opsetlift.evaluator import sparse_tensor_value, tensor_value
 from opsetlift.normalizer.graphs.graphsurgeon_internals import LazyValues, SparseValues, held_values
 from opsetlift.specification import dtypes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy
 import onnx_graphsurgeon as gs
@@ -10,6 +11,8 @@ import onnx_graphsurgeon as gs
 from opsetlift.normalizer.helpers.editing import axes_of, given, integers, producer, rank_of
 from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.rewriting import Context
+
+T = TypeVar("T")
 
 Size = int | str | None
 """A number, a symbol, or not known."""
@@ -69,15 +72,8 @@ class Sizes:
                 return source if to in ("int64", "int32") and _are_small(source) else None
             case "Identity":
                 return source
-            case "Squeeze" | "Unsqueeze":
-                return source if axes_of(node, 1, context) is not None or given(node, 1) is None else None
-            case "Reshape":
-                return source if integers(given(node, 1), context) is not None else None
-            case "Gather":
-                indices = integers(node.inputs[1], context)
-                if indices is None or any(not -len(source) <= index < len(source) for index in indices):
-                    return None
-                return [source[index] for index in indices]
+            case "Squeeze" | "Unsqueeze" | "Reshape" | "Gather":
+                return rearranged(source, node, context)
             case "Slice":
                 return _sliced(node, source, context)
         return _calculated(node, source, self.of(node.inputs[1], depth), context)
@@ -119,6 +115,19 @@ def _chosen(inputs: list[list[Size] | None]) -> list[Size] | None:
     if rows is None:
         return None
     return [one if condition or one == other else other if condition == 0 else None for condition, one, other in rows]
+
+
+def rearranged(source: list[T], node: gs.Node, context: Context) -> list[T] | None:
+    """What a Squeeze, Unsqueeze, Reshape or Gather gives of the elements of a scalar or vector; None if unknown."""
+    match node.op:
+        case "Squeeze" | "Unsqueeze":
+            return source if axes_of(node, 1, context) is not None or given(node, 1) is None else None
+        case "Reshape":
+            return source if integers(given(node, 1), context) is not None else None
+    indices = integers(node.inputs[1], context)
+    if indices is None or any(not -len(source) <= index < len(source) for index in indices):
+        return None
+    return [source[index] for index in indices]
 
 
 def _calculated(node: gs.Node, left: list[Size], right: list[Size] | None, context: Context) -> list[Size] | None:

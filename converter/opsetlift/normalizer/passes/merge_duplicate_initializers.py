@@ -22,14 +22,19 @@ from opsetlift.normalizer.rewriting import Context, Pass
 def merge_duplicate_initializers(graph: gs.Graph, context: Context) -> bool:
     """Let what reads a repeated constant read the first one."""
     is_done = False
+    for first, *others in _repeated(graph, context):
+        for constant in others:
+            if not _is_documented(constant) and _content(first) == _content(constant):
+                is_done |= _replace(constant, first, context)
+    return is_done
+
+
+def _repeated(graph: gs.Graph, context: Context) -> Iterator[Sequence[gs.Constant]]:
+    """Constants of one dtype and shape that start alike and, where they are longer, have the same digest."""
     for alike in _groups(_own_constants(graph, context), _kind):
         for group in _groups(alike, _start):
             is_short = held_values(group[0]).nbytes <= _LENGTH_OF_START
-            for first, *others in [group] if is_short else _groups(group, _digest):
-                for constant in others:
-                    if not _is_documented(constant) and (is_short or _content(first) == _content(constant)):
-                        is_done |= _replace(constant, first, context)
-    return is_done
+            yield from [group] if is_short else _groups(group, _digest)
 
 
 def _groups(

@@ -15,9 +15,7 @@ from operator import itemgetter
 import onnx_graphsurgeon as gs
 
 from opsetlift.normalizer.helpers.editing import (
-    axes_of,
     become,
-    given,
     integers,
     nodes_of,
     producer,
@@ -25,7 +23,7 @@ from opsetlift.normalizer.helpers.editing import (
     takes_vectors,
     vector,
 )
-from opsetlift.normalizer.helpers.sizes import Size, Sizes
+from opsetlift.normalizer.helpers.sizes import Size, Sizes, rearranged
 from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.rewriting import Context, Pass
 
@@ -120,15 +118,8 @@ class _Finder:
         match node.op:
             case "Identity" | "Cast":
                 return source if context.dtype_of(node.inputs[0]) == "int64" else None
-            case "Squeeze" | "Unsqueeze":
-                return source if axes_of(node, 1, context) is not None or given(node, 1) is None else None
-            case "Reshape":
-                return source if integers(given(node, 1), context) is not None else None
-            case "Gather":
-                indices = integers(node.inputs[1], context)
-                if indices is None or any(not -len(source) <= index < len(source) for index in indices):
-                    return None
-                return [source[index] for index in indices]
+            case "Squeeze" | "Unsqueeze" | "Reshape" | "Gather":
+                return rearranged(source, node, context)
             case "Slice":
                 found = slice_of(node, context)
                 if found is not None and len(found.starts) == 1 and found.steps == [1]:

@@ -6,7 +6,9 @@ far side of the transition, or at any opset that the rule names; the walk takes 
 
 from opsetlift.model.arrays import Array
 from opsetlift.rulebook.site.operators import Operators
+from opsetlift.rulebook.site.rounding import EXACT
+from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
 from opsetlift.rulebook.site.site import Site
 from opsetlift.rulebook.site.view import Dims
 
-__all__ = ["Array", "Dims", "Operators", "Site"]
+__all__ = ["AT_TARGET", "EXACT", "Array", "Dims", "Emitted", "Operators", "Site"]

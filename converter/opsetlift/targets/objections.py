@@ -1,0 +1,80 @@
+"""What a runtime does not take: operators that it lacks, dtypes without a kernel, and forms that it reads wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from onnx import NodeProto
+
+from opsetlift.facts import ScopeFacts
+from opsetlift.model.scopes import called_function_key
+from opsetlift.specification import history
+from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.targets.forms import Grid, dtypes_of
+from opsetlift.targets.target import Target
+
+
+def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Target) -> str:
+    """Why the runtime does not take a node of `opset` as it is written, in a sentence; "" where nothing is known."""
+    domain = canonical_domain(node.domain)
+    if (domain, node.op_type) not in target.doubted or called_function_key(node) in scope.model.functions:
+        return ""
+    definition = history.definition(domain, node.op_type, opset)
+    return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
+
+
+def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
+    """Whether there can be an objection to a node of an operator in a model whose values have these types, or any.
+
+    Much cheaper than to look at every node.
+    """
+    definition = history.definition(domain, operator, opset)
+    if (domain, operator) not in target.doubted or definition is None:
+        return (domain, operator) in target.doubted
+    grids = target.kernels.get((domain, operator, definition.since_version))
+    has_forms = any((form.domain, form.operator) == (domain, operator) for form in target.forms)
+    if has_forms or operator in target.operators_lacking or possible is None:
+        return True
+    return grids is not None and not any(_takes_all(grid, definition, possible) for grid in grids)
+
+
+def _takes_all(grid: Grid, definition: Definition, possible: frozenset[str]) -> bool:
+    return all(
+        dtype_of_type(one) in grid[variable]
+        for variable, allowed in definition.types_by_variable.items()
+        if variable in grid
+        for one in allowed & possible
+    )
+
+
+def _objections(
+    node: NodeProto, definition: Definition, opset: int, scope: ScopeFacts, target: Target
+) -> Iterator[str]:
+    runtime = f"{target.title} {target.version}"
+    domain = canonical_domain(node.domain)
+    if domain in CONVERTED_DOMAINS and node.op_type in target.operators_lacking:
+        yield f"{runtime} has no {node.op_type}"
+    for form in target.forms:
+        if (form.domain, form.operator) == (domain, node.op_type) and form.fits(node, definition, scope, opset):
+            yield f"{runtime} {form.text}"
+    grids = target.kernels.get((domain, node.op_type, definition.since_version))
+    if grids is not None:
+        dtypes = dtypes_of(node, definition, scope)
+        if dtypes and not any(_is_in(dtypes, grid) for grid in grids):
+            told_apart = {variable for grid in grids for variable in grid} or set(dtypes)
+            shown = ", ".join(dict.fromkeys(dtype for variable, dtype in dtypes.items() if variable in told_apart))
+            yield f"{runtime} has no kernel of {node.op_type}-{definition.since_version} for {shown}"
+
+
+def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str], target: Target) -> bool:
+    """Whether the runtime computes an operator with these dtypes for its type variables, as far as is known."""
+    definition = history.definition(domain, operator, opset)
+    if definition is None or (domain == "" and operator in target.operators_lacking):
+        return False
+    grids = target.kernels.get((domain, operator, definition.since_version))
+    return grids is None or any(_is_in(dtypes, grid) for grid in grids)
+
+
+def _is_in(dtypes: Mapping[str, str], grid: Grid) -> bool:
+    return all(dtype in grid.get(variable, (dtype,)) for variable, dtype in dtypes.items())
