@@ -1,4 +1,4 @@
-"""ONNX's own tests there and back: each to another opset and home again, where neither way is refused.
+"""ONNX's own tests there and back: each to another opset and back, where neither way is refused.
 
     python -m benchmarks.round_trips [--only NAME] [--releases FOLDER] [--markdown]
 

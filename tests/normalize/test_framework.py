@@ -201,17 +201,17 @@ class TestOwnRewrites:
         assert [tensor.name for tensor in result.model.graph.initializer] == ["a_1"]
 
     def test_nodes_may_be_left_in_any_order_and_dead_ones_behind(self) -> None:
-        def untidy(graph: gs.Graph) -> None:
+        def out_of_order(graph: gs.Graph) -> None:
             for node in graph.nodes:
                 if node.op == "Identity":
                     graph.nodes.reverse()
                     reader = node.outputs[0].outputs[0]
                     reader.inputs[0] = node.inputs[0]
 
-        assert operators(normalize(text_model(GRAPH), [untidy]).model) == ["Add", "Neg"]
+        assert operators(normalize(text_model(GRAPH), [out_of_order]).model) == ["Add", "Neg"]
 
     @pytest.mark.parametrize("module", [__name__, "opsetlift.normalizer.passes.test"])
-    def test_what_a_pass_puts_into_an_attribute_is_tidied(self, module: str) -> None:
+    def test_what_a_pass_puts_into_an_attribute_is_cleaned_up(self, module: str) -> None:
         def other_branch(graph: gs.Graph, context: Context) -> None:
             for node in graph.nodes:
                 if node.op == "If" and len(node.attrs["then_branch"].nodes) == 1:
@@ -294,7 +294,7 @@ class TestOwnRewrites:
         with pytest.raises(ModelFileError, match="onnx does not accept the model"):
             normalize(source)
 
-    def test_a_file_in_an_old_manner_is_settled_first(self) -> None:
+    def test_a_file_of_an_old_form_is_repaired_first(self) -> None:
         graph = """g (float[2] x, bool c) => (float[2] y) {
             y = If(c) <then_branch = t () => (float[2] a) { a = Neg(x) },
                 else_branch = e (float[2] w) => (float[2] b) <float[2] w = {1, 2}> { b = Mul(x, w) }>

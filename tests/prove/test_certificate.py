@@ -1,4 +1,4 @@
-"""The record of a proof, and what is believed of one that somebody hands in."""
+"""The record of a proof, and the verification of one."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Request:
         return options
 
 
-def carry_out(request: Request) -> int:
+def run_request(request: Request) -> int:
     """Run the stages, write the result, and print what was done; returns the exit status."""
     request.check()
     files = CommandFiles(

@@ -21,7 +21,7 @@ import onnx
 import typer
 
 from opsetlift.cli.certificates import prove_again
-from opsetlift.cli.conversion import Request, carry_out
+from opsetlift.cli.conversion import Request, run_request
 from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
@@ -182,7 +182,7 @@ def convert(
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
-    return carry_out(
+    return run_request(
         Request(
             command="convert",
             source=source,
@@ -236,7 +236,7 @@ def normalize(
         return list_passes(as_json=json)
     if source is None or target is None:
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
-    return carry_out(
+    return run_request(
         Request(
             command="normalize",
             source=source,

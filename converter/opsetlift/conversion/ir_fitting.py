@@ -67,7 +67,7 @@ class IRFitting:
         self._refusals: list[Refusal] = []
 
     def fit(self, ir_version: int, *, keep_metadata: bool = False, keep_functions: bool = True) -> Fitting:
-        """Carry it out. Raises ConversionRefused with everything that the IR version cannot hold.
+        """Apply it. Raises ConversionRefused with everything that the IR version cannot hold.
 
         With `keep_metadata`, metadata_props stay where they are: readers that do not know them pass them over. Without
         `keep_functions`, all functions are inlined.

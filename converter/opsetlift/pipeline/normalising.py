@@ -34,7 +34,7 @@ def normalised(
     options = job.options
     chosen = options.passes or ()
     if chosen:
-        _refuse_what_passes_misread(model)
+        _refuse_what_passes_would_change(model)
     work = Undoing(
         model,
         chosen,
@@ -56,7 +56,7 @@ def normalised(
     return work, result
 
 
-def _refuse_what_passes_misread(model: ModelProto) -> None:
+def _refuse_what_passes_would_change(model: ModelProto) -> None:
     if any(training.update_binding for training in model.training_info):
         raise PassFailed("a model with training info is not normalised: what would be folded changes while it trains")
     for function in model.functions:

@@ -228,8 +228,8 @@ class SiteView:
             types.append(found)
         return types
 
-    def carrier_if_lost(self, value: str | int, variable: str) -> str | None:
-        """The best exact carrier for a value, if the operator's type variable does not take its dtype on the far side.
+    def wider_type_if_lost(self, value: str | int, variable: str) -> str | None:
+        """The best exact wider type for a value, if the type variable does not take its dtype on the far side.
 
         None also where there is none; the type gate refuses such sites.
         """
