@@ -487,7 +487,7 @@ def test_what_is_no_certificate_is_named_in_plain_words(
     recorded = tmp_path / "proof.json"
     recorded.write_text(content)
     assert main(["prove", model, model, "--certificate", str(recorded)]) == 1
-    assert capsys.readouterr().err == f"opsetlift: {recorded}: this is no certificate that can be read: {said}\n"
+    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate:  {said}\n"
 
 
 def test_a_missing_description_of_a_runtime_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -309,7 +309,7 @@ def prove(
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         return prove_again(certificate, first, second, as_json=json, runtime=runtime)
     if runtime is not None:
-        raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
+        raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
     return prove_files(

@@ -57,8 +57,8 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
         if not is_fixed and info.name not in defaults and info.type.HasField("tensor_type"):
             shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
             sentence = (
-                f"input {info.name!r} has {shown}, and {target.title} {target.version} takes fixed sizes only; "
-                "opsetlift.normalize fixes them"
+                f"input {info.name!r} has {shown}, and {target.title} {target.version} accepts only fixed sizes; "
+                "--fix-shapes sets them"
             )
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
@@ -76,7 +76,7 @@ def false_shapes(facts: ModelFacts) -> list[Refusal]:
             continue
         declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
         if declared is not None and computed is not None and _differ(declared, computed):
-            sentence = f"output {info.name!r} is declared as {_shown(declared)}, and computed as {_shown(computed)}"
+            sentence = f"output {info.name!r} is declared as {_shown(declared)} but computed as {_shown(computed)}"
             found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
     return found
 

@@ -1,7 +1,7 @@
 """Wider types that represent every value of a dtype, and to which Cast converts without a change.
 
-A wider type (carrier) holds every value of the dtype, signed zeros, infinities and NaN included (the payload of a NaN is
-no value), and Cast takes both dtypes at the opset in question.
+A wider type (carrier) holds every value of the dtype, signed zeros, infinities and NaN included (the payload of a NaN
+is no value), and Cast takes both dtypes at the opset in question.
 """
 
 from __future__ import annotations
