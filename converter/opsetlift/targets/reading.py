@@ -31,7 +31,7 @@
     source = "docs"
 
     [[quirk]]
-    text = "A sentence on something that is no bound."
+    text = "A known limitation that refuses nothing."
     versions = ["1.0"]
     source = "docs"
 
@@ -48,7 +48,7 @@ subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inpu
 all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
-of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
+of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
 unless the file says otherwise.
 """
 
