@@ -1,4 +1,4 @@
-"""ONNX's own tests there and back: each to another opset and home again, where neither way is refused.
+"""ONNX's own tests there and back: each to another opset and back, where neither way is refused.
 
     python -m benchmarks.round_trips [--only NAME] [--releases FOLDER] [--markdown]
 
@@ -41,7 +41,7 @@ def page(found: list[Trip], asked: str) -> str:
     """docs/round_trips.md."""
     names = {one.name for one in found}
     lines = [
-        "# There and back",
+        "# Round trips",
         "",
         f"Written by `python -m benchmarks.round_trips {asked} --markdown`, onnx {onnx.__version__}. Each test stands",
         f"for those that differ from it in values alone ({len(names)} of them here), and goes from every version of",
@@ -52,7 +52,7 @@ def page(found: list[Trip], asked: str) -> str:
         "```",
         "",
         "*Same nodes* have the same operators, names, inputs, outputs and attribute values. *Equal* ones compute the",
-        "shipped outputs, but are written otherwise. Down and up that is common: what was lowered is not put together",
+        "shipped outputs in another form. Down and up that is common: what was decomposed is not put together",
         "again. Up and down it is the exception, and these are all:",
         "",
         "| operator | from | tests | for example | what comes back | why it is no inverse |",

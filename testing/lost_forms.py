@@ -4,13 +4,11 @@ from __future__ import annotations
 
 UNEXPLAINED = "not explained"
 
-_DEFAULT = "a default that another version has otherwise is written out, and no later sign tells it from a given value"
-_NEGATIVE = (
-    "from {} on indices and bounds may be negative; those of a run are not known, and are counted from the front"
-)
-_BROADCAST = "`axis` is not written where broadcasting does by itself what it says"
-_LAST_AXES = "before 13 all dimensions behind the axis are taken together; what had one of them only may name another"
-_SEQUENCE = "`output_sequence` says that the sequence is read, which its name among the outputs says as well"
+_DEFAULT = "a default that differs between versions is written out, and then looks like a given value"
+_NEGATIVE = "from {} on indices and bounds may be negative; those computed at run time are made non-negative"
+_BROADCAST = "`axis` is omitted where broadcasting alone has its effect"
+_LAST_AXES = "before 13 all dimensions from the axis on are normalized together, so the rule may write another axis"
+_SEQUENCE = "`output_sequence` states that the sequence is used, which its output name states as well"
 
 _REASONS: dict[tuple[str, int], str] = {
     **{
@@ -23,13 +21,13 @@ _REASONS: dict[tuple[str, int], str] = {
     (
         "MeanVarianceNormalization",
         13,
-    ): "13 has a function body, to which onnx hands no default: `axes` is written",
+    ): "13 has a function body, which gets no defaults from onnx, so `axes` is written",
     ("Concat", 4): _DEFAULT,
     **{(operator, 7): _SEQUENCE for operator in ("RNN", "GRU", "LSTM")},
     (
         "BatchNormalization",
         7,
-    ): "at 7 the number of outputs tells training from inference; the names of those that nobody reads stay",
+    ): "at 7 the number of outputs tells training from inference; names of unused outputs are kept",
     **{
         (operator, 11): _NEGATIVE.format(11)
         for operator in ("Gather", "Scatter", "Slice", "OneHot", "GatherElements", "ScatterElements")
@@ -39,11 +37,13 @@ _REASONS: dict[tuple[str, int], str] = {
     (
         "Dropout",
         12,
-    ): "in training mode 12 is given a mask of truth values that nobody reads, and the way below 10 refuses it; "
-    "it could be left out again",
-    ("Upsample", 10): "Resize takes scales below 1, too, and those of a run are not known",
-    ("Scan", 9): "8 has a batch axis, which becomes a scan of its own",
-    ("Loop", 23): "Unsqueeze's axes in the body were a scalar, which no text allows; they come back as a vector",
+    ): "in training mode the rule for 12 adds an unused bool mask, which opset 6 refuses; it could be removed again",
+    ("Upsample", 10): "Resize also takes scales below 1, and scales computed at run time are unknown",
+    ("Scan", 9): "8 has a batch axis, which becomes another Scan",
+    (
+        "Loop",
+        23,
+    ): "Unsqueeze's axes in the body were a scalar, which no version of the text allows; they become a vector",
 }
 
 

@@ -122,17 +122,17 @@ def subgraph_that_reads_what_its_node_computes() -> ModelProto:
     return model
 
 
-@bad_model("computes 'y', which exists already")
+@bad_model("computes 'y', which is already defined")
 def value_computed_twice() -> ModelProto:
     return model_of([helper.make_node("Abs", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["y"])])
 
 
-@bad_model("computes 'y', which exists already")
+@bad_model("computes 'y', which is already defined")
 def value_computed_twice_by_one_node() -> ModelProto:
     return model_of([helper.make_node("Split", ["x"], ["y", "y"], num_outputs=2)])
 
 
-@bad_model("computes 'x', which exists already")
+@bad_model("computes 'x', which is already defined")
 def input_computed_anew() -> ModelProto:
     return model_of([helper.make_node("Abs", ["x"], ["x"])], outputs=["x"])
 
@@ -194,7 +194,7 @@ def attribute_without_a_name() -> ModelProto:
     return model
 
 
-@bad_model("there is no function around it")
+@bad_model("but is not inside a function")
 def attribute_reference_outside_a_function() -> ModelProto:
     model = minimum_model()
     model.graph.node[0].attribute[0].CopyFrom(AttributeProto(name="axes", ref_attr_name="a", type=AttributeProto.INTS))

@@ -83,7 +83,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
         ["convert", "good.onnx", "hard.onnx", "--to", "18", "--force"],
         "input itself",
     ),
-    "output exists": (["convert", "good.onnx", "other.onnx", "--to", "18"], "exists already"),
+    "output exists": (["convert", "good.onnx", "other.onnx", "--to", "18"], "already exists"),
     "output is a folder": (["convert", "good.onnx", "folder", "--to", "18", "--force"], "this is a folder"),
     "output in no folder": (["convert", "good.onnx", "none/out.onnx", "--to", "18"], "does not exist"),
     "output is external data of the input": (
@@ -104,7 +104,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "certificate exists": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "other.onnx"],
-        "exists already",
+        "already exists",
     ),
     "certificate without a proof": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json", "--no-prove"],

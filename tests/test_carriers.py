@@ -1,4 +1,4 @@
-"""Carriers hold every value, and are only taken where Cast takes them."""
+"""Wider types hold every value, and are only used where Cast accepts them."""
 
 import numpy
 import onnx
@@ -14,7 +14,7 @@ PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier !
 
 
 @pytest.mark.parametrize(("dtype", "carrier"), PAIRS)
-def test_values_come_back_from_a_carrier_bit_by_bit(dtype, carrier):
+def test_values_come_back_from_a_wider_type_bit_by_bit(dtype, carrier):
     values = every_value_of(dtype)
     if values is None:
         values = special_values(dtype)
@@ -56,5 +56,5 @@ def test_some_dtypes_fit_into_no_other(dtype):
         ("bool", 1, "uint8"),
     ],
 )
-def test_a_carrier_is_none_where_cast_does_not_take_the_dtype(dtype, opset, carrier):
+def test_there_is_no_wider_type_where_cast_does_not_take_the_dtype(dtype, opset, carrier):
     assert exact_carrier(dtype, [tensor_type(one) for one in DTYPES if one != dtype], opset) == carrier

@@ -276,7 +276,7 @@ def test_a_certificate_for_a_runtime_of_ones_own_names_what_is_missing(
     source = _binary(folder)
     assert _verified(source, "out.onnx", ["--for", "mine.toml"])
     assert main(["prove", source, "out.onnx", "--certificate", "proof.json"]) == 1
-    assert "name that with --for" in capsys.readouterr().err
+    assert "give that file with --for" in capsys.readouterr().err
     assert main(["prove", source, "out.onnx", "--certificate", "proof.json", "--for", "onnxruntime==1.4"]) == 1
     assert "about a conversion for mine==1.0" in capsys.readouterr().err
 

@@ -448,6 +448,20 @@ class TestProcess:
         assert json.loads(output.out) == {"status": "error", "message": "gone.onnx: no such file"}
         assert output.err == "opsetlift: gone.onnx: no such file\n"
 
+    @pytest.mark.parametrize(
+        "command", ["", "convert", "normalize", "prove", "reach", "targets", "measure", "explain", "coverage"]
+    )
+    def test_help_fits_80_columns_and_ends_with_an_example(
+        self, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main([*command.split(), "--help"]) == 0
+        page = capsys.readouterr().out.rstrip().splitlines()
+        assert max(map(len, page)) <= 80
+        assert len(page) <= 33
+        assert page[-1].startswith(f"  Example: opsetlift {command}")
+        assert command == "" or set(re.findall(r"--[a-z-]+", page[-1])) <= set(re.findall(r"--[a-z-]+", str(page[:-1])))
+
     @pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["--version"]])
     def test_help_is_no_error(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(arguments) == 0
@@ -473,7 +487,7 @@ def test_what_is_no_certificate_is_named_in_plain_words(
     recorded = tmp_path / "proof.json"
     recorded.write_text(content)
     assert main(["prove", model, model, "--certificate", str(recorded)]) == 1
-    assert capsys.readouterr().err == f"opsetlift: {recorded}: this is no certificate that can be read: {said}\n"
+    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate:  {said}\n"
 
 
 def test_a_missing_description_of_a_runtime_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

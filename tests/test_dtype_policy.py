@@ -434,7 +434,7 @@ class TestOtherValues:
         node = next(node for node in model.graph.node if node.op_type == "Secret")
         cast = next(one for one in model.graph.node if node.input[0] in one.output)
         assert (cast.op_type, cast.attribute[0].i) == ("Cast", TensorProto.INT64)
-        assert "nothing is known of the dtypes that Secret takes" in changes.kept
+        assert "there is no information on the dtypes that Secret takes" in changes.kept
 
     def test_keys_in_attributes_hold_a_node_to_its_dtype(self) -> None:
         text = """

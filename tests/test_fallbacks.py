@@ -407,7 +407,7 @@ class TestFiles:
         assert has_kernel("", "Less", 12, {"T": "float"}, target)
         assert not has_kernel("", "Less", 12, {"T": "int64"}, target)
         assert has_kernel("", "Greater", 12, {"T": "int64"}, target), "of which nothing is known"
-        assert target.doubted == {("", "Less"), ("ai.onnx.ml", "LabelEncoder"), ("", "Sin")}
+        assert target.operators_to_check == {("", "Less"), ("ai.onnx.ml", "LabelEncoder"), ("", "Sin")}
         with pytest.raises(ConversionRefused, match=r"Mine 1\.1 has no sine"):
             convert(
                 model('<ir_version: 7, opset_import: ["": 13]> g (float[A] x) => (float[A] y) { y = Sin (x) }'),

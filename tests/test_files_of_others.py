@@ -550,7 +550,7 @@ sys.exit(opsetlift.cli.main({["convert", str(source), str(target), "--to", "18",
         if written:
             assert sentence == f"opsetlift: interrupted; {target} is written"
         elif where.startswith("os"):
-            assert sentence == f"opsetlift: interrupted; {target} is either as it was or complete"
+            assert sentence == f"opsetlift: interrupted; {target} is either unchanged or complete"
         else:
             assert sentence == "opsetlift: interrupted; nothing was written"
         assert value_in(target) == (2 if written else 1)

@@ -151,7 +151,7 @@ class TestExternalData:
 
     def test_needs_the_folder_that_it_lies_in(self, tmp_path: Path) -> None:
         model = externalise(weighted_model(), tmp_path)
-        with pytest.raises(ModelFileError, match="folder that it lies in is not given"):
+        with pytest.raises(ModelFileError, match="give the folder that contains it"):
             save_model(model, tmp_path / "model.onnx")
 
     def test_takes_the_weights_of_a_model_too_large_for_one_file(
@@ -176,7 +176,7 @@ class TestExternalData:
 class TestAllOrNothing:
     def test_an_existing_file_stays_unless_it_may_be_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").write_bytes(b"something else")
-        with pytest.raises(ModelFileError, match="exists already"):
+        with pytest.raises(ModelFileError, match="already exists"):
             save_model(minimum_model(), tmp_path / "model.onnx")
         assert files_in(tmp_path) == {"model.onnx": b"something else"}
         save_model(minimum_model(), tmp_path / "model.onnx", overwrite=True)
@@ -234,7 +234,7 @@ class TestValidation:
         model = minimum_model(opset=13)
         model.opset_import.add(domain="ai.onnx", version=11)
         assert validate_model(model) == [
-            "the model imports ai.onnx at opsets 13 and 11; the last one, 11, was taken, as onnxruntime does"
+            "the model imports ai.onnx at opsets 13 and 11; the last one, 11, was used, as in onnxruntime"
         ]
 
     def test_equal_imports_in_both_spellings_are_no_conflict(self) -> None:
@@ -253,7 +253,7 @@ class TestValidation:
         )
         (note,) = validate_model(model)
         assert note == (
-            f"function 'S' imports ai.onnx at opset {own}, which was taken; "
+            f"function 'S' imports ai.onnx at opset {own}, which was used; "
             f"onnxruntime takes the model's, {opset}, where Softmax has another definition"
         )
         assert note in convert(model, to=15).report.notes
@@ -273,7 +273,7 @@ class TestValidation:
     def test_outputs_without_a_shape_are_noted_and_taken(self) -> None:
         model = minimum_model()
         model.graph.output[0].type.tensor_type.ClearField("shape")
-        assert validate_model(model) == ["the specification wants a shape, at least of unknown dimensions, for y"]
+        assert validate_model(model) == ["the specification requires a shape (its dimensions may be unknown) for y"]
         check_model(model)
 
     def test_subgraphs_see_what_was_computed_before_them(self) -> None:
@@ -316,14 +316,14 @@ class TestChecking:
         original, result = minimum_model(opset=18), minimum_model(opset=18)
         with pytest.raises(ModelFileError, match=r"^onnx does not accept the model: Unrecognized attribute: axes"):
             check_model(result, original=original)
-        with pytest.raises(ResultRejected, match=r"^the original is sound, but not what became of it: "):
+        with pytest.raises(ResultRejected, match=r"^the original is valid, but the result is not: "):
             check_model(result, original=minimum_model(opset=13))
 
     def test_a_false_shape_of_an_output_that_only_newer_definitions_infer_is_said(self) -> None:
         result = minimum_model()
         del result.graph.output[0].type.tensor_type.shape.dim[:]
         (note,) = check_model(result, original=minimum_model())
-        assert "declares a shape that is not the computed one" in note
+        assert "declares a shape that differs from the inferred one" in note
         assert len(result.graph.output[0].type.tensor_type.shape.dim) == 0
 
     def test_false_shapes_inside_that_only_other_definitions_infer_are_forgotten(self) -> None:

@@ -49,7 +49,7 @@ def converted(model, to):
 def test_of_conflicting_imports_the_last_one_counts(imports, taken):
     conversion = converted(file(RELU, *imports), 11)
     assert [entry.version for entry in conversion.model.opset_import] == [11]
-    assert any(f"the last one, {taken}, was taken" in note for note in conversion.report.notes)
+    assert any(f"the last one, {taken}, was used" in note for note in conversion.report.notes)
 
 
 def test_an_import_that_is_repeated_is_written_once():
@@ -80,7 +80,7 @@ def test_nodes_in_subgraphs_may_spell_out_the_default_domain():
 def test_constants_before_9_may_hold_integers(to):
     conversion = converted(file(RESHAPE, ("", 7)), to)
     onnx.checker.check_model(conversion.model, full_check=True)
-    assert "Constant gives no int64 at opset 7; it was taken for that of 9" in conversion.report.notes
+    assert "Constant gives no int64 at opset 7; it was read as that of 9" in conversion.report.notes
 
 
 def test_constants_that_are_what_their_opset_gives_are_not_noted():
@@ -192,5 +192,5 @@ def test_an_output_that_is_declared_with_a_false_shape_is_noted_and_left_as_it_i
         <double[6, 1] w = {1, 2, 3, 4, 5, 6}, double[1] b = {1}> { p = MatMul (x, w) y = Add (p, b) }"""
     )
     conversion = converted(model, 15)
-    assert any("declares a shape that is not the computed one" in note for note in conversion.report.notes)
+    assert any("declares a shape that differs from the inferred one" in note for note in conversion.report.notes)
     assert conversion.model.graph.output == model.graph.output

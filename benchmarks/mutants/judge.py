@@ -22,7 +22,7 @@ import onnx
 from benchmarks.mutants.inputs import Inputs, NotDrawn, Values
 
 ENOUGH = 80
-"""So many inputs that the original takes settle it."""
+"""This many inputs that the original accepts are enough."""
 FEWEST = 6
 """With fewer an executor says nothing."""
 TRIES = 600

@@ -99,7 +99,7 @@ def _result_bytes(model: onnx.ModelProto) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _quiet_tests(*paths: str) -> None:
+def _run_without_output(*paths: str) -> None:
     """Run test files for what they hand to the recorder; whether they pass does not matter."""
     import pytest
 
@@ -262,7 +262,7 @@ class Rules(Subject):
 
         opsetlift.convert = recording  # type: ignore[assignment]
         try:
-            _quiet_tests(*tests)
+            _run_without_output(*tests)
         finally:
             opsetlift.convert = convert
 
@@ -385,7 +385,7 @@ class Passes(Subject):
 
         package.normalize = recording
         try:
-            _quiet_tests(*tests)
+            _run_without_output(*tests)
         finally:
             package.normalize = original
 

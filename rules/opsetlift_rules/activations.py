@@ -56,7 +56,7 @@ def replace_relu_with_max(site: Site) -> None:
     if site.computes("Max", T=dtype):
         site.replace(site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX).Max(site.input(0), site.scalar(0, dtype, "zero")))
     else:
-        site.carry_to_kernel()
+        site.widen_to_kernel()
 
 
 def add_dimensions_to_channel_slopes(site: Site) -> None:

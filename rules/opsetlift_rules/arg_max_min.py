@@ -5,7 +5,7 @@ ArgMax, ArgMin  11: axis may be negative, no empty input · 12: +select_last_ind
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_for_runtime
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import make_axis_non_negative
@@ -59,6 +59,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("ArgMax", values_are_carried()),
-    Fallback("ArgMin", values_are_carried()),
+    Fallback("ArgMax", widen_for_runtime()),
+    Fallback("ArgMin", widen_for_runtime()),
 ]

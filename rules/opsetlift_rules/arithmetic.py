@@ -6,7 +6,7 @@ Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +nu
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, widen_for_runtime
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -25,7 +25,7 @@ def compute_narrow_integers_in_a_wider_type(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in NARROW_INTEGERS:
-        site.carry("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
+        site.widen("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 
 def compute_integers_with_reductions(site: Site) -> None:
@@ -110,8 +110,8 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Add", values_are_carried()),
-    Fallback("Sub", values_are_carried()),
-    Fallback("Mul", values_are_carried()),
-    Fallback("Div", values_are_carried()),
+    Fallback("Add", widen_for_runtime()),
+    Fallback("Sub", widen_for_runtime()),
+    Fallback("Mul", widen_for_runtime()),
+    Fallback("Div", widen_for_runtime()),
 ]

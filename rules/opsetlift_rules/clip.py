@@ -126,7 +126,7 @@ def clip_with_min_and_max_or_cast(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if not site.computes("Clip", T=dtype):
-        site.carry_to_kernel()
+        site.widen_to_kernel()
     elif site.target >= _BOUNDS_AS_INPUTS and dtype in _LARGEST:
         bounds = (site.scalar(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
         low, high = (site.input(place) or bound for place, bound in enumerate(bounds, start=1))

@@ -7,7 +7,7 @@ LessOrEqual, GreaterOrEqual  12: introduced · 16: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -34,7 +34,7 @@ def compare_integers_as_floats(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
-        site.carry(COMPARED_IN[dtype])
+        site.widen(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         op = site.op_at(opsets.AXES_AS_INPUTS)
         values = onto_one_shape(site, op, site.inputs, dtype)
@@ -52,7 +52,7 @@ def compute_equality_from_order(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in _INTEGER_CARRIERS:
-        site.carry(_INTEGER_CARRIERS[dtype])
+        site.widen(_INTEGER_CARRIERS[dtype])
     elif dtype in FLOATING:
         op = site.op
         first, second = site.inputs
@@ -100,7 +100,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
     upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
-    if site.carry_to_kernel():
+    if site.widen_to_kernel():
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
@@ -129,7 +129,7 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
 
 def compute_equality_in_a_supported_type(site: Site) -> None:
     """Compute Equal in a type that the runtime supports, else from Less and Greater."""
-    if not site.carry_to_kernel():
+    if not site.widen_to_kernel():
         compute_equality_from_order(site)
 
 
@@ -141,8 +141,8 @@ STEPS = [
     Step("Equal", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Equal")),
     Step("Equal", 7, 11, up=unchanged, down=compute_equality_from_order),
     Step("Equal", 13, 19, up=unchanged, down=compare_strings_with_unique),
-    Step("LessOrEqual", 12, 16, up=unchanged, down=values_travel()),
-    Step("GreaterOrEqual", 12, 16, up=unchanged, down=values_travel()),
+    Step("LessOrEqual", 12, 16, up=unchanged, down=widen_values()),
+    Step("GreaterOrEqual", 12, 16, up=unchanged, down=widen_values()),
 ]
 
 INTRODUCTIONS = [

@@ -103,7 +103,7 @@ def cast_narrow_floats_or_decompose_celu(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in ("float16", "bfloat16"):
         site.rounds(1)
-        site.carry("float")
+        site.widen("float")
     elif dtype == "double":
         site.rounds()
         decompose_celu(site)

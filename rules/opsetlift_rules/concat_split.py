@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -69,7 +69,7 @@ def split_other_types_with_slice(site: Site) -> None:
 
 def split_with_slice(site: Site) -> None:
     """Split in a type that the runtime supports, or else with one Slice for each part."""
-    if site.carry_to_kernel():
+    if site.widen_to_kernel():
         return
     if site.input(1) and site.constant_value(1) is None:
         _slices_of_computed_lengths(site)
@@ -180,10 +180,10 @@ def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
 
 _NEGATIVE = "11 adds negative axes; non-negative axes mean the same"
 
-_SPLIT_OTHER_TYPES_WITH_SLICE = in_turn(write_the_axis, split_other_types_with_slice, values_travel())
+_SPLIT_OTHER_TYPES_WITH_SLICE = in_turn(write_the_axis, split_other_types_with_slice, widen_values())
 
 STEPS = [
-    Step("Concat", 1, 4, up=write_default_axis, down=values_travel()),
+    Step("Concat", 1, 4, up=write_default_axis, down=widen_values()),
     Step("Concat", 4, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),
     Step("Split", 1, 2, up=move_optional_lengths_to_an_attribute, down=_SPLIT_OTHER_TYPES_WITH_SLICE),
     Step("Split", 2, 11, up=unchanged, down=make_axis_non_negative, because=_NEGATIVE),

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -130,7 +130,7 @@ def cast_data_and_ratio(site: Site) -> None:
     """Cast data and ratio of Dropout-22 to types of Dropout-13, which takes neither float8 nor a bfloat16 ratio."""
     if site.input(1) and site.dtype(1) not in ("float16", "float", "double"):
         site.set_input(1, site.op.Cast(site.input(1), to="float"))
-    site.carry_if_lost()
+    site.widen_if_lost()
 
 
 _UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
@@ -140,6 +140,6 @@ STEPS = [
     Step("Dropout", 6, 7, up=remove_the_test_flag, down=set_the_test_flag),
     Step("Dropout", 7, 10, up=cast_mask_to_the_data_type, down=cast_mask_to_bool),
     Step("Dropout", 10, 12, up=move_ratio_to_an_input, down=move_ratio_to_an_attribute),
-    Step("Dropout", 12, 13, up=unchanged, down=values_travel()),
+    Step("Dropout", 12, 13, up=unchanged, down=widen_values()),
     Step("Dropout", 13, 22, up=unchanged, down=cast_data_and_ratio, because=_UNSET_RATIO),
 ]

@@ -27,7 +27,7 @@ def compute_integers_in_double(site: Site) -> None:
     """Compute Erf-9 of integers, which Erf-13 does not take, in double; truncate the results, as runtimes did."""
     if site.dtype(0) not in FLOATING:
         site.rounds()
-        site.carry("double")
+        site.widen("double")
 
 
 def sum_the_error_function_series(site: Site) -> None:

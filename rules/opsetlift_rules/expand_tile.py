@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, values_are_carried
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, widen_for_runtime
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.carriers import holds
 from opsetlift.support.refusal import Why
@@ -124,6 +124,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Expand", values_are_carried()),
-    Fallback("Tile", values_are_carried()),
+    Fallback("Expand", widen_for_runtime()),
+    Fallback("Tile", widen_for_runtime()),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers.axes import gather_within, make_axis_non_negative
 from opsetlift_rules.helpers.counting import endless
@@ -81,8 +81,8 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
 
 STEPS = [
     Step("Compress", 9, 11, up=unchanged, down=make_axis_non_negative, because="11 adds negative axes"),
-    Step("Compress", 11, 28, up=unchanged, down=values_travel()),
-    Step("NonZero", 9, 13, up=unchanged, down=values_travel()),
+    Step("Compress", 11, 28, up=unchanged, down=widen_values()),
+    Step("NonZero", 9, 13, up=unchanged, down=widen_values()),
 ]
 
 INTRODUCTIONS = [

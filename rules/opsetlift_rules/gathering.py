@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -108,10 +108,10 @@ _NEGATIVE_INDICES = "11 adds negative indices; non-negative ones mean the same"
 
 STEPS = [
     Step("Gather", 1, 11, up=unchanged, down=make_indices_non_negative, because=_NEGATIVE_INDICES),
-    Step("Gather", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
-    Step("GatherElements", 11, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
+    Step("Gather", 11, 13, up=unchanged, down=widen_values(), because=_EXAMPLES),
+    Step("GatherElements", 11, 13, up=unchanged, down=widen_values(), because=_EXAMPLES),
     Step("GatherND", 11, 12, up=unchanged, down=add_batch_indices, because="without batch_dims, both mean the same"),
-    Step("GatherND", 12, 13, up=unchanged, down=values_travel(), because=_EXAMPLES),
+    Step("GatherND", 12, 13, up=unchanged, down=widen_values(), because=_EXAMPLES),
 ]
 
 INTRODUCTIONS = [

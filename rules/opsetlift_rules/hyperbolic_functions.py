@@ -99,8 +99,8 @@ def decompose_asinh(site: Site) -> None:
     bounded, excess = _split(formula, magnitude=True)
     square = op.Mul(bounded, bounded)
     hypotenuse = op.Sqrt(op.Add(square, formula.number(1)))
-    legs = op.Add(bounded, op.Div(square, op.Add(hypotenuse, formula.number(1))))
-    formula.result(op.Mul(op.Add(formula.log_of_1_plus(legs), excess), formula.sign(value)))
+    terms = op.Add(bounded, op.Div(square, op.Add(hypotenuse, formula.number(1))))
+    formula.result(op.Mul(op.Add(formula.log_of_1_plus(terms), excess), formula.sign(value)))
 
 
 def decompose_acosh(site: Site) -> None:

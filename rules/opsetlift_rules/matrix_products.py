@@ -84,7 +84,7 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     """Write Gemm as MatMul, Mul and Add, for a runtime whose Gemm lacks a dtype or a form that these have."""
     dtype = site.dtype(0)
     if dtype not in FLOATING or not site.computes("MatMul", T=dtype):
-        site.carry_to_kernel()
+        site.widen_to_kernel()
         return
     op = site.op
     first, second = (

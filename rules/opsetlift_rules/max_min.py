@@ -25,7 +25,7 @@ def select_integers_by_comparison(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
-        site.carry(COMPARED_IN[dtype])
+        site.widen(COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         _extreme_of_64_bits(site, dtype)
 
@@ -55,7 +55,7 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
 
 def cast_or_compare_integers(site: Site) -> None:
     """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
-    if not site.carry_to_kernel() and site.dtype(0) in ("int64", "uint64"):
+    if not site.widen_to_kernel() and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import numpy_dtype
 
@@ -44,8 +44,8 @@ def detect_infinities_by_comparison(site: Site) -> None:
 
 
 STEPS = [
-    Step("IsNaN", 13, 20, up=unchanged, down=values_travel()),
-    Step("IsInf", 10, 20, up=unchanged, down=values_travel()),
+    Step("IsNaN", 13, 20, up=unchanged, down=widen_values()),
+    Step("IsInf", 10, 20, up=unchanged, down=widen_values()),
 ]
 
 INTRODUCTIONS = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -104,7 +104,7 @@ def cast_indices_and_depth_to_int64(site: Site) -> None:
 
 STEPS = [
     Step("OneHot", 9, 11, up=move_negative_indices_out_of_range, down=make_indices_and_axis_non_negative),
-    Step("OneHot", 11, 28, up=unchanged, down=values_travel(like=2)),
+    Step("OneHot", 11, 28, up=unchanged, down=widen_values(like=2)),
 ]
 
 INTRODUCTIONS = [

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Array, Dims, Operators, Site
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
@@ -107,7 +107,7 @@ def pad_other_types_by_cast_or_gather(site: Site) -> None:
     if site.dtype(0) in ("string", "complex64", "complex128"):
         site.replace(pad_by_gather(site))
     else:
-        site.carry_if_lost()
+        site.widen_if_lost()
 
 
 def expand_axes(site: Site) -> None:
@@ -315,7 +315,7 @@ STEPS = [
     Step("Pad", 11, 13, up=unchanged, down=pad_other_types_by_cast_or_gather, because=_EXAMPLES),
     Step("Pad", 13, 18, up=unchanged, down=expand_axes, because=_ALL_AXES),
     Step("Pad", 18, 19, up=unchanged, down=gather_wrapped_elements, because="19 adds a mode"),
-    Step("Pad", 19, 21, up=unchanged, down=values_travel()),
+    Step("Pad", 19, 21, up=unchanged, down=widen_values()),
 ]
 
 
@@ -324,7 +324,7 @@ def cast_or_slice_off_negative_pads(site: Site) -> None:
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:
-        site.carry_to_kernel()
+        site.widen_to_kernel()
 
 
 INTRODUCTIONS = [

@@ -108,7 +108,7 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
     if dtype not in ("int8", "uint8"):
         return
     if not windows_of(site).may_cover_pads_only():
-        site.carry("float16")
+        site.widen("float16")
         return
     op = site.op
     results = site.copy(op.Cast(site.input(0), to="float16"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Step, rounding, unchanged, values_travel
+from opsetlift.rulebook.rule import Step, rounding, unchanged, widen_values
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -140,5 +140,5 @@ STEPS = [
     Step("Pow", 1, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes()),
     Step("Pow", 7, 12, up=unchanged, down=_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE, because=_MIXED),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 only drops the full stop after 'Output tensor'"),
-    Step("Pow", 13, 15, up=unchanged, down=values_travel(like=1)),
+    Step("Pow", 13, 15, up=unchanged, down=widen_values(like=1)),
 ]

@@ -29,7 +29,7 @@ def compute_narrow_floats_in_stash_type(site: Site) -> None:
             Why.NO_EQUIVALENT,
             f"Range has no stash_type below opset 27, and it does not compute in {stash_type} otherwise",
         )
-    site.carry(stash_type)
+    site.widen(stash_type)
 
 
 def decompose_range(site: Site) -> None:

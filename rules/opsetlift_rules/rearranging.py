@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -133,7 +133,7 @@ STEPS = [
     Step("DepthToSpace", 1, 11, up=unchanged, down=decompose_crd_depth_to_space, because=_DCR),
     Step("DepthToSpace", 11, 13, up=unchanged, down=unchanged, because="13 only formats the code"),
     Step("SpaceToDepth", 13, 28, up=unchanged, down=decompose_crd_space_to_depth, because=_DCR),
-    Step("ReverseSequence", 10, 28, up=unchanged, down=values_travel()),
+    Step("ReverseSequence", 10, 28, up=unchanged, down=widen_values()),
 ]
 
 INTRODUCTIONS = [

@@ -41,7 +41,7 @@ def compute_8_bit_min_max_in_a_wider_type(site: Site) -> None:
     if dtype not in ("int8", "uint8"):
         return
     if _is_never_empty(site):
-        site.carry("int32")
+        site.widen("int32")
         return
     op = site.op
     wide = site.copy(op.Cast(site.input(0), to="float"))
@@ -68,7 +68,7 @@ def compute_integers_in_double(site: Site) -> None:
         return
     site.rounds()
     if site.node.op_type == "ReduceLogSumExp":
-        site.carry("double")
+        site.widen("double")
         return
     op = site.op
     attributes = {name: site.attribute(name) for name in ("keepdims", "noop_with_empty_axes")}
@@ -84,7 +84,7 @@ def sum_integers_in_parts(site: Site) -> None:
 
     The parts are put together in int64, which wraps around as the sum does.
     """
-    if site.carry_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
+    if site.widen_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     dims = site.shape(0) or [None]
@@ -111,7 +111,7 @@ _MOST_FACTORS = 64
 
 def multiply_vector_elements(site: Site) -> None:
     """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype."""
-    if site.carry_to_kernel():
+    if site.widen_to_kernel():
         return
     dims = site.known_shape(0)
     if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
@@ -133,7 +133,7 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     """
     if site.dtype(0) != "int64":
         if _is_never_empty(site):
-            site.carry_to_kernel()
+            site.widen_to_kernel()
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, unit, middle = site.input(0), site.scalar(2**32, "int64", "unit"), site.scalar(2**31, "int64", "middle")

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -283,20 +283,20 @@ _WITHOUT_ALLOWZERO = "without allowzero, 0 in the shape copies a dimension in bo
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 STEPS = [
-    Step("Reshape", 1, 5, up=move_shape_to_an_input, down=in_turn(move_shape_to_an_attribute, values_travel())),
+    Step("Reshape", 1, 5, up=move_shape_to_an_input, down=in_turn(move_shape_to_an_attribute, widen_values())),
     Step("Reshape", 13, 14, up=unchanged, down=remove_allowzero, because=_WITHOUT_ALLOWZERO),
     Step("Squeeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
     Step("Squeeze", 11, 13, up=move_axes_to_an_input, down=move_squeeze_axes_to_an_attribute),
-    Step("Squeeze", 13, 21, up=unchanged, down=values_travel()),
+    Step("Squeeze", 13, 21, up=unchanged, down=widen_values()),
     Step("Squeeze", 21, 23, up=unchanged, down=unchanged, because="23 says that axes are a 1D tensor"),
     Step("Unsqueeze", 1, 11, up=unchanged, down=make_axes_non_negative, because=_AXES_1),
     Step("Unsqueeze", 11, 13, up=move_axes_to_an_input, down=move_unsqueeze_axes_to_an_attribute),
-    Step("Unsqueeze", 13, 21, up=unchanged, down=values_travel()),
+    Step("Unsqueeze", 13, 21, up=unchanged, down=widen_values()),
     Step("Unsqueeze", 21, 23, up=convert_scalar_axes_to_a_vector, down=unchanged, because=_VECTOR_OF_AXES),
     Step("Flatten", 1, 9, up=unchanged, down=flatten_other_types_with_reshape, because="9 adds dtypes"),
     Step("Flatten", 9, 11, up=unchanged, down=make_axis_non_negative, because=_AXES_1),
-    Step("Flatten", 13, 21, up=unchanged, down=values_travel()),
-    Step("Transpose", 13, 21, up=unchanged, down=values_travel(), because="21 states the length of perm"),
+    Step("Flatten", 13, 21, up=unchanged, down=widen_values()),
+    Step("Transpose", 13, 21, up=unchanged, down=widen_values(), because="21 states the length of perm"),
     Step("Transpose", 24, 25, up=unchanged, down=unchanged, because="25 says that perm holds axes in [0, rank-1]"),
 ]
 

@@ -156,10 +156,10 @@ def _without_time(site: Site, value: str) -> Dims:
     return [batch, *others]
 
 
-_STATES_ARE_CARRIED = rounding(replace_with_a_scan_over_tokens, ulps=64, because=_IN_STEPS)
+_SCAN_OVER_TOKENS = rounding(replace_with_a_scan_over_tokens, ulps=64, because=_IN_STEPS)
 
 INTRODUCTIONS = [
     Introduction("RotaryEmbedding", 23, down=rounding(decompose_rotary_embedding, ulps=4, because=_IN_STEPS)),
-    Introduction("LinearAttention", 27, down=_STATES_ARE_CARRIED),
+    Introduction("LinearAttention", 27, down=_SCAN_OVER_TOKENS),
     Introduction("CausalConvWithState", 27, down=expand_body_in_float(ulps=64, because=_IN_STEPS)),
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -121,7 +121,7 @@ _SORTED_AS_THE_GREATEST = sort_smallest_and_integers_as_largest_floats
 STEPS = [
     Step("TopK", 1, 10, up=move_k_to_an_input, down=move_k_to_an_attribute),
     Step("TopK", 10, 11, up=unchanged, down=_SORTED_AS_THE_GREATEST, because=_DEFAULTS),
-    Step("TopK", 11, 24, up=unchanged, down=values_travel()),
+    Step("TopK", 11, 24, up=unchanged, down=widen_values()),
 ]
 
 FALLBACKS = [

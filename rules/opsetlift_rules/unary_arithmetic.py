@@ -32,7 +32,7 @@ def multiply_integers_by_minus_one(site: Site) -> None:
 
 def multiply_by_minus_one(site: Site) -> None:
     """Replace Neg with Mul by -1, for runtimes without the dtype: it changes the sign of zeros and wraps around too."""
-    if not site.carry_to_kernel():
+    if not site.widen_to_kernel():
         site.replace(
             site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(
                 site.input(0), site.scalar(-1, site.dtype(0), "minus_one")

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -198,7 +198,7 @@ def name_all_outputs(site: Site) -> None:
 
 
 STEPS = [
-    Step("Unique", 11, 28, up=unchanged, down=values_travel()),
+    Step("Unique", 11, 28, up=unchanged, down=widen_values()),
 ]
 
 INTRODUCTIONS = [

@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, values_travel
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
@@ -111,7 +111,7 @@ def _shape_at_run_time(site: Site, op: Operators) -> str:
 
 
 STEPS = [
-    Step("Where", 9, 16, up=unchanged, down=values_travel(like=1)),
+    Step("Where", 9, 16, up=unchanged, down=widen_values(like=1)),
 ]
 
 INTRODUCTIONS = [

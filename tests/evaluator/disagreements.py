@@ -32,7 +32,7 @@ class Disagreement:
     """The first release of onnxruntime that agrees with the evaluator."""
 
     @property
-    def is_settled(self) -> bool:
+    def is_resolved(self) -> bool:
         """Whether the installed onnxruntime is to agree."""
         return self.until is not None and release() >= self.until
 
@@ -97,7 +97,7 @@ def compared_examples(
 ) -> int:
     """Draw nodes and compare both sides, but for listed disagreements; gives how many nodes both executed."""
     compared = 0
-    known = [entry for entry in disagreements if not entry.is_settled]
+    known = [entry for entry in disagreements if not entry.is_resolved]
 
     @settings(
         max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
@@ -124,7 +124,7 @@ def is_real(entry: Disagreement, *, tolerance: Tolerance = 0.0) -> bool:
     """Whether the two differ on the entry's example, or agree where the installed onnxruntime is to."""
     theirs = onnxruntime_outputs(entry.example)
     agree = _same_within(evaluate_or_none(entry.example), theirs, tolerance)
-    return agree == entry.is_settled and entry.applies(entry.example)
+    return agree == entry.is_resolved and entry.applies(entry.example)
 
 
 def _same_within(ours: list[Any] | None, theirs: list[Any] | None, tolerance: Tolerance) -> bool:

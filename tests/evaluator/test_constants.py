@@ -96,7 +96,7 @@ def test_the_diagonal_may_be_anywhere(k: int, ones: list[tuple[int, int]]) -> No
 def test_eye_like_takes_its_type_from_dtype() -> None:
     square = numpy.zeros((2, 2), numpy.float32)
     assert run("EyeLike", square, dtype=TensorProto.BOOL).dtype == bool
-    with pytest.raises(Rejected, match="dtype 99 is no element type"):
+    with pytest.raises(Rejected, match="dtype 99 is not an element type"):
         run("EyeLike", square, dtype=99)
     with pytest.raises(Rejected, match="must be of rank 2, not 1"):
         run("EyeLike", square[0])

@@ -169,7 +169,7 @@ def gate(operator: str, opset: int) -> Gate:
         ([None], WrongOutput, "was not computed"),
         ([], WrongOutput, "was not computed"),
         ([[FLOATS, LONGS]], WrongOutput, "elements of one type"),
-        (["text"], WrongOutput, "str is no ONNX value"),
+        (["text"], WrongOutput, "str is not an ONNX value"),
     ],
     ids=["type", "none", "nothing", "mixed sequence", "no value"],
 )

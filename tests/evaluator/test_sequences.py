@@ -33,7 +33,7 @@ def position(number: int) -> Any:
 def test_an_empty_sequence_is_of_floats_unless_dtype_says_otherwise() -> None:
     assert run("SequenceEmpty").type_string == "seq(tensor(float))"
     assert run("SequenceEmpty", dtype=TensorProto.STRING).type_string == "seq(tensor(string))"
-    with pytest.raises(Rejected, match="dtype 99 is no element type"):
+    with pytest.raises(Rejected, match="dtype 99 is not an element type"):
         run("SequenceEmpty", dtype=99)
     with pytest.raises(Rejected, match=r"would be seq\(tensor\(bfloat16\)\)"):
         run("SequenceEmpty", dtype=TensorProto.BFLOAT16)

@@ -1,4 +1,4 @@
-"""If with a constant condition becomes the branch that is taken."""
+"""Replace an If with a constant condition by the branch that is taken."""
 
 from tests.normalize.rewriting import check_rewrite, check_unchanged, rewritten, text_model
 

@@ -158,7 +158,7 @@ def test_a_conversion_may_be_normalised(workplace: Path, capsys: pytest.CaptureF
     assert "Then normalised:" in capsys.readouterr().out
 
 
-def test_weights_outside_the_model_are_carried_along(workplace: Path) -> None:
+def test_weights_outside_the_model_are_kept(workplace: Path) -> None:
     folder = workplace / "model"
     folder.mkdir()
     source = externalise(weighted_model(), folder)

@@ -24,7 +24,7 @@ OTHERS = frozenset(("fix-defaults", "inline-functions", "remove-unused"))
 
 
 def count_reports(model: onnx.ModelProto, reports: Counter[str], name: str) -> None:
-    """Run every pass twice, and look whether those that say so have done nothing."""
+    """Run every pass twice, and check that those which report no change have changed nothing."""
     state = ModelState(to_graph(model))
     state.clean_up()
     for _ in range(2):

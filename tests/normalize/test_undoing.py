@@ -100,7 +100,7 @@ FAULTS: dict[Rewrite, tuple[Fault, str]] = {
     no_such_operator: (Fault.INVALID, "Ceeil"),
     half_done: (Fault.FAILED, "KeyError: 'axis'"),
     other_outputs: (Fault.FAILED, "changes the inputs or the outputs"),
-    knot: (Fault.FAILED, "reads what is computed from its own output"),
+    knot: (Fault.FAILED, "depends on its own output"),
     strange_attribute: (Fault.UNUSABLE, "TypeError"),
     to_and_fro: (Fault.ENDLESS, "24 rounds"),
     ever_more: (Fault.ENDLESS, "24 rounds"),

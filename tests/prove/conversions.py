@@ -79,10 +79,10 @@ def trace_of(
     ulps: int = 0,
 ) -> ConversionTrace:
     """A trace with these sites by path (a sequence: in the graph), and initializers of the graph."""
-    crossing = (Transition("", "Any", 1, 2, True), Rule("by hand", None, ulps=ulps))
+    applied = (Transition("", "Any", 1, 2, True), Rule("by hand", None, ulps=ulps))
     by_path = claims if isinstance(claims, Mapping) else {GRAPH_PATH: claims}
     trace = ConversionTrace(
-        {path: ScopeTrace([SiteTrace(*claim, [crossing]) for claim in given]) for path, given in by_path.items()}
+        {path: ScopeTrace([SiteTrace(*claim, [applied]) for claim in given]) for path, given in by_path.items()}
     )
     trace.scope(GRAPH_PATH).added_initializers.update(added)
     trace.scope(GRAPH_PATH).dropped_initializers.update(dropped)

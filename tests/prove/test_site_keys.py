@@ -186,8 +186,8 @@ def test_rules_and_bounds_make_another_key() -> None:
     made = conversion(BASE, BASE, (11, 13), claims=claims)
     site = made.trace.scopes["graph"].sites[0]
     transition, _ = site.applied[0]
-    for crossing in ((transition, Rule("another", None)), (replace(transition, newer=3), Rule("by hand", None))):
-        site.applied = [crossing]
+    for applied in ((transition, Rule("another", None)), (replace(transition, newer=3), Rule("by hand", None))):
+        site.applied = [applied]
         keys.add(keys_of(made)[0])  # type: ignore[arg-type]
     assert len(keys | {key_of(BASE)}) == 5
 

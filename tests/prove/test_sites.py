@@ -69,7 +69,7 @@ def test_a_rule_may_use_the_models_sizes() -> None:
     }"""
     right = conversion(original, result, (11, 12), claims=[(0, 0, 2)], added=["s"])
     assert right.prove().is_proven, right.prove().summary()
-    assert right.prove().sites[0].notes[0].startswith("only with the model's own sizes")
+    assert right.prove().sites[0].notes[0].startswith("equal only with the model's own sizes")
     wrong = conversion(original, result.replace("1, 1, 500", "1, 500, 1"), (11, 12), claims=[(0, 0, 2)], added=["s"])
     assert wrong.prove().is_refuted
 
@@ -102,11 +102,11 @@ def test_where_types_are_not_known_every_possible_one_is_tried() -> None:
     made = restamped("g (float[N] x) => (float[N] y) { y = ReduceMin (x) }", (11, 12))
     certificate = prove_conversion(made.original, made.result, made.trace, NoTypes(made.original))
     assert certificate.is_proven
-    assert "the dtype is not known" in certificate.sites[0].notes[0]
+    assert "the dtype cannot be inferred" in certificate.sites[0].notes[0]
     narrowed = Conversion(stamped(made.original, 12), stamped(made.original, 11))
     certificate = prove_conversion(narrowed.original, narrowed.result, narrowed.trace, NoTypes(narrowed.original))
     assert [site.outcome for site in certificate.sites] == [Outcome.UNPROVEN]
-    assert "the dtype is not known, and one differs" in certificate.sites[0].reason
+    assert "the dtype cannot be inferred, and for one of them the sides differ" in certificate.sites[0].reason
 
 
 class NoSizes(KnownFacts):
@@ -149,7 +149,7 @@ def test_an_unknown_type_follows_from_that_of_another_input() -> None:
 def test_an_original_that_breaks_its_own_text_is_compared_leniently() -> None:
     certificate = restamped("g (float[N, M] x) => (float[N, M] y) { y = ReduceMin <axes = [-1]> (x) }", (9, 13)).prove()
     assert certificate.is_proven, certificate.summary()
-    assert "breaks the text of its version" in certificate.sites[0].notes[0]
+    assert "violates the specification of its version" in certificate.sites[0].notes[0]
 
 
 def test_an_original_that_never_runs_is_unproven() -> None:

@@ -39,7 +39,7 @@ def test_an_output_that_tells_no_rank_is_no_reason_to_guess() -> None:
     source = model(
         "g (float[N] a, int64[K] s) => (float[A, B] z) { p = Reshape (a, s) z = Flatten <axis = -1> (p) }", 13
     )
-    with pytest.raises(ConversionRefused, match="the rank of 'p' is not known"):
+    with pytest.raises(ConversionRefused, match="the rank of 'p' cannot be inferred"):
         convert(source, to=10)
 
 

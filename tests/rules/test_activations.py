@@ -157,7 +157,7 @@ def test_hard_swish_is_a_product_with_hard_sigmoid_below_14():
     ],
 )
 @pytest.mark.parametrize("dtype", [*FLOATS, "bfloat16"])
-def test_later_activations_are_compositions_below_their_births(operator, opset, attributes, dtype):
+def test_later_activations_are_compositions_before_their_introduction(operator, opset, attributes, dtype):
     if dtype == "bfloat16" and opset < 20:
         opset = 22
     text = unary(operator, dtype, opset, attributes=attributes)

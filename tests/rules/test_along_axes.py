@@ -58,7 +58,7 @@ def accumulated(operator, opset, dtype, shape, attributes="", axis="<int64 a = {
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
 @pytest.mark.parametrize("shape", ["2, 3, 4", "A, B, C", "2, 0, 4"])
-def test_a_scan_accumulates_exactly_below_the_birth(operator, opset, dtype, exclusive, reverse, shape):
+def test_a_scan_accumulates_exactly_before_its_introduction(operator, opset, dtype, exclusive, reverse, shape):
     attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
     check_converts(accumulated(operator, opset, dtype, shape, attributes), opset - 1, exact=True)
 

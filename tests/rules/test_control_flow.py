@@ -18,7 +18,7 @@ def test_loops_of_every_kind_stay_what_they_are():
         check_rewrite(text.format(source), text.format(target))
 
 
-def test_bfloat16_is_carried_through_a_loop_below_16():
+def test_bfloat16_is_cast_around_a_loop_below_16():
     check_rewrite(
         """<ir_version: 8, opset_import: ["": 16]> g (int64 n, bfloat16[2] x) => (bfloat16[2] y, bfloat16[M, 2] s) {
             y, s = Loop (n, "", x) <body = body (int64 i, bool c, bfloat16[2] v)

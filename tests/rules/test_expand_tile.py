@@ -50,7 +50,7 @@ def test_expand_of_unknown_rank_is_refused_below_8():
         '<ir_version: 3, opset_import: ["": 8]> g (float[] x, int64[2] s) => (float[] y) { y = Expand (x, s) }',
         7,
         Why.RANK_UNKNOWN,
-        "the rank of 'x' is not known",
+        "the rank of 'x' cannot be inferred",
     )
 
 

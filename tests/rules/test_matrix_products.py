@@ -141,7 +141,7 @@ def test_attention_scores_become_matmul_of_transposed_inputs_below_12():
     ],
 )
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "int8", "uint16", "int64"])
-def test_equations_are_carried_out_below_12(equation, operands, result, dtype):
+def test_equations_are_computed_below_12(equation, operands, result, dtype):
     check_converts(einsum(equation, operands, result, dtype=dtype), 11, exact="int" in dtype)
 
 

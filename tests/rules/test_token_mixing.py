@@ -55,7 +55,7 @@ def linear(rule, inputs, names, *, q_heads=2, dtype="float"):
         ("gated_delta", ", float[B, T, 2] d, float[B, T, 2] r", ', "", d, r'),
     ],
 )
-def test_states_are_carried_from_token_to_token_below_27(rule, inputs, names, to):
+def test_states_are_passed_from_token_to_token_below_27(rule, inputs, names, to):
     check_converts(linear(rule, inputs, names), to)
 
 

@@ -80,5 +80,5 @@ def test_strings_of_unknown_rank_are_refused_below_9():
         "=> (string[] y) { y = Where (c, x, z) }",
         8,
         Why.RANK_UNKNOWN,
-        "the rank of 'c' is not known",
+        "the rank of 'c' cannot be inferred",
     )

@@ -69,6 +69,6 @@ def _read(file: Path) -> Certificate:
     except OSError as error:
         raise UsageFault(f"{file}: {error.strerror}") from error
     except RecursionError as error:
-        raise UsageFault(f"{file}: this is no certificate that can be read: it is nested too deeply") from error
+        raise UsageFault(f"{file}: not a readable certificate:  it is nested too deeply") from error
     except ValueError as error:
-        raise UsageFault(f"{file}: this is no certificate that can be read: {error}") from error
+        raise UsageFault(f"{file}: not a readable certificate:  {error}") from error

@@ -98,7 +98,7 @@ class Request:
         return options
 
 
-def carry_out(request: Request) -> int:
+def run_request(request: Request) -> int:
     """Run the stages, write the result, and print what was done; returns the exit status."""
     request.check()
     files = CommandFiles(
@@ -179,9 +179,9 @@ def _conversion_lines(report: Report) -> Iterator[RenderableType]:
     if report.moved_metadata:
         fields = ", ".join(dict.fromkeys(note.field for note in report.moved_metadata))
         count = len(report.moved_metadata)
-        yield f"Left out, as the IR version has no field for it: {fields} ({count} in all; --json shows them)."
+        yield f"Dropped, because the IR version has no field for it: {fields} ({count} in all; --json shows them)."
     if report.added_functions:
-        yield printable(f"Functions copied for their callers: {', '.join(report.added_functions)}.")
+        yield printable(f"Functions copied per caller: {', '.join(report.added_functions)}.")
 
 
 def _dtype_lines(changes: DtypeChanges) -> Iterator[str]:

@@ -65,7 +65,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         nearest = error.nearest
         return REFUSED, [head, *map(str, error.refusals), *([nearest.sentence] if nearest else [])]
     if isinstance(error, ProofMissing):
-        head = "refused: a proof is required, and there is none; nothing was written"
+        head = "refused: a proof is required, but not everything is proven; nothing was written"
         return REFUSED, [head, *str(error).splitlines()]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]

@@ -84,7 +84,7 @@ class CommandFiles:
             beside = {}
             if self._certificate is not None and certificate is not None:
                 beside[self._certificate] = certificate.to_json().encode()
-            self._what_is_written = f"{self.target} is either as it was or complete"
+            self._what_is_written = f"{self.target} is either unchanged or complete"
             save_model(model, self.target, source_dir=Path(self.base_dir), beside=beside, files=self._files)
             self._what_is_written = f"{self.target} is written"
 
@@ -106,16 +106,16 @@ class CommandFiles:
 
 def _check_standard_output(certificate: Path | None, *, as_json: bool) -> None:
     if as_json:
-        raise UsageFault("OUT is -, and --json needs standard output, too; name a file")
+        raise UsageFault("OUT is -, but --json also writes to standard output: name a file")
     if certificate is not None:
-        raise UsageFault("OUT is -, and a certificate belongs to a file; name one")
+        raise UsageFault("OUT is -, but a certificate describes a file: name one")
     if sys.stdout is not None and sys.stdout.isatty():
-        raise UsageFault("OUT is -, and standard output is a terminal; name a file or a pipe")
+        raise UsageFault("OUT is -, but standard output is a terminal: name a file or use a pipe")
 
 
 def _model_from_standard_input() -> ModelProto:
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageFault("IN is -, and standard input is no file or pipe")
+        raise UsageFault("IN is -, but standard input is neither a file nor a pipe")
     try:
         return model_from(sys.stdin.buffer.read())
     except OSError as error:

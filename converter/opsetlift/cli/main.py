@@ -21,7 +21,7 @@ import onnx
 import typer
 
 from opsetlift.cli.certificates import prove_again
-from opsetlift.cli.conversion import Request, carry_out
+from opsetlift.cli.conversion import Request, run_request
 from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
@@ -45,48 +45,53 @@ from opsetlift.rulebook.explain import explain as explain_operator
 from opsetlift.support.internal_error import InternalError, as_json, internal_error
 from opsetlift.targets import find_target
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 To = Annotated[
-    list[str] | None, typer.Option("--to", metavar="OPSET", help="The opset, 18 or ai.onnx.ml=3; repeatable.")
+    list[str] | None,
+    typer.Option("--to", metavar="OPSET", help="Target opset: 18 or ai.onnx.ml=3; repeatable."),
 ]
 For = Annotated[
-    str | None, typer.Option("--for", metavar="TARGET", help="Runtime, such as onnxruntime==1.4; see targets.")
+    str | None,
+    typer.Option("--for", metavar="TARGET", help="Target runtime: onnxruntime==1.4 or a target file."),
 ]
-Ir = Annotated[
-    int | None, typer.Option("--ir", metavar="N", help="IR version; by default the lowest that the model needs.")
-]
+Ir = Annotated[int | None, typer.Option("--ir", metavar="N", help="Target IR version; by default the lowest needed.")]
 Dtype = Annotated[
     list[str] | None,
-    typer.Option("--dtype", metavar="FROM=TO", help="Change a dtype, such as int64=int32; not exact; repeatable."),
+    typer.Option("--dtype", metavar="FROM=TO", help="Replace a dtype: int64=int32; repeatable, not exact."),
 ]
 DtypeInterface = Annotated[
     str | None,
-    typer.Option("--dtype-interface", metavar="keep|change", help="What --dtype does to inputs and outputs."),
+    typer.Option(
+        "--dtype-interface",
+        metavar="MODE",
+        help="Input and output dtypes: keep (default) or change.",
+    ),
 ]
 FixShapes = Annotated[
     str | None,
-    typer.Option(
-        "--fix-shapes", metavar="SIZES", help="Sizes of dimensions and shapes of inputs, batch=1,x=1x3x224x224."
-    ),
+    typer.Option("--fix-shapes", metavar="SIZES", help="Fix open sizes: batch=1,x=1x3x224x224."),
 ]
 Passes = Annotated[
     str | None,
-    typer.Option(
-        "--passes", metavar="NAMES", help="The passes to run, fold-constants,merge-casts or default,-name-nodes."
-    ),
+    typer.Option("--passes", metavar="NAMES", help="Run passes: merge-casts or default,-name-nodes."),
 ]
-Exact = Annotated[bool, typer.Option("--exact", help="Refuse whatever changes rounding: rules, passes, dtypes.")]
+Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that changes rounding.")]
 CertificateFile = Annotated[
-    Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof's certificate, JSON.")
+    Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate of the proof, as JSON.")
 ]
-RequireProof = Annotated[bool, typer.Option("--require-proof", help="Refuse where something is not proven.")]
+RequireProof = Annotated[bool, typer.Option("--require-proof", help="Refuse unless everything is proven.")]
 NoProve = Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Report what would be done, without proof; write nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the proof and write nothing.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed for the proof.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -158,9 +163,12 @@ def opsetlift(
     """Move ONNX models between opset versions, up and down, with proof."""
 
 
-@app.command()
+@app.command(
+    short_help="Convert a model to another opset, runtime or dtype.",
+    epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
+)
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="The model, in any format that onnx.load reads.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
     to: To = None,
     runtime: For = None,
@@ -169,7 +177,7 @@ def convert(
     dtype_interface: DtypeInterface = None,
     fix_shapes: FixShapes = None,
     normalize: Annotated[
-        bool, typer.Option("--normalize", help="Run the default passes of opsetlift normalize.")
+        bool, typer.Option("--normalize", help="Run the default passes, as opsetlift normalize does.")
     ] = False,
     passes: Passes = None,
     exact: Exact = False,
@@ -182,7 +190,7 @@ def convert(
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
-    return carry_out(
+    return run_request(
         Request(
             command="convert",
             source=source,
@@ -207,10 +215,17 @@ def convert(
     )
 
 
-@app.command()
+@app.command(
+    short_help="Simplify a model for deployment.",
+    epilog="Example: opsetlift normalize model.onnx out.onnx --fix-shapes batch=1",
+)
 def normalize(
-    source: Annotated[Path | None, typer.Argument(metavar="IN", help="The model.")] = None,
-    target: Annotated[Path | None, typer.Argument(metavar="OUT", help="Output file.")] = None,
+    source: Annotated[
+        Path | None, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")
+    ] = None,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+    ] = None,
     to: To = None,
     runtime: For = None,
     ir: Ir = None,
@@ -218,7 +233,7 @@ def normalize(
     dtype_interface: DtypeInterface = None,
     fix_shapes: FixShapes = None,
     passes: Passes = None,
-    list_them: Annotated[bool, typer.Option("--list", help="List the passes.")] = False,
+    list_them: Annotated[bool, typer.Option("--list", help="List the passes and exit.")] = False,
     exact: Exact = False,
     certificate: CertificateFile = None,
     require_proof: RequireProof = False,
@@ -236,7 +251,7 @@ def normalize(
         return list_passes(as_json=json)
     if source is None or target is None:
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
-    return carry_out(
+    return run_request(
         Request(
             command="normalize",
             source=source,
@@ -261,23 +276,30 @@ def normalize(
     )
 
 
-@app.command()
+@app.command(
+    short_help="Check whether two models compute the same.",
+    epilog="Example: opsetlift prove model.onnx out.onnx --certificate certificate.json",
+)
 def prove(
     first: Annotated[Path, typer.Argument(metavar="A", help="Reference model.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Model to compare with it.")],
-    inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="An .npz with an array for each input.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Minimum number of random inputs.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    ulps: Annotated[int, typer.Option(min=0, help="Allowed difference, in units in the last place.")] = 0,
+    second: Annotated[Path, typer.Argument(metavar="B", help="Model to compare with A.")],
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run on the arrays of this .npz file, one per input.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Minimum number of random inputs.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")] = 0,
+    ulps: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Allowed difference in units in the last place (ULP).")
+    ] = 0,
     judge: Annotated[
-        str | None, typer.Option(metavar="ort", help="Ask onnxruntime as well (needs opsetlift[ort]).")
+        str | None, typer.Option(metavar="ort", help="Also run both models in onnxruntime (needs opsetlift[ort]).")
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Verify this certificate: B was made from A.")
+        Path | None, typer.Option(metavar="FILE", help="Verify this certificate of the conversion from A to B.")
     ] = None,
     runtime: Annotated[
         str | None,
-        typer.Option("--for", metavar="TARGET", help="The certificate's runtime, if a file of yours describes it."),
+        typer.Option("--for", metavar="TARGET", help="Target file of the runtime that the certificate names."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -287,7 +309,7 @@ def prove(
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         return prove_again(certificate, first, second, as_json=json, runtime=runtime)
     if runtime is not None:
-        raise UsageFault("--for names the runtime of a certificate, and there is no --certificate")
+        raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
     return prove_files(
@@ -295,12 +317,15 @@ def prove(
     )
 
 
-@app.command()
+@app.command(
+    short_help="Show where a model can be converted to.",
+    epilog="Example: opsetlift reach model.onnx --for onnxruntime==1.4",
+)
 def reach(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model, in any format that onnx.load reads.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Only this runtime, such as onnxruntime==1.4; repeatable."),
+        typer.Option("--for", metavar="TARGET", help="Show only this runtime, such as onnxruntime==1.4; repeatable."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     json: Json = False,
@@ -314,9 +339,15 @@ def reach(
     return DONE
 
 
-@app.command()
+@app.command(
+    short_help="Show the known runtimes and what they accept.",
+    epilog="Example: opsetlift targets onnxruntime==1.4",
+)
 def targets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, such as onnxruntime==1.4.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Show this runtime, such as onnxruntime==1.4, or a target file."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """List the known runtimes, or show what one of them accepts and how that is known."""
@@ -329,21 +360,35 @@ def targets(
     return DONE
 
 
-@app.command()
+@app.command(
+    short_help="Measure what a runtime computes.",
+    epilog="Example: opsetlift measure --runner ./run_model --name mine > mine.toml",
+)
 def measure(
     runner: Annotated[
-        str, typer.Option("--runner", metavar="COMMAND", help="Runs MODEL.onnx INPUTS.npz OUTPUTS.npz in the runtime.")
+        str,
+        typer.Option(
+            "--runner",
+            metavar="COMMAND",
+            help="Program that runs a model in the runtime; called as COMMAND MODEL.onnx INPUTS.npz OUTPUTS.npz.",
+        ),
     ],
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="The runtime's name.")] = "measured",
     version: Annotated[str, typer.Option("--version", metavar="VERSION", help="The runtime's version.")] = "1",
     persistent: Annotated[
-        bool, typer.Option("--persistent", help="Start COMMAND once; it reads requests, a JSON object on a line.")
+        bool,
+        typer.Option(
+            "--persistent", help="Start COMMAND once; it reads requests from standard input, one JSON object per line."
+        ),
     ] = False,
     journal: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where answers are kept; by default NAME-VERSION.measured.jsonl."),
+        typer.Option(
+            metavar="FILE",
+            help="Store answers here; default NAME-VERSION.measured.jsonl.",
+        ),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="After which a model hangs.")] = 20,
+    timeout: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Time limit for one model.")] = 20,
 ) -> int:
     """Measure what a runtime computes by running small models in it, and print a target file for --for."""
     from opsetlift.cli.measuring import measured_page
@@ -351,11 +396,16 @@ def measure(
     return measured_page(runner, name, version, journal, is_persistent=persistent, timeout=timeout)
 
 
-@app.command()
+@app.command(
+    short_help="Show how an operator changed between opsets.",
+    epilog="Example: opsetlift explain ReduceMin 11 18",
+)
 def explain(
-    operator: Annotated[str, typer.Argument(metavar="OPERATOR", help="ReduceMin, or ai.onnx.ml.Scaler.")],
+    operator: Annotated[
+        str, typer.Argument(metavar="OPERATOR", help="Operator, such as ReduceMin or ai.onnx.ml.Scaler.")
+    ],
     opsets: Annotated[
-        list[int] | None, typer.Argument(metavar="[FROM TO]", help="Two opsets: only the steps between them.")
+        list[int] | None, typer.Argument(metavar="FROM TO", help="Show only the changes between these two opsets.")
     ] = None,
     json: Json = False,
 ) -> int:
@@ -370,10 +420,13 @@ def explain(
     return DONE
 
 
-@app.command()
+@app.command(
+    short_help="Show which version transitions have rules.",
+    epilog="Example: opsetlift coverage --json",
+)
 def coverage(
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/coverage.md.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/coverage.md.")] = False,
 ) -> int:
     """Show which version transitions of which operators have rules."""
     found = Coverage()

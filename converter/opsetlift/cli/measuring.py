@@ -16,11 +16,11 @@ def measured_page(
 ) -> int:
     """Measure a runtime and print its target file; returns the exit status. Raises UsageFault."""
     if not any(one.isdigit() for one in version):
-        raise UsageFault(f"--version {version!r} has no number in it")
+        raise UsageFault(f"--version {version!r} contains no number")
     path = journal or Path(f"{name}-{version}.measured.jsonl")
     try:
         known = Journal(path)
-        complain(f"the answers are kept in {path}, from which an interrupted run goes on")
+        complain(f"the answers are kept in {path}, and an interrupted run continues from there")
         with Runner(command, is_persistent=is_persistent, timeout=timeout) as runner:
             profile = measure(all_cases(), runner, known, _progress())
     except RunnerFault as fault:

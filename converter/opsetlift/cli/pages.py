@@ -20,7 +20,7 @@ def explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
     for step in explanation.steps:
         yield ""
         yield f"{step.older} -> {step.newer}" if step.older else f"{step.newer}"
-        for change in step.changes or ("nothing that the schemas show",):
+        for change in step.changes or ("no change that the schemas show",):
             yield f"    {change}"
         for rule in step.rules:
             yield f"  {rule.transition}: {_described(rule)}"

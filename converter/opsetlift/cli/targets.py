@@ -34,7 +34,7 @@ def target_page(target: Target) -> Iterator[RenderableType]:
     if target.note:
         yield printable(f"Note: {target.note}.")
     if not target.is_measured:
-        yield "Note: this version was not measured; what it takes is read in documents or known of other versions."
+        yield "Note: this version was not measured; its data comes from documentation and from other versions."
     facts = {"opset": "ai.onnx", "ml_opset": "ai.onnx.ml"}
     for key, domain in facts.items():
         found = target.opsets.get("" if domain == "ai.onnx" else domain)

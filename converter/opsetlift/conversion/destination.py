@@ -30,9 +30,9 @@ def check_ir_version(ir: int, runtime: Target | None) -> None:
     """Raises UnreachableTarget for one that does not exist or that the runtime does not take."""
     if not OLDEST_IR_VERSION <= ir <= onnx.IR_VERSION:
         known = f"{OLDEST_IR_VERSION} to {onnx.IR_VERSION}"
-        raise UnreachableTarget(f"there is no IR version {ir} to convert to; the installed onnx knows {known}")
+        raise UnreachableTarget(f"there is no IR version {ir}; the installed onnx supports {known}")
     if runtime is not None and ir not in runtime.ir_versions:
-        raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, and {ir} was asked for")
+        raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, not the requested {ir}")
 
 
 def opsets_to_reach(
@@ -90,4 +90,4 @@ def _check_opsets_of_runtime(wanted: Mapping[str, int], runtime: Target) -> None
         taken = runtime.opsets.get(domain)
         if taken is not None and opset not in taken:
             shown = display_domain(domain)
-            raise UnreachableTarget(f"{runtime.spelling} takes opset {taken} of {shown}, and {opset} was asked for")
+            raise UnreachableTarget(f"{runtime.spelling} takes opset {taken} of {shown}, not the requested {opset}")

@@ -46,7 +46,7 @@ class DtypePolicy:
         for old, new in changes.items():
             _check(old, new)
             if new in changes:
-                raise UnusableDtypes(f"{old}={new} and {new}={changes[new]}: name the dtype that {old} ends in")
+                raise UnusableDtypes(f"{old}={new} and {new}={changes[new]}: give the final dtype of {old}")
         if interface not in (KEEP, CHANGE):
             raise UnusableDtypes(f"the interface can {KEEP} its dtypes or {CHANGE} them, not {interface!r}")
         return cls(dict(changes), interface)
@@ -75,8 +75,8 @@ def _check(old: str, new: str) -> None:
             hint = f"; did you mean {near[0]}?" if near else ""
             raise UnusableDtypes(f"{old}={new}: there is no dtype {name!r}{hint}")
     raise UnusableDtypes(
-        f"{old}={new} is not done: {_listed(INTEGERS)} may stand for each other, and so may {_listed(FLOATS)}; "
-        "smaller dtypes belong to scales and zero points, and nothing can stand for those"
+        f"{old}={new} is not supported: a dtype can be replaced among {_listed(INTEGERS)}, or among {_listed(FLOATS)}; "
+        "smaller dtypes belong to scales and zero points"
     )
 
 
@@ -138,7 +138,7 @@ class DtypeChanges:
 def apply(model: ModelProto, policy: DtypePolicy, base_dir: str = "") -> tuple[ModelProto, DtypeChanges]:
     """A copy of a model with other dtypes, and what was done. Raises ConversionRefused."""
     if model.training_info:
-        sentence = "the dtypes of a model with training info are not changed"
+        sentence = "dtypes cannot be changed in a model with training info"
         raise ConversionRefused([Refusal(Why.DTYPE_NOT_AVAILABLE, sentence, "", "", "training_info[0]", "")])
     model, facts = _with_typed_functions(model, policy, base_dir)
     retyped = retype(model, facts, policy.changes, keep_interface=policy.keeps_interface)

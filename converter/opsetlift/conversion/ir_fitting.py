@@ -67,7 +67,7 @@ class IRFitting:
         self._refusals: list[Refusal] = []
 
     def fit(self, ir_version: int, *, keep_metadata: bool = False, keep_functions: bool = True) -> Fitting:
-        """Carry it out. Raises ConversionRefused with everything that the IR version cannot hold.
+        """Apply it. Raises ConversionRefused with everything that the IR version cannot hold.
 
         With `keep_metadata`, metadata_props stay where they are: readers that do not know them pass them over. Without
         `keep_functions`, all functions are inlined.
@@ -125,7 +125,7 @@ class IRFitting:
                 trace.dropped_functions.add(path)
             trace.added_functions.add(function_path(function))
             trace.scopes = {one: scope for one, scope in trace.scopes.items() if one.split("/")[0] != path}
-            self._done.notes.append(f"{path} has become {function_path(function)}: IR version 10 brought overloads")
+            self._done.notes.append(f"{path} has become {function_path(function)}: overloads need IR version 10")
 
         def rename_call(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
             found = renamed.get(called_function_key(node))
@@ -166,7 +166,9 @@ class IRFitting:
             size = math.prod(sparse.dims)
             name = sparse.values.name
             if size > _LARGEST_DENSE_TENSOR or is_external(sparse.values) or is_external(sparse.indices):
-                sentence = f"sparse initializer {name!r} needs IR version 6: dense, it is too large, or it is external"
+                sentence = (
+                    f"sparse initializer {name!r} needs IR version 6: it is too large to be made dense, or external"
+                )
                 self._refusals.append(Refusal(Why.IR_VERSION, sentence, "", "", path, ""))
             else:
                 tensor = tensor_of(sparse_tensor_value(sparse), name)
@@ -199,7 +201,7 @@ class IRFitting:
         self._done.added_inputs += names
         self._done.notes.append(
             f"{len(names)} {'initializer is an input' if len(names) == 1 else 'initializers are inputs'} now, with the "
-            f"value as default, as IR version 3 wants it: callers need not give it, but could"
+            "value as default, as IR version 3 requires: callers need not give it, but can"
         )
 
     def _hoist(self, graph: GraphProto, base: str) -> None:
@@ -234,7 +236,7 @@ class IRFitting:
         self._refusals += [
             Refusal(
                 Why.IR_VERSION,
-                f"{need.what} needs IR version {need.ir_version}, and {ir_version} was asked for",
+                f"{need.what} needs IR version {need.ir_version}, but {ir_version} was requested",
                 need.operator,
                 need.node,
                 need.path,

@@ -23,21 +23,21 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     be constant, and inputs of open sizes.
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
-    if not (target.doubted or target.dtypes_refused or target.constant_inputs):
+    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
         return found
     refused = _possibly_refused(facts, target)
     with_constant_inputs = {operator for operator, _ in target.constant_inputs}
     possible = facts.possible_types if target.kernels else None
-    doubted: dict[tuple[str, str, int], bool] = {}
+    may_matter: dict[tuple[str, str, int], bool] = {}
     for scope in facts.all_scopes():
         for node in scope.container.node:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
             what = (domain, node.op_type, scope.imports.get(domain, 1))
-            if what not in doubted:
-                doubted[what] = may_object(*what, possible, target)
-            if doubted[what] and (sentence := node_objection(node, what[2], scope, target)):
+            if what not in may_matter:
+                may_matter[what] = may_object(*what, possible, target)
+            if may_matter[what] and (sentence := node_objection(node, what[2], scope, target)):
                 found.append(_refusal(sentence, node, scope))
             elif is_standard and node.op_type in with_constant_inputs:
                 found += _inputs_that_vary(node, scope, target)
@@ -56,8 +56,8 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
         if not is_fixed and info.name not in defaults and info.type.HasField("tensor_type"):
             shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
             sentence = (
-                f"input {info.name!r} has {shown}, and {target.title} {target.version} takes fixed sizes only; "
-                "opsetlift.normalize fixes them"
+                f"input {info.name!r} has {shown}, and {target.title} {target.version} accepts only fixed sizes; "
+                "--fix-shapes sets them"
             )
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
@@ -75,7 +75,7 @@ def false_shapes(facts: ModelFacts) -> list[Refusal]:
             continue
         declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
         if declared is not None and computed is not None and _differ(declared, computed):
-            sentence = f"output {info.name!r} is declared as {_shown(declared)}, and computed as {_shown(computed)}"
+            sentence = f"output {info.name!r} is declared as {_shown(declared)} but computed as {_shown(computed)}"
             found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
     return found
 

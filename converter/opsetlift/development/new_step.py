@@ -108,7 +108,7 @@ class StepDraft:
         """
         for folder in (Path(self.module_path).parent, Path(self.test_path).parent):
             if not (project / folder).is_dir():
-                raise UnknownStep(f"{project / folder} is no folder; name the project's folder with --project")
+                raise UnknownStep(f"{project / folder} is not a folder; name the project's folder with --project")
         texts = {} if self.module_exists else {self.module_path: self.module_text()}
         if not (project / self.test_path).exists():
             texts[self.test_path] = self.test_text()

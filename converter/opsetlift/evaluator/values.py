@@ -51,7 +51,7 @@ def type_of(value: Value) -> str | None:
     """Return the type as the schemas spell it; None for the empty plain list, whose type only its context knows.
 
     Raises:
-        ValueError: It is no ONNX value.
+        ValueError: It is not an ONNX value.
     """
     if isinstance(value, numpy.ndarray):
         return _tensor_type(value.dtype)
@@ -65,7 +65,7 @@ def type_of(value: Value) -> str | None:
         return inner and f"seq({inner})"
     if isinstance(value, dict):
         return _map_type(value)
-    raise ValueError(f"{type(value).__name__} is no ONNX value")
+    raise ValueError(f"{type(value).__name__} is not an ONNX value")
 
 
 def _map_type(value: Mapping[Any, Any]) -> str | None:
@@ -156,7 +156,7 @@ def tensor_value(tensor: TensorProto, base_dir: str | None = None) -> Array:
     if tensor.data_location == TensorProto.EXTERNAL and base_dir is None:
         raise ValueError("the data is external; base_dir says where")
     if tensor.data_type not in _ELEMENT_TYPES:
-        raise ValueError(f"{tensor.data_type} is no element type")
+        raise ValueError(f"{tensor.data_type} is not an element type")
     try:
         tensor = with_data(tensor, base_dir or "")
     except ModelFileError as error:
@@ -279,4 +279,4 @@ def type_proto(type_string: str | None, shape: tuple[int, ...] | None = None) ->
     if type_string.startswith("map("):
         key, inner = type_string[4:-1].split(", ", 1)
         return onnx.helper.make_map_type_proto(dtypes.element_type(key), type_proto(dtypes.tensor_type(inner)))
-    raise ValueError(f"{type_string!r} is no type")
+    raise ValueError(f"{type_string!r} is not a type")

@@ -27,7 +27,7 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     only_shapes = reads_only_shapes(domain, node.op_type, definition.since_version)
     values: list[Array | None] = []
     for name in node.input[:]:
-        value = None if not name else _stand_in(scope, name) if only_shapes else scope.constant(name)
+        value = None if not name else _placeholder(scope, name) if only_shapes else scope.constant(name)
         if value is None and name:
             return {}  # as for most nodes, whose inputs depend on those of the model
         values.append(value)
@@ -51,7 +51,7 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     }
 
 
-def _stand_in(scope: Environment, name: str) -> Array | None:
+def _placeholder(scope: Environment, name: str) -> Array | None:
     """An array of the value's static shape that takes no memory, for operators that look at the shape only."""
     shape = scope.shape(name)
     if shape is None or not all(isinstance(dim, int) for dim in shape):

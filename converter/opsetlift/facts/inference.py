@@ -54,13 +54,13 @@ def inferred_types(
     imports: Mapping[str, int],
     type_of: Callable[[str], TypeProto | None],
     constant: Callable[[str], Array | None] | None = None,
-    stand_ins: Mapping[str, Array] | None = None,
+    placeholders: Mapping[str, Array] | None = None,
 ) -> Mapping[str, TypeProto]:
     """The types of a node's outputs by name, as far as those of its inputs tell, and the values of its small constants.
 
-    `stand_ins` are taken for the values of inputs, whatever those are.
+    `placeholders` are taken for the values of inputs, whatever those are.
     """
-    found = _inferred_types(model, node, imports, type_of, constant, stand_ins)
+    found = _inferred_types(model, node, imports, type_of, constant, placeholders)
     if not model.functions or not _parameters(node):
         return found
     # onnx reads a 0, or nothing, for a parameter of the function around: shapes may depend on it, dtypes are tried.
@@ -69,7 +69,7 @@ def inferred_types(
     for attribute in _parameters(other):
         if attribute.type == AttributeProto.INT:
             attribute.ref_attr_name, attribute.i = "", _OTHER_NUMBER
-    others = _inferred_types(model, other, imports, type_of, constant, stand_ins)
+    others = _inferred_types(model, other, imports, type_of, constant, placeholders)
     spelt = {name: type_string(one) for name, one in found.items()}
     agreed = {name: one for name, one in spelt.items() if name not in others or type_string(others[name]) == one}
     return {name: one for name, kind in agreed.items() if kind and (one := type_of_spelling(kind)) is not None}
@@ -97,7 +97,7 @@ def _inferred_types(
     imports: Mapping[str, int],
     type_of: Callable[[str], TypeProto | None],
     constant: Callable[[str], Array | None] | None,
-    stand_ins: Mapping[str, Array] | None,
+    placeholders: Mapping[str, Array] | None,
 ) -> Mapping[str, TypeProto]:
     function = model.functions.get(called_function_key(node)) if model.functions else None
     inputs = node.input[:]
@@ -123,7 +123,7 @@ def _inferred_types(
     )
     if read is None:
         return {} if first is None else {node.output[0]: without_shape(first)}
-    question = Question(model, definition, read, imports, type_of, constant, stand_ins or {})
+    question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
         return question.ask(read)
     except ONNX_ERRORS:
@@ -148,13 +148,13 @@ class Question:
         imports: Mapping[str, int],
         type_of: Callable[[str], TypeProto | None],
         constant: Callable[[str], Array | None] | None,
-        stand_ins: Mapping[str, Array],
+        placeholders: Mapping[str, Array],
     ) -> None:
         types = {name: type_of(name) or TypeProto() for name in node.input if name}
         if definition.takes_subgraphs:
             captured = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
             types.update({name: found for name in captured if (found := type_of(name)) is not None})
-        data = {name: tensor_of(value, name) for name, value in stand_ins.items()}
+        data = {name: tensor_of(value, name) for name, value in placeholders.items()}
         if constant is not None:
             for name in node.input:
                 if name and name not in data and may_be_sizes(types[name]):

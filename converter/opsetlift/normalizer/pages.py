@@ -13,8 +13,8 @@ from opsetlift.normalizer.rewriting import Pass
 
 _HEAD = """# The passes of the normaliser
 
-In the order in which they run, again and again until nothing changes. Those that round, or that opinions differ about,
-run only where they are asked for: `opsetlift normalize IN OUT --passes default,merge-matmul-add`. Each has tests in
+The passes run in this order, repeatedly, until nothing changes. Passes that round, or that not every user wants,
+run only on request: `opsetlift normalize IN OUT --passes default,merge-matmul-add`. Each has tests in
 `tests/normalize/`, with the graph before and after.
 """
 

@@ -73,7 +73,7 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     if trial.counterexample:
         return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, names)
     if not trial.cases:
-        drawn = f"the model took none of {trial.rejected} inputs that were drawn: {trial.obstacle}"
+        drawn = f"the model accepted none of {trial.rejected} generated inputs: {trial.obstacle}"
         return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, names)
     missing = trial.diversity.missing
     outcome = Outcome.WEAK if missing else Outcome.EQUAL

@@ -71,7 +71,7 @@ class DryRun:
                 exact=exact,
                 base_dir=self._base_dir,
                 dry=self._shared,
-                runtime=runtime if runtime is not None and runtime.doubted else None,
+                runtime=runtime if runtime is not None and runtime.operators_to_check else None,
                 until_refused=self._until_refused,
             )
         except ConversionRefused as refused:

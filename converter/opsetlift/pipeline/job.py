@@ -102,7 +102,7 @@ class Options:
         runtime = find_target(target) if isinstance(target, str) else target
         policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
         if policy is not None and exact:
-            raise UnusableDtypes(f"{policy.shown} is not exact, and only exact changes were asked for")
+            raise UnusableDtypes(f"{policy.shown} is not exact, but only exact changes are allowed")
         if ir is not None:
             check_ir_version(ir, runtime)
         return cls(
@@ -146,7 +146,7 @@ def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:
     chosen = chosen_passes(passes)
     rounding = next((one for one in chosen if one.ulps), None)
     if exact and rounding is not None:
-        raise PassFailed(f"pass {rounding.name} rounds (within {rounding.ulps} ULP), and exact passes were asked for")
+        raise PassFailed(f"pass {rounding.name} rounds (within {rounding.ulps} ULP), but only exact passes are allowed")
     return chosen
 
 

@@ -31,7 +31,7 @@ def normalised(
     options = job.options
     chosen = options.passes or ()
     if chosen:
-        _refuse_what_passes_misread(model)
+        _refuse_what_passes_would_change(model)
     work = Undoing(
         model,
         chosen,
@@ -53,12 +53,14 @@ def normalised(
     return work, result
 
 
-def _refuse_what_passes_misread(model: ModelProto) -> None:
+def _refuse_what_passes_would_change(model: ModelProto) -> None:
     if any(training.update_binding for training in model.training_info):
-        raise PassFailed("a model with training info is not normalised: what would be folded changes while it trains")
+        raise PassFailed(
+            "a model with training info is not normalised, because training changes values that passes would fold"
+        )
     for function in model.functions:
         if overrides_operator(function) and canonical_domain(function.domain) == AI_ONNX:
             raise PassFailed(
-                f"a model with a function {function.name!r} in the place of ONNX's own operator is not normalised: "
-                "passes know operators by their names"
+                f"a model with a function that overrides the operator {function.name!r} is not normalised, "
+                "because passes identify operators by name"
             )

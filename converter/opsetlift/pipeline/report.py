@@ -119,11 +119,11 @@ def _added_functions(source: ModelProto, result: ModelProto) -> tuple[str, ...]:
 
 def _rewrites(traces: Sequence[ConversionTrace]) -> tuple[Rewrite, ...]:
     counts: Counter[tuple[Transition, Rule]] = Counter(
-        crossing
+        (transition, rule)
         for trace in traces
         for scope in trace.scopes.values()
         for site in scope.sites
-        for crossing in site.applied
-        if crossing[1].apply is not None
+        for transition, rule in site.applied
+        if rule.apply is not None
     )
     return tuple(Rewrite(str(transition), rule.name, count, rule.ulps) for (transition, rule), count in counts.items())

@@ -82,7 +82,7 @@ def _load(model: ModelProto, job: Job) -> Given:
         found = load_model(Path(given))
         job.base_dir = job.base_dir or str(Path(given).absolute().parent)
     else:
-        raise TypeError(f"a model is a ModelProto, the path of a file or a gs.Graph, and not {type(given).__name__}")
+        raise TypeError(f"a model must be a ModelProto, a path or a gs.Graph, not {type(given).__name__}")
     job.source = found
     return found, None
 

@@ -164,11 +164,11 @@ def _runtime(name: str | None, given: Target | None) -> Target | None:
         return given
     if name.partition("==")[0].strip().endswith(".toml"):
         # A certificate must not decide which files are read.
-        raise ValueError(f"the certificate names the file {name!r} where a runtime is to be named")
+        raise ValueError(f"the certificate names the file {name!r} in place of a runtime")
     try:
         return find_target(name)
     except UnknownTarget as error:
-        raise ValueError(f"{error}; where it is described by a file of your own, name that with --for") from error
+        raise ValueError(f"{error}; if your own target file describes it, give that file with --for") from error
 
 
 def _check_hashes(certificate: Certificate, job: Job, result: Job, contents: Contents, own: Contents) -> None:
@@ -178,7 +178,7 @@ def _check_hashes(certificate: Certificate, job: Job, result: Job, contents: Con
     ):
         found = model_sha256(model, found_in)
         if not found or not expected:
-            raise ValueError(f"the external data of the {which} is needed, and it was not there")
+            raise ValueError(f"the external data of the {which} is needed, but missing")
         if found != expected:
             raise ValueError(f"the certificate is about another {which}: its SHA-256 is {expected}, this one's {found}")
 
@@ -242,15 +242,15 @@ def _statement_differences(stated: Certificate, found: Certificate) -> Iterator[
     one, other = stated.as_dict(), found.as_dict()
     stages, own = one.pop("stages"), other.pop("stages")
     if [stage["stage"] for stage in stages] != [stage["stage"] for stage in own]:
-        yield "the certificate states other stages than were found"
+        yield "the certificate states other stages than the repeated run has"
         return
     for name in sorted((one.keys() | other.keys()) - {"tools"}):
         if one.get(name) != other.get(name):
-            yield f"the certificate states another {name} than was found"
+            yield f"the certificate states another {name} than the repeated run found"
     for stage, again in zip(stages, own, strict=True):
         for name in ("source_sha256", "target_sha256"):
             if stage[name] != again[name]:
-                yield f"{again['stage']}: the certificate states another {name} than was found"
+                yield f"{again['stage']}: the certificate states another {name} than the repeated run found"
         yield from _evidence_differences(again["stage"], stage["evidence"], again["evidence"])
 
 

@@ -198,7 +198,7 @@ class ConversionProof:
             return f"{nodes}: {proven} proven equal ({cases}), {counts}; {_named(first)}: {first.reason}"
         others = [
             f"{len(found)} {what}"
-            for outcome, what in ((Outcome.SAME_STRUCTURE, "random and left as they were"), (Outcome.UNUSED, "unused"))
+            for outcome, what in ((Outcome.SAME_STRUCTURE, "random and unchanged"), (Outcome.UNUSED, "unused"))
             if (found := self.by_outcome(outcome))
         ]
         if not self.sites:
@@ -288,9 +288,9 @@ class Proof:
         verdict = "Proven" if self.is_proven else "Weakly proven"
         proven = f"{verdict}: {_number(self.runs, 'run')} on inputs of {_number(self.shapes, 'shape')} agree {how}."
         if not self.is_proven:
-            proven += f" Not tried enough for a proof: {self.reason}."
+            proven += f" Not enough for a proof:  {self.reason}."
         if self.cut:
-            proven += f" Not executed, but the same and on the same inputs: {', '.join(self.cut)}."
+            proven += f" Not executed, because both sides are the same and get the same inputs: {', '.join(self.cut)}."
         return proven
 
 

@@ -31,7 +31,7 @@ def record(kind: type[Record], content: Any) -> Record:
             and not negative.
     """
     if not isinstance(content, dict):
-        raise TypeError(f"{str(content)[:40]!r} is no object")
+        raise TypeError(f"{str(content)[:40]!r} is not an object")
     hints = get_type_hints(kind)
     known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
     if unknown := content.keys() - known.keys():
@@ -59,7 +59,7 @@ def value(kind: Any, content: Any) -> Any:
         return content
     if kind in (str, bool, int) and type(content) is kind and (kind is not int or content >= 0):
         return content
-    raise TypeError(f"{str(content)[:40]!r} is no {kind}")
+    raise TypeError(f"{str(content)[:40]!r} is not a {kind}")
 
 
 def as_json(kept: Any) -> Any:
@@ -86,4 +86,4 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")

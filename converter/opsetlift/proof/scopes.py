@@ -177,13 +177,13 @@ def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: Scop
         found = sites.get(index)
         if found is None:
             if position >= len(results):
-                raise ValueError(f"nothing stands in the place of node {index} ({describe(node)})")
+                raise ValueError(f"the result has nothing in place of node {index} ({describe(node)})")
             yield _aligned(index, node, [results[position]], None)
             position += 1
             continue
         if found.start != position or not found.start <= found.stop <= len(results):
             raise ValueError(
-                f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, and it stands at {position}"
+                f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, but it is at {position}"
             )
         yield _aligned(index, node, results[found.start : found.stop], found)
         position = found.stop

@@ -38,8 +38,8 @@ MOST_ITERATED = 1 << 10
 NOTHING: Mapping[str, Any] = {}
 
 EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
-OWN_SIZES = "only with the model's own sizes, constants and declared shapes; with others they would differ"
-LENIENT = "the original breaks the text of its version; the clauses that old exporters broke were relaxed"
+OWN_SIZES = "equal only with the model's own sizes, constants and declared shapes"
+LENIENT = "the original violates the specification of its version; the clauses that old exporters violate were relaxed"
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
     """
     if verdict.outcome is Outcome.DIFFERENT:
         return verdict
-    reason = "it draws random numbers, and it is not the same node any more"
+    reason = "it draws random numbers, and the node was changed"
     if len(site.after) == 1:
         one, other = site.node, site.after[0]
         attributes = [{a.name: a.SerializeToString() for a in node.attribute} for node in (one, other)]
@@ -313,10 +313,18 @@ def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
     if bad:
         outcome = Outcome.UNPROVEN if good else Outcome.DIFFERENT
         return Verdict(
-            outcome, cases, rejected, worst, f"the dtype is not known, and one differs: {bad[0].reason}", notes
+            outcome,
+            cases,
+            rejected,
+            worst,
+            f"the dtype cannot be inferred, and for one of them the sides differ: {bad[0].reason}",
+            notes,
         )
     if not good:
         return verdicts[0]
-    notes = (*notes, f"the dtype is not known: of {len(verdicts)} that it may have, the original takes {len(good)}")
+    notes = (
+        *notes,
+        f"the dtype cannot be inferred: of {len(verdicts)} possible ones, the original accepts {len(good)}",
+    )
     weakest = next((one for one in good if one.outcome is Outcome.WEAK), good[0])
     return Verdict(weakest.outcome, cases, rejected, worst, weakest.reason, notes, weakest.diversity)

@@ -41,7 +41,7 @@ class Trial:
     obstacle: str = ""
     """What kept a side from running at all, or the last reason for which the original rejected an input."""
     is_lenient: bool = False
-    """The original breaks the text of its version, and ran with the clauses relaxed that old exporters broke."""
+    """The original violates the specification of its version, and ran with the clauses relaxed that exporters broke."""
     relaxed: str = ""
     """A clause of the target's text that forbids inputs without elements, relaxed to compare the sides on them."""
     has_elements: bool = False

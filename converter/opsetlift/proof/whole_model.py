@@ -163,7 +163,7 @@ def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
     if trial.counterexample:
         return WholeModelResult(Outcome.DIFFERENT, *numbers, trial.counterexample)
     if not trial.cases:
-        what = "the given inputs" if is_given else f"any of {trial.rejected} inputs that were drawn"
+        what = "the given inputs" if is_given else f"any of {trial.rejected} generated inputs"
         sentence = f"the first model did not run on {what}: {trial.obstacle}"
         return WholeModelResult(Outcome.UNPROVEN, *numbers, trial.obstacle if trial.blocked else sentence)
     missing = "" if is_given else trial.diversity.missing

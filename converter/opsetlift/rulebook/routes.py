@@ -89,7 +89,7 @@ class Routes:
 
     def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
-        self._needing_check = runtime.doubted if runtime else frozenset()
+        self._needing_check = runtime.operators_to_check if runtime else frozenset()
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:

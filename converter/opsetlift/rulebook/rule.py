@@ -153,15 +153,15 @@ def in_turn(*rules: RuleLike) -> Rule:
 def exact_cast(*dtypes: str, through: str) -> Rule:
     """Sites whose first input has one of `dtypes` compute in the wider dtype `through`; others stay as they are.
 
-    For operators with one type variable whose result is a value of the input dtype whenever the carrier's is; `dtypes`
-    are those that the far side lacks.
+    For operators with one type variable whose result is a value of the input dtype whenever the wider result is one;
+    `dtypes` are those that the far side lacks.
     """
 
-    def cast_through_carrier(site: Site) -> None:
+    def cast_through(site: Site) -> None:
         if site.dtype(0) in dtypes:
-            site.carry(through)
+            site.widen(through)
 
-    return Rule(f"cast through {through}", cast_through_carrier, for_lost_types=True)
+    return Rule(f"cast through {through}", cast_through, for_lost_types=True)
 
 
 def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
@@ -170,29 +170,29 @@ def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
     def cast_and_round(site: Site) -> None:
         if site.dtype(0) in dtypes:
             site.rounds()
-            site.carry(through)
+            site.widen(through)
 
     rule = replace(as_rule(cast_and_round), name=f"cast through {through}", for_lost_types=True)
     return rounding(rule, ulps=1, because=because, when=f"the dtype is {' or '.join(dtypes)}")
 
 
-def values_travel(*, like: int = 0) -> Rule:
+def widen_values(*, like: int = 0) -> Rule:
     """For operators that only move values: cast to a wider dtype where the far side does not take that of input `like`.
 
     The dtype holds every value exactly, and Cast takes both there; where there is none, the type gate refuses.
     """
 
-    def cast_through_exact_carrier(site: Site) -> None:
-        site.carry_if_lost(like=like)
+    def cast_through_wider_type(site: Site) -> None:
+        site.widen_if_lost(like=like)
 
-    return Rule("cast through an exact carrier", cast_through_exact_carrier, for_lost_types=True)
+    return Rule("cast through a wider type", cast_through_wider_type, for_lost_types=True)
 
 
-def values_are_carried(*, like: int = 0) -> Rule:
+def widen_for_runtime(*, like: int = 0) -> Rule:
     """A fallback where the result does not hang on the dtype of the values: in one that the runtime computes."""
 
     def cast_through_a_dtype_with_a_kernel(site: Site) -> None:
-        site.carry_to_kernel(like=like)
+        site.widen_to_kernel(like=like)
 
     return Rule("cast through a dtype that the runtime computes", cast_through_a_dtype_with_a_kernel)
 

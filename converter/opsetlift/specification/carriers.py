@@ -1,7 +1,7 @@
-"""Carriers: wider dtypes through which values travel without a change.
+"""Wider types that represent every value of a dtype, and to which Cast converts without a change.
 
-A carrier holds every value of the dtype, signed zeros, infinities and NaN included (NaN's payload is no value), and
-Cast takes both dtypes at the opset in question.
+A wider type (carrier) holds every value of the dtype, signed zeros, infinities and NaN included (the payload of a NaN
+is no value), and Cast takes both dtypes at the opset in question.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CARRIERS = {
     "bfloat16": ("float", "double"),
     "float": ("double",),
 }
-"""Carriers by dtype, the one to prefer first: integers in integers, then the narrowest."""
+"""Wider types by dtype, the one to prefer first: integers in integers, then the narrowest."""
 
 _FLOAT8_WITH_INFINITY = "float8e5m2"
 
@@ -49,7 +49,7 @@ def cast_takes(dtype: str, opset: int) -> bool:
 
 
 def exact_carrier(dtype: str, allowed: Collection[str], opset: int) -> str | None:
-    """The best carrier for `dtype` among the types `allowed` ("tensor(float)", ...); None where there is none."""
+    """The best wider type for `dtype` among the types `allowed` ("tensor(float)", ...); None where there is none."""
     if not cast_takes(dtype, opset):
         return None
     for carrier in _CARRIERS.get(dtype, ()):
@@ -69,5 +69,5 @@ def holds(carrier: str, dtype: str) -> bool:
 
 
 def cast_back_attributes(dtype: str) -> dict[str, int]:
-    """What a Cast from a carrier back to `dtype` needs, so that infinities stay: a saturating one has none."""
+    """What a Cast from a wider type back to `dtype` needs, so that infinities stay: a saturating one has none."""
     return {"saturate": 0} if dtype == _FLOAT8_WITH_INFINITY else {}

@@ -16,9 +16,9 @@ def whole_number(value: object, what: str, *, least: int | None = None) -> int:
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{what} is a whole number, and not {value!r}") from None
+        raise TypeError(f"{what} must be an integer, not {value!r}") from None
     if least is not None and number < least:
-        raise ValueError(f"{what} is {least} or more, and not {number}")
+        raise ValueError(f"{what} must be {least} or more, not {number}")
     return number
 
 
@@ -35,5 +35,5 @@ def opsets_of(to: object) -> dict[str, int] | None:
         return {"": whole_number(to, "the opset to convert to")}
     for domain in to:
         if not isinstance(domain, str):
-            raise TypeError(f"opsets are given by the name of their domain, and not by {domain!r}")
+            raise TypeError(f"the keys of `to` must be domain names, not {domain!r}")
     return {domain: whole_number(opset, f"the opset of {domain or 'ai.onnx'!r}") for domain, opset in to.items()}

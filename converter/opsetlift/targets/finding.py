@@ -52,7 +52,7 @@ def catalogue() -> Mapping[str, Runtime]:
         if entry.name in found:
             raise TargetFileError(f"target {entry.name}: there are two of that name, one from {entry.value}")
         if not isinstance(path, (str, os.PathLike)):
-            raise TargetFileError(f"target {entry.name}: {entry.value} is no path of a file")
+            raise TargetFileError(f"target {entry.name}: {entry.value} is not the path of a file")
         found[entry.name] = _read_file(Path(path), entry.name)
     return found
 
@@ -104,14 +104,14 @@ def files_of(wanted: str) -> list[Path]:
 
 def _of_version(runtime: Runtime, version: str) -> Target:
     if version and not re.search(r"\d", version):
-        raise UnknownTarget(f"{version!r} is no version of {runtime.title}; known are {_shown(runtime)}")
+        raise UnknownTarget(f"{version!r} is not a version of {runtime.title}; known versions: {_shown(runtime)}")
     found = runtime.find(version)
     if found is None:
-        raise UnknownTarget(f"nothing is known of {runtime.title} {version}; known are {_shown(runtime)}")
+        raise UnknownTarget(f"there is no data for {runtime.title} {version}; known versions: {_shown(runtime)}")
     if version and not is_part_of(version, found.version):
         is_other = version_key(version)[0] != version_key(found.version)[0]
         major = ", another major version," if is_other else ""
-        note = f"{runtime.title} {version} is not listed; what is known of {found.version}{major} was taken for it"
+        note = f"{runtime.title} {version} is not listed; the data of {found.version}{major} was used instead"
         return replace(found, note=note, is_measured=False)
     return found
 

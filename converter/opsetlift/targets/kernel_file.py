@@ -51,7 +51,7 @@ def parsed(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise KernelFileError(f"this is no TOML: {error}") from error
+        raise KernelFileError(f"not valid TOML: {error}") from error
 
 
 def _operator(key: str) -> tuple[str, str, int]:

@@ -18,7 +18,7 @@ from opsetlift.targets.target import Target
 def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Target) -> str:
     """Why the runtime does not take a node of `opset` as it is written, in a sentence; "" where nothing is known."""
     domain = canonical_domain(node.domain)
-    if (domain, node.op_type) not in target.doubted or called_function_key(node) in scope.model.functions:
+    if (domain, node.op_type) not in target.operators_to_check or called_function_key(node) in scope.model.functions:
         return ""
     definition = history.definition(domain, node.op_type, opset)
     return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
@@ -30,8 +30,8 @@ def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] 
     Much cheaper than to look at every node.
     """
     definition = history.definition(domain, operator, opset)
-    if (domain, operator) not in target.doubted or definition is None:
-        return (domain, operator) in target.doubted
+    if (domain, operator) not in target.operators_to_check or definition is None:
+        return (domain, operator) in target.operators_to_check
     grids = target.kernels.get((domain, operator, definition.since_version))
     has_forms = any((form.domain, form.operator) == (domain, operator) for form in target.forms)
     if has_forms or operator in target.operators_lacking or possible is None:

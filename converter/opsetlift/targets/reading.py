@@ -31,7 +31,7 @@
     source = "docs"
 
     [[quirk]]
-    text = "A sentence on something that is no bound."
+    text = "A known limitation that refuses nothing."
     versions = ["1.0"]
     source = "docs"
 
@@ -48,7 +48,7 @@ subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inpu
 all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
-of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) are taken to have none,
+of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
 unless the file says otherwise.
 """
 
@@ -125,7 +125,7 @@ class TargetFileError(OpsetLiftError):
 
 
 def _no_file_beside(name: str) -> str:
-    raise OSError(f"{name} is looked for beside a file, and this is none")
+    raise OSError(f"{name} can be read only beside a target file")
 
 
 def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_file_beside) -> Runtime:
@@ -133,7 +133,7 @@ def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_f
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TargetFileError(f"target {name}: this is no TOML: {error}") from error
+        raise TargetFileError(f"target {name}: not valid TOML: {error}") from error
     reader = _Reader(name, content, read_beside)
     targets = sorted(reader.targets(), key=lambda target: version_key(target.version))
     if not targets:
@@ -279,9 +279,9 @@ class _Reader:
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
         found = Range(fact.get("min", first), fact.get("max"))
         if not isinstance(found.first, int) or not isinstance(found.last, int | None):
-            raise self._fault(f"{where}: min and max are numbers")
+            raise self._fault(f"{where}: min and max must be integers")
         if found.first < first or (found.last is not None and found.last < found.first):
-            raise self._fault(f"{where}: {found.first} to {found.last} is no range from {first} on")
+            raise self._fault(f"{where}: {found.first} to {found.last} is not a range that starts at {first} or later")
         return found
 
     def _names(self, release: Mapping[str, Any], key: str) -> list[str]:
@@ -293,14 +293,14 @@ class _Reader:
     def _input(self, name: str) -> tuple[str, str]:
         operator, separator, formal = name.partition(".")
         if not separator or not operator or not formal:
-            raise self._fault(f"{name!r} names no input; one is spelt as TopK.K")
+            raise self._fault(f"{name!r} is not an input; write it as TopK.K")
         return operator, formal
 
     def _dtype(self, name: str) -> str:
         try:
             element_type(name)
         except (KeyError, ValueError) as error:
-            raise self._fault(f"{name!r} is no dtype") from error
+            raise self._fault(f"{name!r} is not a dtype") from error
         return name
 
     def _source(self, where: str, fact: Mapping[str, Any]) -> str:
@@ -316,9 +316,9 @@ class _Reader:
 
     def _check_keys(self, where: str, table: Any, known: set[str]) -> None:
         if not isinstance(table, dict):
-            raise self._fault(f"{where} is no table")
+            raise self._fault(f"{where} is not a table")
         for key in table.keys() - known:
-            raise self._fault(f"{where} has a key {key!r}, and may only have {', '.join(sorted(known))}")
+            raise self._fault(f"{where} has an unknown key {key!r}; the allowed keys are {', '.join(sorted(known))}")
 
     def _fault(self, sentence: str) -> TargetFileError:
         return TargetFileError(f"target {self._name}: {sentence}")

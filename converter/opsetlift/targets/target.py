@@ -54,7 +54,7 @@ class Target:
     """Set where the version that was asked for is not listed, and this one stands for it."""
 
     @cached_property
-    def doubted(self) -> frozenset[tuple[str, str]]:
+    def operators_to_check(self) -> frozenset[tuple[str, str]]:
         """The operators, by domain and name, of which it may not take a node as it is written."""
         return frozenset(
             [

@@ -18,7 +18,7 @@ def cast_values_around_the_body(site: Site) -> None:
     They pass through the node in a wider type; inside of the body Cast restores the type.
     """
     taken, given = (
-        [site.carrier_if_lost(name, "V") if name else None for name in names]
+        [site.wider_type_if_lost(name, "V") if name else None for name in names]
         for names in (site.node.input, site.node.output)
     )
     if not any((*taken, *given)):

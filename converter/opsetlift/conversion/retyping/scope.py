@@ -36,7 +36,7 @@ class Scope(ScopeValues):
             if new is None or keep:
                 self.define(info.name, self._facts.type_string(info.name))
                 if new is not None and info.name in defaults:
-                    self._keep("initializers that are inputs, too, are for callers to override")
+                    self._keep("initializers that are also graph inputs can be overridden by callers")
                 continue
             set_type(info.type, new)
             self.define(info.name, new)
@@ -91,7 +91,7 @@ class Scope(ScopeValues):
         elif found is None:
             old = [self._facts.type_string(name) if name else None for name in node.input]
             if touched:
-                self._keep(f"nothing is known of the dtypes that {node.op_type} takes")
+                self._keep(f"there is no information on the dtypes that {node.op_type} takes")
             self._emit(index, node, _copy(node), old, {})
         elif not node.input and touched and len(node.output) == 1 and self._take_constant_node(node):
             return
@@ -147,7 +147,7 @@ class Scope(ScopeValues):
             self._emit(index, node, chosen[0], types, chosen[1], chosen[2])
             return
         if possible:
-            self._keep(f"{node.op_type} as it is used here has to keep its dtypes")
+            self._keep(f"{node.op_type} must keep its dtypes here")
         for one in inputs:
             types[one.position] = bound.get(one.variable)
         self._emit(index, node, _copy(node), types, {})
@@ -175,7 +175,7 @@ class Scope(ScopeValues):
         if retyped is None:
             return None
         if any(retyped[1].get(name) != spelt for name, spelt in hoped.items()):
-            self._keep(f"no attribute of {node.op_type} says that it gives another dtype")
+            self._keep(f"no attribute of {node.op_type} sets the dtype of its output")
         given = {name: spelt for name, spelt in retyped[1].items() if new.get(name) == spelt}
         return retyped[0], given, None
 

@@ -132,7 +132,7 @@ class ScopeValues:
             self._retype(constant)
             return constant.misfit
         if self._is_beyond(name) and dtype_in(new) in INTEGERS:
-            return f"may be beyond {dtype_in(new)}, as it was computed from a constant that is"
+            return f"may be beyond {dtype_in(new)}, because it is computed from a constant that is"
         if dtype_of_type(new) or new in self._known_forms(name):
             return ""
         return f"is {self._facts.type_string(name)}, which Cast does not take"

@@ -147,7 +147,7 @@ class NodeWalk(ScopeValues, ABC):
         if omitted := self.facts.omissible.intersection(site.node.input):
             site.refuse(
                 Why.ATTRIBUTE_REFERENCE,
-                f"whether there is an input {min(omitted)!r} is known only at each call of the function",
+                f"callers of the function may omit the input {min(omitted)!r}, and the conversion depends on it",
             )
         around, self._applied_inside = self._applied_inside, []
         try:
@@ -166,7 +166,7 @@ class NodeWalk(ScopeValues, ABC):
             rule = replace(rule, ulps=by_default if site.rounding is None else site.rounding, fewer_digits=0, when="")
         if self.walk.exact and not rule.is_exact:
             raise SiteRefused(
-                Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), and --exact was asked for"
+                Why.ROUNDING, f"the rule {rule.name!r} rounds ({rule.because}), but --exact forbids rounding"
             )
         applied.append((transition, rule))
 

@@ -60,7 +60,9 @@ class ScopeWalk(NodeWalk):
                     return
             if spelt != node.domain:
                 self._applied.setdefault(index, [])
-                self.walk.trace.notes.add(f"nodes of domain {spelt!r} have the domain '' now: checkers know no other")
+                self.walk.trace.notes.add(
+                    f"nodes of domain {spelt!r} now have the domain '', the only spelling that checkers accept"
+                )
         self._finish()
 
     def _route(self, domain: str, operator: str) -> Route | None:
@@ -95,7 +97,7 @@ class ScopeWalk(NodeWalk):
         if not later:
             return None
         self.walk.trace.notes.add(
-            f"{node.op_type} gives no {dtype_name(dtype)} at opset {opset}; it was taken for that of {later}"
+            f"{node.op_type} gives no {dtype_name(dtype)} at opset {opset}; it was read as that of {later}"
         )
         return self.walk.routes.find(AI_ONNX, node.op_type, later, self.target(AI_ONNX))
 
@@ -150,7 +152,7 @@ class ScopeWalk(NodeWalk):
         objection = objection_to(before, self.facts)
         transition = str(error.transition) if isinstance(error, RuleFailed) else ""
         if objection:
-            sentence = f"the node is not what its version allows: {objection}"
+            sentence = f"the node is invalid at its opset: {objection}"
             self.walk.refusals.append(Refusal(Why.INVALID_MODEL, sentence, operator, name, self.path, transition))
             return
         what, module = "the walk", "opsetlift"
@@ -238,5 +240,8 @@ class ScopeWalk(NodeWalk):
             for value in sorted(names & self._parts.keys()):
                 if (self.path, reader) not in refused:
                     kind = self.facts.type_string(value)
-                    sentence = f"{value!r} is {kind}, which exists at the target only as its parts, and is needed whole"
+                    sentence = (
+                        f"{value!r} is a {kind}, a type that the target lacks; it was replaced by its elements, "
+                        "but is needed whole"
+                    )
                     self.walk.refusals.append(Refusal(Why.NO_EQUIVALENT, sentence, operator, reader, self.path, ""))

@@ -30,7 +30,8 @@ def check_gates(routed: RoutedTransition, node: NodeProto, facts: ScopeFacts, un
                 far = routed.transition.landing_opset
                 lost = ", ".join(sorted(dtype_of_type(one) or one for one in gate.lost))
                 raise SiteRefused(
-                    Why.DTYPE_UNKNOWN, f"the dtype of {name!r} is not known, and opset {far} does not take {lost}"
+                    Why.DTYPE_UNKNOWN,
+                    f"the dtype of {name!r} cannot be inferred, and opset {far} does not accept {lost}",
                 )
             if found in gate.lost:
                 raise SiteRefused(Why.DTYPE_NOT_AVAILABLE, lost_type_sentence(routed.transition, name, found))
@@ -44,7 +45,7 @@ def check_emitted(
     if domain not in imports:
         raise SiteRefused(
             Why.NO_EQUIVALENT,
-            f"this needs {node.op_type} of {history.display_domain(domain)}, which the model does not import",
+            f"the conversion needs {node.op_type} of {history.display_domain(domain)}, which the model does not import",
         )
     definition = history.definition(domain, node.op_type, opset)
     if definition is None:

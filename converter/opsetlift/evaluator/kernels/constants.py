@@ -76,7 +76,7 @@ def eye_like(call: Call, like: Array) -> Array:
         try:
             dtype = dtypes.numpy_dtype(dtypes.dtype_name(call.attributes["dtype"]))
         except ValueError:
-            call.fail(f"dtype {call.attributes['dtype']} is no element type")
+            call.fail(f"dtype {call.attributes['dtype']} is not an element type")
     rows, columns = like.shape
     diagonal = min(max(call.attributes["k"], -rows), columns)
     return numpy.eye(rows, columns, diagonal, dtype=dtype)

@@ -24,7 +24,7 @@ def sequence_empty(call: Call) -> values.Sequence:
     try:
         return values.Sequence([], f"seq({dtypes.tensor_type(dtypes.dtype_name(number))})")
     except ValueError:
-        call.fail(f"dtype {number} is no element type")
+        call.fail(f"dtype {number} is not an element type")
 
 
 @kernel("SequenceConstruct", since=[11], keeps_form=True)

@@ -50,10 +50,10 @@ def check_model(
                 _forget_shapes(model.graph, outputs_too=False)
                 return []
             if not _is_accepted(model, base_dir, outputs_too=True):
-                raise ResultRejected(f"the original is sound, but not what became of it: {error}") from error
+                raise ResultRejected(f"the original is valid, but the result is not: {error}") from error
         elif not all(_is_accepted(one, base_dir, outputs_too=True) for one in (original, model)):
             raise fault from None
-        return [f"the model declares a shape that is not the computed one, which was left as it is: {fault or error}"]
+        return [f"the model declares a shape that differs from the inferred one; it was kept: {fault or error}"]
     return []
 
 

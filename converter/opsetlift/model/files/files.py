@@ -142,9 +142,9 @@ class JobFiles:
         if stat.S_ISDIR(mode):
             raise ModelFileError(f"{path}: this is a folder, not a file to write to")
         if not stat.S_ISREG(mode):
-            raise ModelFileError(f"{path}: this is not a regular file, and nothing else is ever replaced")
+            raise ModelFileError(f"{path}: this is not a regular file, and OpsetLift replaces only those")
         if not self.overwrite:
-            raise ModelFileError(f"{path}: this exists already; --force (overwrite=True) replaces it")
+            raise ModelFileError(f"{path}: this already exists; --force (overwrite=True) replaces it")
         if not reads_as_document(resolved) and (neighbour := model_with_data(resolved)):
             raise ModelFileError(f"{path}: this is external data of {neighbour.name!r}; name another file")
 

@@ -57,7 +57,7 @@ def model_from(content: bytes) -> onnx.ModelProto:
         model = parse_model(content, "protobuf")
         _check_is_model(model)
         if any(map(is_external, all_tensors(model))):
-            raise ModelFileError("a model with external data has to be a file, beside which the data lies")
+            raise ModelFileError("a model with external data must be read from a file, which tells where the data is")
         check_tensors(model, None)
     except ModelFileError as error:
         raise ModelFileError(f"standard input: {error}") from error

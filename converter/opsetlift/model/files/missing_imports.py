@@ -33,8 +33,8 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
     for domain, opset in found.items():
         copied.opset_import.add(domain=domain, version=opset)
     return copied, [
-        f"the model does not import {display_domain(domain)}; opset {opset} was taken, "
-        "as what it uses of that domain has one definition only"
+        f"the model does not import {display_domain(domain)}; opset {opset} was assumed, "
+        "because the operators that it uses have only one definition"
         for domain, opset in found.items()
     ]
 

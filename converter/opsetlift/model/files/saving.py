@@ -71,7 +71,7 @@ def save_model(
         table.check_data(model, Path(source_dir))
     try:
         if source_dir is None and any(map(is_external, all_tensors(model))):
-            raise ModelFileError("the model has external data, and the folder that it lies in is not given")
+            raise ModelFileError("the model has external data: give the folder that contains it")
         with only_writer(target.parent), Replacement() as replacement:
             remove_leftovers(target.parent)
             names = Names(target, table)
@@ -81,7 +81,7 @@ def save_model(
             if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
                 model = _split_off_weights(model, target, names, replacement)
             if names.used and target.parent.resolve() != given.parent.resolve():
-                raise ModelFileError("this is a link to another folder, and the model's data has to lie beside it")
+                raise ModelFileError("this is a link to another folder, but external data must be beside the model")
             for one, content in (beside or {}).items():
                 temporary = replacement.temporary(others[one].parent)
                 temporary.file.write(content)

@@ -29,7 +29,7 @@ def without_initializer_inputs(model: ModelProto, inner: Iterable[GraphProto]) -
         if unfed := _unfed_inputs(graph):
             del graph.input[-unfed:]
     return copied, [
-        "subgraphs list initializers among their inputs, where no node feeds them; they were taken for constants"
+        "inputs of subgraphs that are also initializers were treated as constants, as no node passes values to them"
     ]
 
 

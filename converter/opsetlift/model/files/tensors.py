@@ -156,7 +156,7 @@ def check_data(tensor: TensorProto) -> None:
 
 def _check_raw_data(tensor: TensorProto, size: int | None) -> None:
     if size is None:
-        raise ModelFileError(f"tensor {tensor.name!r} holds strings in raw_data, where they have no form")
+        raise ModelFileError(f"tensor {tensor.name!r} holds strings in raw_data, which cannot hold strings")
     found = len(tensor.raw_data)
     also = [field for field in _VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
     if also and found:

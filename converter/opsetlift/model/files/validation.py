@@ -75,7 +75,7 @@ def _check_ir_version(version: int) -> None:
     if version < 1:
         raise ModelFileError("the model states no IR version; the file may be damaged")
     if version < OLDEST_IR_VERSION:
-        raise ModelFileError(f"the model has IR version {version}, which knows no opsets; from 3 on it can be taken")
+        raise ModelFileError(f"the model has IR version {version}, which has no opsets; OpsetLift reads 3 and later")
     if version > onnx.IR_VERSION:
         raise ModelFileError(
             f"the model has IR version {version}; the installed onnx {onnx.__version__} knows 3 to {onnx.IR_VERSION}"
@@ -107,7 +107,7 @@ def _import_notes(importer: onnx.ModelProto | onnx.FunctionProto, importer_name:
         versions.setdefault(canonical_domain(entry.domain), []).append(entry.version)
     return [
         f"{importer_name} imports {display_domain(domain)} at opsets {' and '.join(map(str, found))}; "
-        f"the last one, {found[-1]}, was taken, as onnxruntime does"
+        f"the last one, {found[-1]}, was used, as in onnxruntime"
         for domain, found in versions.items()
         if len(set(found)) > 1
     ]
@@ -130,7 +130,7 @@ def _other_definition_notes(function: onnx.FunctionProto, model_imports: Mapping
         changed = sorted(one for one in operators if len({_since_version(domain, one, opset) for opset in opsets}) > 1)
         if changed:
             notes.append(
-                f"function {function.name!r} imports {display_domain(domain)} at opset {opsets[0]}, which was taken; "
+                f"function {function.name!r} imports {display_domain(domain)} at opset {opsets[0]}, which was used; "
                 f"onnxruntime takes the model's, {opsets[1]}, where {', '.join(changed)} has another definition"
             )
     return notes
@@ -209,7 +209,7 @@ def _interface_notes(graph: onnx.GraphProto) -> list[str]:
     ]
     if not without_shape:
         return []
-    return [f"the specification wants a shape, at least of unknown dimensions, for {', '.join(without_shape)}"]
+    return [f"the specification requires a shape (its dimensions may be unknown) for {', '.join(without_shape)}"]
 
 
 def describe(node: onnx.NodeProto) -> str:
@@ -305,7 +305,7 @@ class _Scope:
                         or (outer and any(scope.sees(name) for scope in outer))
                     ):
                         again = describe(nodes[last])
-                        raise ModelFileError(f"{again} in {self.path} computes {name!r}, which exists already")
+                        raise ModelFileError(f"{again} in {self.path} computes {name!r}, which is already defined")
             if isinstance(node.name, bytes):
                 raise self._not_text(node.name)
         self.reached = len(nodes)
@@ -348,7 +348,7 @@ class _Scope:
             field = _MESSAGE_OF_KIND.get(kind)
             return "" if field is None or attribute.HasField(field) else "has no value"
         if self.parameters is None:
-            return f"refers to an attribute {reference!r}, and there is no function around it"
+            return f"refers to an attribute {reference!r}, but is not inside a function"
         return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
 
     def _validate_subgraphs(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> None:

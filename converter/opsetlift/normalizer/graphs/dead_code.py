@@ -129,7 +129,7 @@ class _Reading:
                     heappush(ready, reader)
         if len(order) < len(needs):
             stuck = next(node for index, node in enumerate(self._nodes) if waiting[index])
-            raise CyclicGraph(f"{stuck.op} {stuck.name!r} reads what is computed from its own output")
+            raise CyclicGraph(f"{stuck.op} {stuck.name!r} depends on its own output")
         return [self._nodes[index] for index in order]
 
 

@@ -79,6 +79,6 @@ def _rewrite_set(node: gs.Node, axes: list[int], context: Context) -> bool:
 PASS = Pass(
     name="canonical-axes",
     rewrite=canonical_axes,
-    summary="Axes are counted from the front, where the rank is known.",
+    summary="Count axes from the front, where the rank is known.",
     operators=frozenset((*_OF_FIRST_INPUT, *_OF_OUTPUT, *_SETS)),
 )

@@ -53,6 +53,6 @@ def _stored(node: gs.Node) -> object:
 PASS = Pass(
     name="constants-as-initializers",
     rewrite=constants_as_initializers,
-    summary="Constant nodes become initializers, where a graph can have some.",
+    summary="Replace Constant nodes by initializers, in graphs that can have them.",
     operators=frozenset(("Constant",)),
 )

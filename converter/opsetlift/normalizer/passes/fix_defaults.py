@@ -21,6 +21,6 @@ def fix_defaults(graph: gs.Graph, context: Context) -> None:
 PASS = Pass(
     name="fix-defaults",
     rewrite=fix_defaults,
-    summary="Inputs with a default value become constants, which callers can no longer replace.",
+    summary="Make inputs with a default value constants, which callers can no longer override.",
     is_default=False,
 )

@@ -103,5 +103,5 @@ def _is_worth_it(node: gs.Node, values: list[Array | None], context: Context) ->
 PASS = Pass(
     name="fold-constants",
     rewrite=fold_constants,
-    summary="What is computed from constants or from static shapes alone is computed once, up to a limit on sizes.",
+    summary="Compute ahead what depends only on constants or static shapes, up to a size limit.",
 )

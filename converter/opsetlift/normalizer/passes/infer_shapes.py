@@ -67,5 +67,5 @@ def _contradicts(declared: Sequence[int | str | None], known: Sequence[int | str
 PASS = Pass(
     name="infer-shapes",
     rewrite=infer_shapes,
-    summary="The dtypes and shapes that can be known of values are written down.",
+    summary="Record the dtypes and shapes of values, as far as they can be inferred.",
 )

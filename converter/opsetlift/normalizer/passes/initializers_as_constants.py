@@ -36,5 +36,5 @@ def initializers_as_constants(graph: gs.Graph, context: Context) -> bool:
 PASS = Pass(
     name="initializers-as-constants",
     rewrite=initializers_as_constants,
-    summary="In function bodies, and up to IR version 3, where initializers are inputs, constants are nodes.",
+    summary="Write constants as nodes in function bodies, and up to IR version 3, where initializers are inputs.",
 )

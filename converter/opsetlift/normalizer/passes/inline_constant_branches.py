@@ -62,6 +62,6 @@ def _inline(graph: gs.Graph, node: gs.Node, branch: gs.Graph, context: Context) 
 PASS = Pass(
     name="inline-constant-branches",
     rewrite=inline_constant_branches,
-    summary="If with a constant condition becomes the branch that is taken.",
+    summary="Replace an If with a constant condition by the branch that is taken.",
     operators=frozenset(("If",)),
 )

@@ -1,4 +1,4 @@
-"""Calls of model-local functions become what the functions do.
+"""Replace calls of model-local functions by their bodies.
 
 Opinions differ on whether that is better: functions are how exporters keep the structure of a model, and some runtimes
 fuse by them, so it is done on demand. A call stays where the body is written for other opsets than the graph that calls
@@ -75,6 +75,6 @@ def _body(function: gs.Function, call: gs.Node, context: Context) -> list[gs.Nod
 PASS = Pass(
     name="inline-functions",
     rewrite=inline_functions,
-    summary="Calls of model-local functions become what the functions do.",
+    summary="Replace calls of model-local functions by their bodies.",
     is_default=False,
 )

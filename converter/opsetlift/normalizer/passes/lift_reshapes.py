@@ -164,6 +164,6 @@ def _reread(node: gs.Node, renewed: dict[int, gs.Tensor]) -> None:
 PASS = Pass(
     name="lift-reshapes",
     rewrite=lift_reshapes,
-    summary="A Reshape goes where its elements are worked on one by one, and then reshaped again.",
+    summary="Remove a Reshape before elementwise operators whose result is reshaped again.",
     operators=frozenset(("Reshape",)),
 )

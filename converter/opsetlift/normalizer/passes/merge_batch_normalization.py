@@ -110,7 +110,7 @@ def _write(first: gs.Node, node: gs.Node, weights: Array, bias: Array, context: 
 PASS = Pass(
     name="merge-batch-normalization",
     rewrite=merge_batch_normalization,
-    summary="BatchNormalization outside training becomes part of the Conv, ConvTranspose or Gemm before it.",
+    summary="Fold BatchNormalization outside training into the Conv, ConvTranspose or Gemm before it.",
     is_default=False,
     ulps=64,
     operators=frozenset(("BatchNormalization",)),

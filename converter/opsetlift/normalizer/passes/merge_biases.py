@@ -55,7 +55,7 @@ def _bias(first: gs.Node, added: Array, context: Context) -> Array | None:
 PASS = Pass(
     name="merge-biases",
     rewrite=merge_biases,
-    summary="Adding a constant to each channel becomes the bias of the convolution before it.",
+    summary="Fold the addition of a constant per channel into the bias of the convolution before it.",
     is_default=False,
     ulps=4,
     operators=frozenset(("Add",)),

@@ -123,6 +123,6 @@ def _bounds_of(node: gs.Node, context: Context) -> list[_Limit] | None:
 PASS = Pass(
     name="merge-bounds",
     rewrite=merge_bounds,
-    summary="Max and Min with constants, and Clips of Clips, become one Clip.",
+    summary="Merge Max and Min with constants, and consecutive Clips, into one Clip.",
     operators=frozenset(("Clip", "Min", "Max")),
 )

@@ -54,6 +54,6 @@ def _is_lossless(source: str, through: str, target: str) -> bool:
 PASS = Pass(
     name="merge-casts",
     rewrite=merge_casts,
-    summary="A cast to a dtype that holds every value goes, where another cast follows.",
+    summary="Remove a cast to a dtype that holds every value when another cast follows.",
     operators=frozenset(("Cast",)),
 )

@@ -1,4 +1,4 @@
-"""Nodes that compute the same from the same become one.
+"""Merge nodes that compute the same from the same inputs.
 
 The same operator, with the same attributes, on the same inputs gives the same, unless it is random or nobody knows what
 it does: operators of other domains, calls of functions and nodes with subgraphs stay apart. A node that computes an
@@ -100,5 +100,5 @@ def _content(constant: gs.Constant) -> Hashable:
 PASS = Pass(
     name="merge-common-subexpressions",
     rewrite=merge_common_subexpressions,
-    summary="Nodes that compute the same from the same become one.",
+    summary="Merge nodes that compute the same from the same inputs.",
 )

@@ -1,4 +1,4 @@
-"""A concatenation in a concatenation along the same axis becomes part of it. Exact: elements keep their order."""
+"""Merge a Concat into the Concat along the same axis that reads it. Exact: elements keep their order."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def _axis(node: gs.Node, context: Context) -> int:
 PASS = Pass(
     name="merge-concats",
     rewrite=merge_concats,
-    summary="A concatenation in a concatenation along the same axis becomes part of it.",
+    summary="Merge a Concat into the Concat along the same axis that reads it.",
     operators=frozenset(("Concat",)),
 )

@@ -108,5 +108,5 @@ def _is_documented(constant: gs.Constant) -> bool:
 PASS = Pass(
     name="merge-duplicate-initializers",
     rewrite=merge_duplicate_initializers,
-    summary="Initializers with the same dtype, shape and bits become one.",
+    summary="Merge initializers with the same dtype, shape and bits.",
 )

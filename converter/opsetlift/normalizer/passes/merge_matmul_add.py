@@ -1,4 +1,4 @@
-"""MatMul of matrices and the Add of a bias become Gemm.
+"""Replace MatMul of matrices and Add of a bias by Gemm.
 
 The same mathematics: alpha and beta are 1. Where the bias comes in is the runtime's choice, and so is the last bit, so
 the pass rounds and runs only when it is asked for. The bias must not widen the product.
@@ -41,7 +41,7 @@ def _fits(product: gs.Node, bias: gs.Tensor, context: Context) -> bool:
 PASS = Pass(
     name="merge-matmul-add",
     rewrite=merge_matmul_add,
-    summary="MatMul of matrices and the Add of a bias become Gemm.",
+    summary="Replace MatMul of matrices and Add of a bias by Gemm.",
     is_default=False,
     ulps=4,
     operators=frozenset(("Add",)),

@@ -1,4 +1,4 @@
-"""Consecutive pads with the same constant become one.
+"""Merge consecutive pads with the same constant.
 
 Pad(Pad(x, p, v), q, v) is Pad(x, p + q, v), where no pad is negative: cutting off what was padded is something else.
 Exact: the same elements in the same places, the value the same bits.
@@ -63,6 +63,6 @@ def _write(node: gs.Node, data: gs.Tensor, pads: list[int], context: Context) ->
 PASS = Pass(
     name="merge-pads",
     rewrite=merge_pads,
-    summary="Consecutive pads with the same constant become one.",
+    summary="Merge consecutive pads with the same constant.",
     operators=frozenset(("Pad",)),
 )

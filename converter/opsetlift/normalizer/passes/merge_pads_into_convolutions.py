@@ -1,4 +1,4 @@
-"""A pad with zeros becomes part of the convolution that reads it.
+"""Fold a pad with zeros into the convolution that reads it.
 
 Conv computes on its input padded with zeros, as its own `pads` say, so zeros around the spatial axes may be left to it.
 The pads are constant and not negative, the weights constant and finite (a zero times an infinity would be a NaN, which
@@ -61,6 +61,6 @@ def _zeros_around(pad: gs.Node, rank: int, context: Context) -> list[int] | None
 PASS = Pass(
     name="merge-pads-into-convolutions",
     rewrite=merge_pads_into_convolutions,
-    summary="A pad with zeros becomes part of the convolution that reads it.",
+    summary="Fold a pad with zeros into the convolution that reads it.",
     operators=frozenset(("Pad",)),
 )

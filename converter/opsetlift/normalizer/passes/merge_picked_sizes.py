@@ -1,4 +1,4 @@
-"""Sizes that are picked out of a shape one by one are picked at once.
+"""Gather sizes that are taken from a shape one by one in one node.
 
 Exporters write a target as a Concat of scalars, each with a Gather from a Shape and an Unsqueeze of its own. Neighbours
 of one tensor become one Gather from its Shape with a vector of indices or, from opset 15 on, one Shape of just these
@@ -275,6 +275,6 @@ def _only_for(node: gs.Node, read: Sequence[gs.Tensor], context: Context) -> lis
 PASS = Pass(
     name="merge-picked-sizes",
     rewrite=merge_picked_sizes,
-    summary="Sizes that are picked out of a shape one by one are picked at once.",
+    summary="Gather sizes that are taken from a shape one by one in one node.",
     operators=frozenset(_REWRITTEN),
 )

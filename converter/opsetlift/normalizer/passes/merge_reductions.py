@@ -45,6 +45,6 @@ def _merged_axes(first: gs.Node, node: gs.Node, context: Context) -> list[int] |
 PASS = Pass(
     name="merge-reductions",
     rewrite=merge_reductions,
-    summary="Reductions of reductions over integers and booleans become one.",
+    summary="Merge consecutive reductions of integers and booleans.",
     operators=frozenset(ORDERLESS),
 )

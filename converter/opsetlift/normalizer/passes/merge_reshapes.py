@@ -109,6 +109,6 @@ def _set_axes(node: gs.Node, data: gs.Tensor, axes: list[int], context: Context)
 PASS = Pass(
     name="merge-reshapes",
     rewrite=merge_reshapes,
-    summary="Consecutive Reshape, Flatten, Squeeze and Unsqueeze become one, or none.",
+    summary="Merge consecutive Reshape, Flatten, Squeeze and Unsqueeze into one, or none.",
     operators=frozenset(_VIEWS),
 )

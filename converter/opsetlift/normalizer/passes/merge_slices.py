@@ -69,6 +69,6 @@ def _write(node: gs.Node, data: gs.Tensor, before: Slice, after: Slice, context:
 PASS = Pass(
     name="merge-slices",
     rewrite=merge_slices,
-    summary="Consecutive slices along different axes become one.",
+    summary="Merge consecutive slices along different axes.",
     operators=frozenset(("Slice",)),
 )

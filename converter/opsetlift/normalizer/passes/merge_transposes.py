@@ -33,6 +33,6 @@ def _permutation(node: gs.Node, context: Context) -> list[int] | None:
 PASS = Pass(
     name="merge-transposes",
     rewrite=merge_transposes,
-    summary="Consecutive transposes become one.",
+    summary="Merge consecutive transposes.",
     operators=frozenset(("Transpose",)),
 )

@@ -70,6 +70,6 @@ def _keeps_order(node: gs.Node, source: list[int], context: Context) -> bool:
 PASS = Pass(
     name="moves-as-reshapes",
     rewrite=moves_as_reshapes,
-    summary="Transposes, gathers and expansions that keep the order of the elements merge with the views around them.",
+    summary="Merge transposes, gathers and expansions that keep the element order with the reshapes around them.",
     operators=frozenset(_MOVES),
 )

@@ -36,5 +36,5 @@ def name_nodes(graph: gs.Graph, context: Context) -> bool:
 PASS = Pass(
     name="name-nodes",
     rewrite=name_nodes,
-    summary="Nodes without a name of their own are named for what they compute.",
+    summary="Name nodes that have no name, or share one, after what they compute.",
 )

@@ -64,6 +64,6 @@ def _has_all_sizes(other: gs.Tensor, target: gs.Tensor, sizes: Sizes, context: C
 PASS = Pass(
     name="remove-expands",
     rewrite=remove_expands,
-    summary="An Expand before operators that broadcast to the same shape by themselves goes.",
+    summary="Remove an Expand before operators that broadcast to the same shape themselves.",
     operators=frozenset(("Expand",)),
 )

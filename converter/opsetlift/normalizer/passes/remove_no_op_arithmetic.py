@@ -159,6 +159,6 @@ _OPERAND: dict[str, Callable[[gs.Node, Context], gs.Tensor | None]] = {
 PASS = Pass(
     name="remove-no-op-arithmetic",
     rewrite=remove_no_op_arithmetic,
-    summary="Arithmetic that gives its operand back bit for bit goes: x·1, x - 0, the sum of one, Not(Not(x)).",
+    summary="Remove arithmetic that returns its operand bit for bit: x·1, x - 0, the sum of one, Not(Not(x)).",
     operators=frozenset(_OPERAND),
 )

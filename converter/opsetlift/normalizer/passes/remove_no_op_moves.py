@@ -216,6 +216,6 @@ _PASSES_ON: dict[str, Callable[[gs.Node, Context], bool]] = {
 PASS = Pass(
     name="remove-no-op-moves",
     rewrite=remove_no_op_moves,
-    summary="Identity, Dropout outside training, and casts, reshapes, slices, pads and so on that change nothing go.",
+    summary="Remove Identity, Dropout outside training, and casts, reshapes, slices, pads etc. that change nothing.",
     operators=frozenset(_PASSES_ON),
 )

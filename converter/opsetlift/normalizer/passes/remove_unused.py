@@ -17,5 +17,5 @@ def remove_unused(graph: gs.Graph, context: Context) -> None:
 PASS = Pass(
     name="remove-unused",
     rewrite=remove_unused,
-    summary="Nodes and initializers that no output needs go, and functions that nothing calls.",
+    summary="Remove nodes and initializers that no output needs, and functions that nothing calls.",
 )

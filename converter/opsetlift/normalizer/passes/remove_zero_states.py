@@ -57,6 +57,6 @@ def _are_zeros(value: Array) -> bool:
 PASS = Pass(
     name="remove-zero-states",
     rewrite=remove_zero_states,
-    summary="Initial states of RNN, GRU and LSTM that are zeros are left out.",
+    summary="Omit initial states of RNN, GRU and LSTM that are zero.",
     operators=frozenset(_STATES),
 )

@@ -1,4 +1,4 @@
-"""Slices that take a tensor apart along one axis become one Split.
+"""Replace slices that divide a tensor along one axis by one Split.
 
 The size of the axis is known, each slice takes a part of it in order, and the parts follow one another from its start
 to its end. Slices of vectors stay: they are shape arithmetic. Exact: elements are only chosen.
@@ -90,6 +90,6 @@ def _split(chain: list[_Part], context: Context) -> None:
 PASS = Pass(
     name="slices-as-split",
     rewrite=slices_as_split,
-    summary="Slices that take a tensor apart along one axis become one Split.",
+    summary="Replace slices that divide a tensor along one axis by one Split.",
     operators=frozenset(("Slice",)),
 )

@@ -35,7 +35,7 @@ def split_reductions(graph: gs.Graph, context: Context) -> None:
 PASS = Pass(
     name="split-reductions",
     rewrite=split_reductions,
-    summary="Reductions of integers and booleans over several axes become one for each axis.",
+    summary="Split reductions of integers and booleans over several axes into one per axis.",
     is_default=False,
     operators=frozenset(ORDERLESS),
     undoes="merge-reductions",

@@ -129,6 +129,6 @@ def _rewrite_target(node: gs.Node, target: list[Size], shape: tuple[Size, ...], 
 PASS = Pass(
     name="symbolic-shapes",
     rewrite=symbolic_shapes,
-    summary="Arithmetic on shapes is done ahead, as far as sizes are known or cancel out.",
+    summary="Compute shape arithmetic ahead, as far as sizes are known or cancel out.",
     operators=frozenset((*ON_SHAPES, "Reshape", "Expand")),
 )

@@ -87,9 +87,7 @@ class EditableSite(SiteView):
                 if self.scope.facts.is_initializer(name)
                 else "is computed at run time"
             )
-            self.refuse(
-                refuse, f"input {position} ({name!r}) {reason}, and it has to be an attribute at opset {self.opset}"
-            )
+            self.refuse(refuse, f"input {position} becomes an attribute at opset {self.opset}, but {name!r} {reason}")
         self.remove_input(position)
         return value
 

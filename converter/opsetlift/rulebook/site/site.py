@@ -95,7 +95,7 @@ class Site(EditableSite):
             return tuple(copied.output)
         return result
 
-    def carry(self, dtype: str, *, like: int = 0) -> None:
+    def widen(self, dtype: str, *, like: int = 0) -> None:
         """Compute in the wider `dtype`: cast in, the same operator, cast out.
 
         What travels are the inputs and outputs that share the type variable of input `like`.
@@ -126,18 +126,18 @@ class Site(EditableSite):
             )
         )
 
-    def carry_if_lost(self, *, like: int = 0) -> None:
-        """`carry` in the best exact carrier, if the far side does not take the dtype of input `like` and has one."""
+    def widen_if_lost(self, *, like: int = 0) -> None:
+        """`widen` to the best exact wider type, if the far side does not take the dtype of input `like` and has one."""
         definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         if definition is None:
             return
         formals = definition.schema.inputs
-        carrier = self.carrier_if_lost(like, formals[min(like, len(formals) - 1)].type_str)
+        carrier = self.wider_type_if_lost(like, formals[min(like, len(formals) - 1)].type_str)
         if carrier is not None:
-            self.carry(carrier, like=like)
+            self.widen(carrier, like=like)
 
-    def carry_to_kernel(self, *, like: int = 0) -> bool:
-        """`carry` in the first exact carrier for which the runtime has a kernel; says whether there is one."""
+    def widen_to_kernel(self, *, like: int = 0) -> bool:
+        """`widen` to the first exact wider type for which the runtime has a kernel; says whether there is one."""
         definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         assert definition is not None
         formals = definition.schema.inputs
@@ -145,7 +145,7 @@ class Site(EditableSite):
         allowed = definition.allowed_types(variable)
         for carrier in carriers_of(self.dtype(like)):
             if tensor_type(carrier) in allowed and self.computes(self.node.op_type, **{variable: carrier}):
-                self.carry(carrier, like=like)
+                self.widen(carrier, like=like)
                 return True
         return False
 

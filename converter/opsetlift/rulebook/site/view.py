@@ -82,7 +82,7 @@ class SiteView:
                 return dtype_name(element_type(value) if isinstance(value, str) else value)
         except ValueError:
             pass
-        raise SiteRefused(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is no dtype that onnx knows")
+        raise SiteRefused(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is not an ONNX dtype")
 
     def _decode(self, attribute: AttributeProto, *, is_of_any_kind: bool = False) -> Any:
         if attribute.ref_attr_name:
@@ -158,7 +158,9 @@ class SiteView:
         name = self._name(value)
         found = self.scope.facts.type_string(name)
         if found is None:
-            self.refuse(Why.DTYPE_UNKNOWN, f"the dtype of {name!r} decides here, and it is not known")
+            self.refuse(
+                Why.DTYPE_UNKNOWN, f"the dtype of {name!r} cannot be inferred, and the conversion depends on it"
+            )
         return dtype_of_type(found) or found
 
     def type_string(self, value: str | int) -> str | None:
@@ -183,9 +185,9 @@ class SiteView:
         """The shape of a tensor, all numbers. Refuses where a dimension is not known."""
         name = self._name(value)
         shape = self.shape(name)
-        reason = because or "it decides here"
+        reason = because or "the conversion depends on it"
         if shape is None:
-            self.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} is not known, and {reason}")
+            self.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} cannot be inferred, and {reason}")
         dims = [dim for dim in shape if isinstance(dim, int)]
         if len(dims) < len(shape):
             shown = ", ".join("?" if dim is None else str(dim) for dim in shape)
@@ -204,8 +206,8 @@ class SiteView:
         imports = {**self.scope.imports, self.transition.domain: self.transition.near}
         told = type_told_by_outputs(facts, self.node, imports, name)
         if told is None:
-            reason = because or "it decides here"
-            self.refuse(Why.RANK_UNKNOWN, f"the rank of {name!r} is not known, and {reason}")
+            reason = because or "the conversion depends on it"
+            self.refuse(Why.RANK_UNKNOWN, f"the rank of {name!r} cannot be inferred, and {reason}")
         facts.register_type(name, told)
         return len(told.tensor_type.shape.dim)
 
@@ -228,8 +230,8 @@ class SiteView:
             types.append(found)
         return types
 
-    def carrier_if_lost(self, value: str | int, variable: str) -> str | None:
-        """The best exact carrier for a value, if the operator's type variable does not take its dtype on the far side.
+    def wider_type_if_lost(self, value: str | int, variable: str) -> str | None:
+        """The best exact wider type for a value, if the type variable does not take its dtype on the far side.
 
         None also where there is none; the type gate refuses such sites.
         """
