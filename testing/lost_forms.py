@@ -5,9 +5,7 @@ from __future__ import annotations
 UNEXPLAINED = "not explained"
 
 _DEFAULT = "a default that differs between versions is written out, and then looks like a given value"
-_NEGATIVE = (
-    "from {} on indices and bounds may be negative; those computed at run time are made non-negative"
-)
+_NEGATIVE = "from {} on indices and bounds may be negative; those computed at run time are made non-negative"
 _BROADCAST = "`axis` is omitted where broadcasting alone has its effect"
 _LAST_AXES = "before 13 all dimensions from the axis on are normalized together, so the rule may write another axis"
 _SEQUENCE = "`output_sequence` states that the sequence is used, which its output name states as well"
@@ -39,11 +37,13 @@ _REASONS: dict[tuple[str, int], str] = {
     (
         "Dropout",
         12,
-    ): "in training mode the rule for 12 adds an unused bool mask, which opset 6 refuses; "
-    "it could be removed again",
+    ): "in training mode the rule for 12 adds an unused bool mask, which opset 6 refuses; it could be removed again",
     ("Upsample", 10): "Resize also takes scales below 1, and scales computed at run time are unknown",
     ("Scan", 9): "8 has a batch axis, which becomes another Scan",
-    ("Loop", 23): "Unsqueeze's axes in the body were a scalar, which no version of the text allows; they become a vector",
+    (
+        "Loop",
+        23,
+    ): "Unsqueeze's axes in the body were a scalar, which no version of the text allows; they become a vector",
 }
 
 

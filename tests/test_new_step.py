@@ -92,7 +92,7 @@ def test_files_are_written_for_an_operator_without_rules(project: Path, capsys: 
         "tests/rules/test_top_k.py": draft.test_text(),
     }
     told = capsys.readouterr().out
-    assert "- attribute 'k': gone" in told
+    assert "- attribute 'k': removed" in told
     assert "- input 1 'K': new, tensor(int64)" in told
     assert "Wrote `rules/opsetlift_rules/top_k.py`." in told
     assert "- TopK converts between opsets 9 and 10." in told.replace("`", "")
@@ -127,7 +127,7 @@ def test_a_step_that_only_widens_types_needs_nothing(project: Path, capsys: pyte
         (["TopK", "10", "1"], "TopK has no step 10→1"),
         (["TopK", "1", "ten"], "invalid int value: 'ten'"),
         (["TopK", "1"], "newer"),
-        (["TopK", "1", "10", "--project", "nowhere"], "nowhere/rules/opsetlift_rules is no folder"),
+        (["TopK", "1", "10", "--project", "nowhere"], "nowhere/rules/opsetlift_rules is not a folder"),
     ],
     ids=" ".join,
 )
