@@ -93,7 +93,7 @@ def test_files_are_written_for_an_operator_without_rules(project: Path, capsys: 
     }
     told = capsys.readouterr().out
     assert "- attribute 'k': removed" in told
-    assert "- input 1 'K': new, tensor(int64)" in told
+    assert "- input 1 'K': added, tensor(int64)" in told
     assert "Wrote `rules/opsetlift_rules/top_k.py`." in told
     assert "- TopK converts between opsets 9 and 10." in told.replace("`", "")
 
