@@ -127,7 +127,7 @@ def test_a_step_that_only_widens_types_needs_nothing(project: Path, capsys: pyte
         (["TopK", "10", "1"], "TopK has no step 10→1"),
         (["TopK", "1", "ten"], "invalid int value: 'ten'"),
         (["TopK", "1"], "newer"),
-        (["TopK", "1", "10", "--project", "nowhere"], "nowhere/rules/opsetlift_rules is no folder"),
+        (["TopK", "1", "10", "--project", "nowhere"], "nowhere/rules/opsetlift_rules is not a folder"),
     ],
     ids=" ".join,
 )
