@@ -51,7 +51,7 @@ def run(*arguments: object) -> int:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in ("converter", "rules"))}
 
 
 class TestNeighbours:
@@ -639,6 +639,7 @@ class TestStandardOutput:
             ("convert - out.onnx --to 18 < /dev/null", "there is nothing to read"),
             ("convert - out.onnx --to 18 <&-", "standard input is no file or pipe"),
             ("convert in.onnx - --to 18 --json", "--json needs standard output, too"),
+            ("convert in.onnx out.onnx --to 18 --certificate -", "a certificate belongs to a file"),
             ("convert in.onnx - --to 18 --certificate proof.json", "a certificate belongs to a file"),
             ("convert in.onnx - --to 18 > /dev/full", "no space left on device"),
             ("normalize in.onnx - >&-", "standard output is closed"),

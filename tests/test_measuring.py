@@ -281,3 +281,33 @@ def test_profiles_of_releases_are_merged_and_say_nothing_of_other_releases() -> 
         {"operator": "Neg", "text": "a", "versions": ["1.0"]},
         {"operator": "Neg", "text": "b", "versions": ["1.1"]},
     ]
+
+
+@pytest.mark.parametrize("content", [b"\x08\x0a\xbc\x00", b"5\n", b"notes\n", b'{"a": 1}\n'])
+def test_a_file_that_is_no_journal_stays_as_it_is(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(content)
+    assert main(["measure", "--runner", "true", "--journal", str(other)]) == 1
+    assert "none of a journal" in capsys.readouterr().err
+    assert other.read_bytes() == content
+
+
+def test_a_device_is_no_journal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "--runner", "true", "--journal", "/dev/zero"]) == 1
+    assert "not a regular file" in capsys.readouterr().err
+
+
+def test_a_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.write_bytes(b'["a", "yes"]\n["b", "n["c", "yes"]\n["')
+    assert len(Journal(journal)) == 1
+
+
+def test_a_runner_with_an_open_quote_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["measure", "--runner", "'x"]) == 1
+    assert "cannot be split into words" in capsys.readouterr().err

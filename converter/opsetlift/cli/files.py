@@ -53,6 +53,8 @@ class CommandFiles:
             self._files.read(source, "the input itself")
         for path in files_of(runtime or ""):
             self._files.read(path, "the description of the runtime")
+        if certificate == STANDARD_STREAM:
+            raise UsageFault("a certificate belongs to a file, and - is standard output; name a file")
         if target == STANDARD_STREAM:
             _check_standard_output(certificate, as_json=as_json)
         elif target is not None:

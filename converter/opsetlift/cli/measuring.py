@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opsetlift.cli.errors import DONE, UsageFault
 from opsetlift.cli.output import complain, standard_output
-from opsetlift.measuring import Journal, Runner, RunnerFault, all_cases, as_toml, measure
+from opsetlift.measuring import Journal, JournalFault, Runner, RunnerFault, all_cases, as_toml, measure
 
 
 def measured_page(
@@ -23,7 +23,7 @@ def measured_page(
         complain(f"the answers are kept in {path}, and an interrupted run continues from there")
         with Runner(command, is_persistent=is_persistent, timeout=timeout) as runner:
             profile = measure(all_cases(), runner, known, _progress())
-    except RunnerFault as fault:
+    except (RunnerFault, JournalFault) as fault:
         raise UsageFault(str(fault)) from fault
     except OSError as fault:
         raise UsageFault(f"{path} cannot be used as a journal: {fault.strerror or fault}") from fault

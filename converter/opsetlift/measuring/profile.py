@@ -62,19 +62,23 @@ class Profile:
     right: int = 0
 
 
+class JournalFault(Exception):
+    """A file is no journal, and must not be appended to; the message is one sentence."""
+
+
 class Journal:
-    """The verdicts so far, in a file that is read again after an interruption."""
+    """The verdicts so far, in a file that is read again after an interruption.
+
+    Raises:
+        JournalFault: There is another file at the path.
+        OSError: The file cannot be read.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._known: dict[str, str] = {}
         if path is not None and path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                try:
-                    identity, said = json.loads(line)
-                except ValueError:  # the last line of a run that was stopped while it wrote
-                    continue
-                self._known[identity] = said
+            self._known = _verdicts_in(path)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -88,6 +92,21 @@ class Journal:
                 with self._path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps([case.identity, said]) + "\n")
         return [Answered(case, self._known[case.identity]) for case in cases]
+
+
+def _verdicts_in(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        raise JournalFault(f"{path} is not a regular file, and no journal")
+    known: dict[str, str] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.startswith(b'["'[: len(line)]):
+            raise JournalFault(f"line {number} of {path} is none of a journal; name another file")
+        try:
+            identity, said = json.loads(line)
+        except ValueError:  # a run was stopped while it wrote
+            continue
+        known[str(identity)] = str(said)
+    return known
 
 
 def measure(

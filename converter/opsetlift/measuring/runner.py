@@ -56,7 +56,10 @@ class Runner:
     """
 
     def __init__(self, command: str, *, is_persistent: bool = False, timeout: float = 20) -> None:
-        self._command = shlex.split(command)
+        try:
+            self._command = shlex.split(command)
+        except ValueError as fault:
+            raise RunnerFault(f"the runner {command!r} cannot be split into words: {fault}") from fault
         self._is_persistent = is_persistent
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
