@@ -346,7 +346,7 @@ class TestShapesThatAreDeclaredFalsely:
     OUTPUT = '<ir_version: 7, opset_import: ["": 12]> g (float[N,3] x) => (float[N,2] y) { y = Relu (x) }'
 
     def test_of_an_output_are_refused(self) -> None:
-        with pytest.raises(ConversionRefused, match=r"output 'y' is declared as \[N, 2\], and computed as \[N, 3\]"):
+        with pytest.raises(ConversionRefused, match=r"output 'y' is declared as \[N, 2\] but computed as \[N, 3\]"):
             convert(model(self.OUTPUT), target="onnxruntime==1.4")
         assert convert(model(self.OUTPUT), target="onnxruntime==1.12").report.notes
 

@@ -147,7 +147,7 @@ def test_initializers_among_the_inputs_of_a_branch_are_no_inputs():
     conversion = convert(model, to=13)
     assert conversion.certificate.is_proven
     assert not conversion.model.graph.node[0].attribute[0].g.input
-    assert any("taken for constants" in note for note in conversion.report.notes)
+    assert any("were treated as constants" in note for note in conversion.report.notes)
     onnx.checker.check_model(conversion.model, full_check=True)
 
 

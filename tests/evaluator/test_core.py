@@ -15,12 +15,12 @@ from opsetlift.evaluator import (
     ComputationFailed,
     EvaluationError,
     Evaluator,
-    InputRejected,
     NotExecutable,
     Rejected,
     TooLarge,
     run_node,
 )
+from opsetlift.evaluator.errors import InputRejected
 from opsetlift.evaluator.kernel_step import KernelStep
 from opsetlift.evaluator.prepare import prepare_node
 

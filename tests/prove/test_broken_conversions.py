@@ -398,7 +398,7 @@ def test_a_call_may_be_inlined_if_the_nodes_compute_the_same() -> None:
     [
         ([(0, 0, 1), (0, 0, 1)], "the trace names node 0 twice"),
         ([(7, 7, 8)], "the trace names node 7, and the original has 1"),
-        ([(0, 1, 2)], "the trace puts Neg 'y' at nodes 1 to 2, and it stands at 0"),
+        ([(0, 1, 2)], "the trace puts Neg 'y' at nodes 1 to 2, but it is at 0"),
         ({"graph/0:If.body": [(0, 0, 1)]}, "graph/0:If.body: the trace names this scope, and the original does not"),
     ],
 )
