@@ -17,7 +17,7 @@ class EditableSite(SiteView):
     __slots__ = ()
 
     def pop_attribute(self, name: str, default: Any = None) -> Any:
-        """`attribute`, and the node loses it."""
+        """Remove an attribute and return its value; arguments and errors are those of `attribute`."""
         for position, attribute in enumerate(self.node.attribute):
             if attribute.name == name:
                 value = self._decode(attribute)
@@ -29,7 +29,12 @@ class EditableSite(SiteView):
         return default
 
     def set_attribute(self, name: str, value: Any) -> None:
-        """Set an attribute, replacing what it was."""
+        """Set an attribute, or replace its value.
+
+        Args:
+            name: The attribute.
+            value: An int, float, str, TensorProto or GraphProto, or a list of one of these kinds.
+        """
         self.remove_attribute(name)
         self._is_edited = True
         self._written.add(name)
@@ -52,7 +57,12 @@ class EditableSite(SiteView):
                 self._is_edited = True
 
     def set_input(self, position: int, name: str) -> None:
-        """Give the node another input, absent ones before it being written as ""."""
+        """Replace or add an input.
+
+        Args:
+            position: The input's; inputs before it that the node does not have become absent ("").
+            name: The value; "" makes the input absent.
+        """
         while len(self.node.input) <= position:
             self.node.input.append("")
         self.node.input[position] = name
@@ -72,9 +82,14 @@ class EditableSite(SiteView):
             self._is_edited = True
 
     def pop_optional_constant_input(self, position: int, *, refuse: Why = Why.INPUT_NOT_CONSTANT) -> Array | None:
-        """Take an input away and give its value; None where it is absent.
+        """Remove an input and return its value; None where it is absent.
 
-        Refuses where the value is computed at run time, or can be overridden by the caller.
+        Args:
+            position: The input's.
+            refuse: The kind of obstacle that a value is which is not constant.
+
+        Raises:
+            SiteRefused: The value is computed at run time, or a caller can override it.
         """
         name = self.input(position)
         if not name:
@@ -96,7 +111,7 @@ class EditableSite(SiteView):
             del self.node.input[-1]
 
     def ask_for_outputs(self, positions: Iterable[int]) -> None:
-        """Let the node compute these outputs; those that it has not get a name that nobody reads."""
+        """Let the node compute the outputs at these positions; those that it does not name get an unread name."""
         for position in positions:
             while len(self.node.output) <= position:
                 self.node.output.append("")
@@ -105,7 +120,7 @@ class EditableSite(SiteView):
                 self._is_edited = True
 
     def keep_outputs(self, count: int) -> None:
-        """Take the outputs from `count` on away, which nobody may read."""
+        """Keep the first `count` outputs and remove the others, which nothing may read."""
         assert not any(map(self.is_read, range(count, len(self.node.output))))
         if len(self.node.output) > count:
             del self.node.output[count:]

@@ -80,7 +80,16 @@ class Site(EditableSite):
         return Operators(self, opset, domain, self._emitted)
 
     def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
-        """Emit the same operator with the same attributes on other inputs; keywords change attributes (None drops)."""
+        """Emit the same operator with the same attributes on other inputs.
+
+        Args:
+            inputs: The names of the values; "" or None for an optional one that is absent.
+            outputs: How many outputs it has; by default those of the node, absent ones included.
+            changed: Attributes with other values, by name; one that is None is left out.
+
+        Returns:
+            The name of the output; of several, a tuple.
+        """
         position = len(self._emitted)
         count = outputs or len(self.node.output)
         result = self.op.emit(self.node.op_type, *inputs, outputs=count, **changed)
@@ -96,9 +105,11 @@ class Site(EditableSite):
         return result
 
     def widen(self, dtype: str, *, like: int = 0) -> None:
-        """Compute in the wider `dtype`: cast in, the same operator, cast out.
+        """Replace the node with casts to a wider dtype, the same operator, and casts back.
 
-        What travels are the inputs and outputs that share the type variable of input `like`.
+        Args:
+            dtype: The wider dtype.
+            like: The position of an input: cast are the inputs and outputs that share its type variable.
         """
         narrow = self.dtype(like)
         definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
@@ -127,7 +138,11 @@ class Site(EditableSite):
         )
 
     def widen_if_lost(self, *, like: int = 0) -> None:
-        """`widen` to the best exact wider type, if the far side does not take the dtype of input `like` and has one."""
+        """`widen` to the best exact wider type, where the far side does not accept the dtype of an input and has one.
+
+        Args:
+            like: The position of the input.
+        """
         definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         if definition is None:
             return
@@ -137,7 +152,14 @@ class Site(EditableSite):
             self.widen(carrier, like=like)
 
     def widen_to_kernel(self, *, like: int = 0) -> bool:
-        """`widen` to the first exact wider type for which the runtime has a kernel; says whether there is one."""
+        """`widen` to the first exact wider type for which the runtime has a kernel.
+
+        Args:
+            like: The position of the input whose dtype is widened.
+
+        Returns:
+            Whether there is such a type; without one nothing happens.
+        """
         definition = history.definition(self.transition.domain, self.node.op_type, self.opset)
         assert definition is not None
         formals = definition.schema.inputs
@@ -150,7 +172,7 @@ class Site(EditableSite):
         return False
 
     def preview(self, node: NodeProto, opset: int) -> None:
-        """Let the facts be known of a node that may be emitted later; its outputs have fresh names."""
+        """Make the facts known of a node that may be emitted later; its outputs have fresh names."""
         self.scope.register(node, opset, history.canonical_domain(node.domain))
 
     def emit(self, node: NodeProto, opset: int) -> None:
@@ -160,7 +182,13 @@ class Site(EditableSite):
         self._emitted.append((node, opset))
 
     def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
-        """Say the type of an emitted value, where onnx's inference has no way to know it."""
+        """Declare the type of an emitted value, where onnx's inference cannot know it.
+
+        Args:
+            name: The value.
+            dtype: Its dtype: "float".
+            shape: A number, a symbol or None per dimension; None where the rank is not known.
+        """
         self.scope.declare(name, dtype, shape)
 
     def subgraph(
@@ -170,10 +198,16 @@ class Site(EditableSite):
         opset: int | None = None,
         takes: Sequence[tuple[str, Sequence[int | str | None] | None] | TypeProto] = (),
     ) -> GraphProto:
-        """A subgraph for an emitted node: `build(op, *inputs)` emits its nodes and returns the output names.
+        """Build a subgraph for a node that is emitted afterwards.
 
-        `takes` has the type of each input, or its dtype and shape. Every output has to be computed in it, not captured:
-        an outer value goes through Identity.
+        Args:
+            build: Called as `build(op, *inputs)` with the names of the inputs: emits the nodes and returns the names of
+                the outputs. Each output must be computed in the subgraph; an outer value goes through Identity.
+            opset: The opset that the nodes are written for; by default that of the far side.
+            takes: For each input its type, or its dtype and shape.
+
+        Returns:
+            The subgraph, converted to the target.
         """
         written_for = opset or self.opset
         emitted: Emitted = []
@@ -187,7 +221,15 @@ class Site(EditableSite):
         return self.scope.fresh_name(hint)
 
     def constant(self, array: Array, hint: str = "constant") -> str:
-        """The name of a constant: an initializer that equal ones share, or in a function a Constant node."""
+        """Add a constant: an initializer that equal ones share, or in a function a Constant node.
+
+        Args:
+            array: The value.
+            hint: A part of the name.
+
+        Returns:
+            The name.
+        """
         if self.scope.takes_initializers:
             return self.scope.shared_constant(array, hint)
         # Below 9 a Constant is a float; its own transitions say what becomes of the others.
@@ -207,9 +249,14 @@ class Site(EditableSite):
         return self.constant(numpy.array("" if dtype == "string" else 0).astype(numpy_dtype(dtype)), "zero")
 
     def folded(self, build: Callable[[], str], hint: str = "constant") -> str:
-        """The name of what `build` emits; of a constant, and nothing is emitted, where its value is known.
+        """Emit nodes, or one constant where their result is known.
 
-        Of the values that `build` computes only the returned one may be used.
+        Args:
+            build: Emits the nodes and returns the name of the result, the only value of them that may be used.
+            hint: A part of the constant's name.
+
+        Returns:
+            The name of the result.
         """
         start = len(self._emitted)
         name = build()
@@ -222,9 +269,14 @@ class Site(EditableSite):
         return self.constant(value, hint)
 
     def replace(self, *values: str | None) -> None:
-        """Let emitted values take the places of the node's outputs, in order, and drop the node.
+        """Replace the node's outputs with values, and remove the node.
 
-        A value that no emitted node computes, or that serves twice, goes through an Identity.
+        Args:
+            values: A name for each output, in order; None where there is no counterpart. A value that no emitted node
+                computes, or that is named twice, goes through an Identity.
+
+        Raises:
+            SiteRefused: An output that is used has no counterpart.
         """
         producers = {name: node for node, _ in self._emitted for name in node.output}
         taken: set[str] = set()
@@ -252,13 +304,18 @@ class Site(EditableSite):
                     rename_captured(attribute.g, old, new)
 
     def become(self, operator: str, *, opset: int | None = None) -> None:
-        """Let the node be another operator from here on, with the attributes and inputs that it has now."""
+        """Make the node another operator, with the attributes and inputs that it has now.
+
+        Args:
+            operator: The operator's name.
+            opset: The opset that the node is written for then; by default that of the far side.
+        """
         self.node.op_type = operator
         self._emitted.append((self.node, opset or self.opset))
         self._is_replaced = True
 
     def become_initializer(self, tensor: TensorProto) -> None:
-        """Let the node's one output be an initializer with the tensor's content, which is not looked at."""
+        """Replace the node, which has one output, with an initializer. The tensor's content is not read."""
         name = self.node.output[0]
         if name in self.scope.output_names:
             # Not every runtime takes an initializer for an output of a graph.
@@ -268,9 +325,13 @@ class Site(EditableSite):
         self._is_replaced = True
 
     def scalarize(self, output: int, parts: Sequence[str]) -> None:
-        """Let an output, which the far side cannot hold, be these values: rules ask for them by `parts`.
+        """Replace an output of a type that the far side lacks with its elements, and remove the node.
 
-        The node is dropped. What reads the output otherwise is refused.
+        Rules ask for the elements with `parts`; a node that uses the output otherwise is refused.
+
+        Args:
+            output: The position of the output.
+            parts: The names of the elements.
         """
         self.scope.scalarize(self.node.output[output], parts)
         self._is_replaced = True

@@ -21,7 +21,11 @@ Dims = list[int | str | None]
 
 
 class SiteView:
-    """A node in its scope, with what is known of its values, on its way across one transition."""
+    """A node in its scope at one transition, and what is known of its values. Nothing here changes the node.
+
+    Values are named by their name or by the position of an input. What a rule needs and is not known ends in a refusal
+    (SiteRefused): methods that return None or a default instead say so.
+    """
 
     __slots__ = ("_is_edited", "_written", "node", "scope", "transition")
 
@@ -34,19 +38,32 @@ class SiteView:
         """The attributes that the rule has written, as the far side has them."""
 
     def refuse(self, why: Why, sentence: str) -> NoReturn:
-        """Give up on this site: `sentence` tells a person what stands in the way and, where possible, what to do."""
+        """Refuse to convert this node.
+
+        Args:
+            why: The kind of obstacle.
+            sentence: The obstacle and, where possible, what to do about it, for a person. It names values and opsets.
+
+        Raises:
+            SiteRefused: Always.
+        """
         raise SiteRefused(why, sentence)
 
     def has_attribute(self, name: str) -> bool:
-        """Whether the node sets the attribute, be it by reference."""
+        """Whether the node sets an attribute, also where it refers to a parameter of the function around it."""
         return any(attribute.name == name for attribute in self.node.attribute)
 
     def attribute(self, name: str, default: Any = None, *, is_of_any_kind: bool = False) -> Any:
-        """An attribute's value: int, float, str, list, TensorProto, GraphProto; `default` where the node has none.
+        """An attribute's value: int, float, str, list, TensorProto or GraphProto.
 
-        Refuses where it is a reference to a function's parameter (the walk then inlines the function), where it is of
-        another kind than its definition says, unless `is_of_any_kind`, and where the definition requires it and the
-        node has none.
+        Args:
+            name: The attribute.
+            default: What to return where the node does not set it.
+            is_of_any_kind: Accept another kind than the one that the definition on the near side gives.
+
+        Raises:
+            SiteRefused: It refers to a function's parameter (the walk then inlines the function); it is of another
+                kind; or the definition requires it and the node has none.
         """
         for attribute in self.node.attribute:
             if attribute.name == name:
@@ -70,9 +87,14 @@ class SiteView:
         return f"{self.transition.operator}-{self.transition.near}"
 
     def dtype_attribute(self, name: str, default: str = "") -> str:
-        """The dtype that an attribute names, by number or, as before opset 6, in words; `default` where there is none.
+        """The dtype that an attribute names, by number or, as before opset 6, in words.
 
-        Refuses where onnx has no such dtype.
+        Args:
+            name: The attribute.
+            default: What to return where the node does not set it.
+
+        Raises:
+            SiteRefused: onnx has no such dtype.
         """
         value = self.attribute(name, is_of_any_kind=True)
         if value is None:
@@ -139,9 +161,13 @@ class SiteView:
         return self.scope.takes_initializers
 
     def constant_value(self, value: str | int) -> Array | None:
-        """The value of an input, by name or position, if it is constant; None otherwise.
+        """The value, if it is the same in every run; None otherwise.
 
-        Refuses where it is a function's parameter, and hence constant at each call.
+        Args:
+            value: A name, or the position of an input.
+
+        Raises:
+            SiteRefused: It is a function's parameter: constant, but another one at each call.
         """
         name = self._name(value)
         found = self.scope.facts.constant(name)
@@ -154,7 +180,14 @@ class SiteView:
         return found
 
     def dtype(self, value: str | int) -> str:
-        """The dtype of a tensor, by name or input position: "float". Refuses where it is not known."""
+        """The dtype of a tensor: "float".
+
+        Args:
+            value: A name, or the position of an input.
+
+        Raises:
+            SiteRefused: It cannot be inferred.
+        """
         name = self._name(value)
         found = self.scope.facts.type_string(name)
         if found is None:
@@ -182,7 +215,15 @@ class SiteView:
         return dims if shape is not None and len(dims) == len(shape) else None
 
     def static_shape(self, value: str | int, *, because: str = "") -> list[int]:
-        """The shape of a tensor, all numbers. Refuses where a dimension is not known."""
+        """The shape of a tensor, all numbers.
+
+        Args:
+            value: A name, or the position of an input.
+            because: What the shape is needed for, for the refusal.
+
+        Raises:
+            SiteRefused: A dimension or the rank is not known.
+        """
         name = self._name(value)
         shape = self.shape(name)
         reason = because or "the conversion depends on it"
@@ -195,9 +236,14 @@ class SiteView:
         return dims
 
     def rank(self, value: str | int, *, because: str = "") -> int:
-        """The rank of a tensor. Refuses where it is not known; `because` says what it is needed for.
+        """The rank of a tensor. The declared rank of an output counts where it leaves one rank possible for an input.
 
-        The declared rank of an output counts, too, where it leaves only one rank possible for an input.
+        Args:
+            value: A name, or the position of an input.
+            because: What the rank is needed for, for the refusal.
+
+        Raises:
+            SiteRefused: It is not known.
         """
         shape = self.shape(value)
         if shape is not None:
@@ -212,14 +258,26 @@ class SiteView:
         return len(told.tensor_type.shape.dim)
 
     def subgraph_output_shape(self, attribute: str, position: int) -> Dims | None:
-        """The shape of an output of one of the node's subgraphs; None where its rank is not known."""
+        """The shape of an output of one of the node's subgraphs; None where its rank is not known.
+
+        Args:
+            attribute: The attribute that holds the subgraph.
+            position: The output's.
+        """
         graph: GraphProto = self.attribute(attribute)
         output = graph.output[position]
         scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
         return shape_of_type(output.type) if scope is None else scope.shape(output.name)
 
     def subgraph_input_types(self, attribute: str) -> list[TypeProto]:
-        """The types of the inputs of one of the node's subgraphs. Refuses where one is not known."""
+        """The types of the inputs of one of the node's subgraphs.
+
+        Args:
+            attribute: The attribute that holds the subgraph.
+
+        Raises:
+            SiteRefused: One is not known.
+        """
         graph: GraphProto = self.attribute(attribute)
         scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
         types = []
