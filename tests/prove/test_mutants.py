@@ -151,6 +151,17 @@ def test_the_judge_is_onnxruntime_where_it_takes_both_models(node: str, differs:
     assert (found.executor, bool(found.difference)) == ("onnxruntime", differs)
 
 
+@pytest.mark.parametrize(("ulps", "differs"), [(0, True), (8, False)])
+def test_overflow_half_way_is_held_against_exact_rules_only(ulps: int, differs: bool) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { %s }'
+    original = model(text % "a = Mul (x, x) y = Sqrt (a)")
+    wider = model(text % "w = Cast <to = 11> (x) a = Mul (w, w) r = Sqrt (a) y = Cast <to = 1> (r)")
+    shipped = [{"x": numpy.array([3e38, 4.0], numpy.float32)}]
+    found = judged(original, wider, original, shipped=shipped, ulps=ulps)
+    assert found is not None
+    assert bool(found.difference) is differs, found.difference
+
+
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
     """The exit status of the command, and its trials: of mutants of the rules of Clip, on the models of their tests."""
     results = tmp_path / "trials.json"
