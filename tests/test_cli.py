@@ -48,7 +48,7 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule book in which ReduceMin loses its axes on the way from 13 to 18."""
 
     def lose_axes(site: Any) -> None:
-        site.pop_attribute("axes")
+        site.remove_attribute("axes")
 
     book = RuleBook(rule_modules())
     transition = Transition("", "ReduceMin", 13, 18, True)

@@ -11,9 +11,9 @@ import pytest
 from opsetlift.pipeline.convert import convert
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.rulebook.explain import explain
+from opsetlift.rulebook.rounding import UndeclaredRounding
 from opsetlift.rulebook.rule import Rule, in_turn, rounding
 from opsetlift.rulebook.site import Site
-from opsetlift.rulebook.site.rounding import UndeclaredRounding
 from opsetlift.specification.history import Transition
 from opsetlift.support.refusal import ConversionRefused, Why
 from testing.conversion import model as model_of
@@ -97,7 +97,7 @@ def book_with(rule: Rule) -> RuleBook:
 def claims(ulps: int | None = None, **digits: int) -> Callable[[Site], None]:
     def is_written_anew(site: Site) -> None:
         site.rounds(ulps, **digits)
-        site.replace(site.copy(*site.inputs))
+        site.replace(site.op.copy(*site.inputs))
 
     return is_written_anew
 
@@ -108,7 +108,7 @@ def converted_with(rule: Rule, **options: Any) -> list[int]:
 
 
 def is_copied(site: Site) -> None:
-    site.replace(site.copy(*site.inputs))
+    site.replace(site.op.copy(*site.inputs))
 
 
 def test_a_rule_may_claim_what_it_declares_or_less() -> None:

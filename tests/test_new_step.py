@@ -68,7 +68,7 @@ def test_each_step_of_the_installed_onnx_can_be_drafted(tmp_path: Path):
 def test_a_new_attribute_is_dropped_where_it_has_its_default_and_else_refused():
     draft = draft_step("Cast", 23, 24, rule_book=RuleBook([]))
     assert draft.entry == 'Step("Cast", 23, 24, up=unchanged, down=refuse_what_23_lacks, because=_SINCE_24)'
-    assert 'if site.pop_attribute("round_mode", "up") != "up":' in draft.code[1]
+    assert 'if pop_attribute(site, "round_mode", "up") != "up":' in draft.code[1]
     assert 'Cast <round_mode = "other"> (input)' in draft.tests
 
 

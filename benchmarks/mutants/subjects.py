@@ -176,7 +176,7 @@ class Rules(Subject):
         "tests/rules",
         "converter/opsetlift/conversion/walk",
         "converter/opsetlift/facts",
-        "converter/opsetlift/rulebook/site",
+        "converter/opsetlift/rulebook",
     )
 
     _OPTIONS = frozenset(["to", "ir", "target", "exact"])

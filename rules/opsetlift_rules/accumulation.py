@@ -44,7 +44,7 @@ def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
     if not others:
         return _scan(site, op, position, rank)
     axis, dtype = site.input(1), site.dtype(1)
-    numbers = [site.scalar(number, dtype, "number") for number in (position, position - rank)]
+    numbers = [site.constant(number, dtype, "number") for number in (position, position - rank)]
     is_named = op.Or(*(op.Equal(axis, number) for number in numbers))
 
     def along_this(inner: Operators) -> list[str]:
@@ -53,7 +53,7 @@ def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
     def along_another(inner: Operators) -> list[str]:
         return [_choose(site, inner, others, rank)]
 
-    branches = {"then_branch": site.subgraph(along_this), "else_branch": site.subgraph(along_another)}
+    branches = {"then_branch": site.op.subgraph(along_this), "else_branch": site.op.subgraph(along_another)}
     return str(op.If(is_named, **branches))
 
 
@@ -64,15 +64,15 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     dims = site.shape(0) or []
     others = [position for position in range(rank) if position != axis]
     shape = op.Shape(value)
-    slice_shape = op.Gather(shape, site.constant_int64(others), axis=0)
+    slice_shape = op.Gather(shape, site.constant(others, "int64"), axis=0)
     is_exclusive, is_reverse = (bool(site.attribute(name, 0)) for name in ("exclusive", "reverse"))
     states = [_filled(op, slice_shape, number[operator], carrier) for number in (_START, _BEFORE_THE_FIRST)]
     may_be_empty = not isinstance(dims[axis], int) or dims[axis] == 0
     if may_be_empty:
         # Without iterations a Scan does not know the shape of its outputs: one on an extra last value is added.
-        sizes = op.Concat(shape, site.constant_int64([1], "one"), axis=0)
+        sizes = op.Concat(shape, site.constant([1], "int64", "one"), axis=0)
         order = [rank if position == axis else position for position in range(rank)]
-        last = _filled(op, op.Gather(sizes, site.constant_int64(order), axis=0), _START[operator], carrier)
+        last = _filled(op, op.Gather(sizes, site.constant(order, "int64"), axis=0), _START[operator], carrier)
         value = op.Concat(*([last, value] if is_reverse else [value, last]), axis=axis)
 
     def inclusive(inner: Operators, total: str, element: str) -> list[str]:
@@ -89,7 +89,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
         *(states if is_exclusive else states[:1]),
         value,
         outputs=len(takes),
-        body=site.subgraph(exclusive if is_exclusive else inclusive, takes=takes),
+        body=site.op.subgraph(exclusive if is_exclusive else inclusive, takes=takes),
         num_scan_inputs=1,
         scan_input_axes=[axis],
         scan_output_axes=[axis],
@@ -98,7 +98,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     )
     if may_be_empty:
         bounds = [1, END] if is_reverse else [0, -1]
-        result = op.Slice(result, *(site.constant_int64([bound], "bound") for bound in [*bounds, axis]))
+        result = op.Slice(result, *(site.constant([bound], "int64", "bound") for bound in [*bounds, axis]))
     return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
 
 

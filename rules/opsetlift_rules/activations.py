@@ -13,7 +13,7 @@ PRelu                          6: -consumed_inputs · 7: the slope is broadcast 
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
@@ -39,7 +39,7 @@ def write_defaults_of_version_6(site: Site) -> None:
 
 def _write_defaults(site: Site, version: int) -> None:
     for name, value in _SELU_DEFAULTS[version].items():
-        if not site.has_attribute(name):
+        if not has_attribute(site, name):
             site.set_attribute(name, value)
 
 
@@ -47,16 +47,16 @@ def replace_integer_relu_with_max(site: Site) -> None:
     """Replace Relu-14 of integers, which Relu-13 does not take, with Max(x, 0)."""
     dtype = site.dtype(0)
     if dtype not in FLOATING:
-        site.replace(site.op.Max(site.input(0), site.scalar(0, dtype, "zero")))
+        site.replace(site.op.Max(site.input(0), site.constant(0, dtype, "zero")))
 
 
 def replace_relu_with_max(site: Site) -> None:
     """Replace Relu with Max, which has kernels for dtypes that Relu lacks in old runtimes."""
     dtype = site.dtype(0)
     if site.computes("Max", T=dtype):
-        site.replace(site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX).Max(site.input(0), site.scalar(0, dtype, "zero")))
+        site.replace(site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX).Max(site.input(0), site.constant(0, dtype, "zero")))
     else:
-        site.widen_to_kernel()
+        widen_to_kernel(site)
 
 
 def add_dimensions_to_channel_slopes(site: Site) -> None:
@@ -68,7 +68,10 @@ def add_dimensions_to_channel_slopes(site: Site) -> None:
         behind = site.rank(0, because="the slopes need a dimension of size 1 for each spatial axis") - 2
         if behind > 0:
             site.set_input(
-                1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), site.constant_int64(range(1, 1 + behind)))
+                1,
+                site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(
+                    site.input(1), site.constant(range(1, 1 + behind), "int64")
+                ),
             )
 
 
@@ -85,7 +88,7 @@ def fit_slopes_to_old_broadcasting(site: Site) -> None:
     ones = _dimensions_beside_channels(site, rank)
     if ones is not None:
         if ones:
-            site.set_input(1, op.Squeeze(site.input(1), site.constant_int64(ones)))
+            site.set_input(1, op.Squeeze(site.input(1), site.constant(ones, "int64")))
         return
     site.set_input(1, repeated(site, op, site.input(1), [site.input(0)]))
 
@@ -109,7 +112,7 @@ def compute_integer_prelu_by_sign(site: Site) -> None:
     if dtype.startswith("uint"):
         site.replace(op.Identity(value))
         return
-    zero = site.scalar(0, dtype, "zero")
+    zero = site.constant(0, dtype, "zero")
     site.replace(op.Add(op.Max(value, zero), op.Mul(site.input(1), op.Min(value, zero))))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, known_shape
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -34,20 +34,20 @@ def compute_the_grid_with_matmul(site: Site) -> None:
 def _positions(site: Site, op: Operators, sizes: Sequence[Size], dtype: str) -> str:
     """(x, y[, z], 1) for each element of the grid: the innermost axis first."""
     rank = len(sizes)
-    first, last = site.constant_int64([0]), site.constant_int64([-1])
+    first, last = site.constant([0], "int64"), site.constant([-1], "int64")
     shape = op.Concat(*(op.Unsqueeze(named(site, one), first) for one in sizes), axis=0)
     columns = []
     for axis, length in enumerate(sizes):
-        others = site.constant_int64([other for other in range(rank) if other != axis])
+        others = site.constant([other for other in range(rank) if other != axis], "int64")
         column = op.Unsqueeze(_spread(site, op, length, dtype), others)
         columns.append(op.Unsqueeze(op.Expand(column, shape), last))
-    unit = site.constant(numpy.ones([1] * rank, numpy_dtype(dtype)), "unit")
+    unit = site.constant(numpy.ones([1] * rank, numpy_dtype(dtype)), hint="unit")
     columns = [*reversed(columns), op.Unsqueeze(op.Expand(unit, shape), last)]
-    return str(op.Reshape(op.Concat(*columns, axis=-1), site.constant_int64([-1, rank + 1], "shape")))
+    return str(op.Reshape(op.Concat(*columns, axis=-1), site.constant([-1, rank + 1], "int64", "shape")))
 
 
 def _spatial_rank(site: Site) -> int:
-    length, theta = site.known_shape(1), site.shape(0)
+    length, theta = known_shape(site, 1), site.shape(0)
     if length is not None and length[0] in (4, 5):
         return length[0] - 2
     rows = theta[1] if theta is not None and len(theta) == 3 else None
@@ -62,13 +62,13 @@ def _element(site: Site, op: Operators, position: int) -> Size:
     known = site.constant_value(1)
     if known is not None:
         return int(known[position])
-    return str(op.Gather(site.input(1), site.scalar(position, "int64", "position")))
+    return str(op.Gather(site.input(1), site.constant(position, "int64", "position")))
 
 
 def _spread(site: Site, op: Operators, length: Size, dtype: str) -> str:
     """Positions of which the first and last are -1 and 1, or have them as their outer edges."""
     index = op.Cast(numbers_up_to(site, op, length), to=dtype)
-    one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
+    one, two = (site.constant(number, dtype, "number") for number in (1, 2))
     whole = op.Cast(named(site, length), to=dtype)
     if site.attribute("align_corners", 0):
         return str(op.Sub(op.Div(op.Mul(two, index), op.Max(op.Sub(whole, one), one)), one))

@@ -6,7 +6,7 @@ ArgMax, ArgMin  11: axis may be negative, no empty input · 12: +select_last_ind
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, pop_attribute
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import make_axis_non_negative
 
@@ -24,24 +24,24 @@ def replace_select_last_index_and_empty_inputs(site: Site) -> None:
 def _indices_of_nothing(site: Site) -> None:
     """An empty input has an empty result of the same shape as a slice along the axis."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    axes = site.constant_int64([site.attribute("axis", 0)])
-    first = op.Slice(site.input(0), site.constant_int64([0], "start"), site.constant_int64([1], "end"), axes)
+    axes = site.constant([site.attribute("axis", 0)], "int64")
+    first = op.Slice(site.input(0), site.constant([0], "int64", "start"), site.constant([1], "int64", "end"), axes)
     indices = op.Cast(first, to="int64")
     site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, axes))
 
 
 def search_last_index_from_the_end(site: Site) -> None:
     """Search the reversed input, whose first extreme is the last one of the input."""
-    if not site.pop_attribute("select_last_index", 0):
+    if not pop_attribute(site, "select_last_index", 0):
         return
     axis = site.attribute("axis", 0)
     op = site.op_at(opsets.BFLOAT16)
-    one = site.constant_int64([-1], "minus_one")
-    axes = site.constant_int64([axis])
-    backwards = op.Slice(site.input(0), one, site.constant_int64([_FIRST], "end"), axes, one)
-    length = op.Gather(op.Shape(site.input(0)), site.scalar(axis, "int64", "axis"))
-    last = op.Sub(length, site.scalar(1, "int64", "one"))
-    site.replace(op.Sub(last, site.copy(backwards)))
+    one = site.constant([-1], "int64", "minus_one")
+    axes = site.constant([axis], "int64")
+    backwards = op.Slice(site.input(0), one, site.constant([_FIRST], "int64", "end"), axes, one)
+    length = op.Gather(op.Shape(site.input(0)), site.constant(axis, "int64", "axis"))
+    last = op.Sub(length, site.constant(1, "int64", "one"))
+    site.replace(op.Sub(last, site.op.copy(backwards)))
 
 
 _AXIS = "11 adds negative axes and forbids empty inputs, which have no extreme"

@@ -7,7 +7,7 @@ Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +nu
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
@@ -25,7 +25,7 @@ def compute_narrow_integers_in_a_wider_type(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in NARROW_INTEGERS:
-        site.widen("int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
+        widen(site, "int64" if dtype == "uint16" and site.node.op_type == "Mul" else "int32")
 
 
 def compute_integers_with_reductions(site: Site) -> None:
@@ -49,7 +49,7 @@ def compute_integers_with_reductions(site: Site) -> None:
         return
     if operator == "Sub":
         minus_one = -1 if dtype.startswith("int") else 2 ** int(dtype.removeprefix("uint")) - 1
-        factor = repeated(site, op, site.scalar(minus_one, dtype, "minus_one"), [second])
+        factor = repeated(site, op, site.constant(minus_one, dtype, "minus_one"), [second])
         second = _reduced(site, op, "ReduceProd", second, factor)
     site.replace(_reduced(site, op, "ReduceProd" if operator == "Mul" else "ReduceSum", first, second))
 
@@ -63,13 +63,13 @@ def _repeated_by_attributes(site: Site, op: Operators) -> str:
     part = site.rank(1, because="it must be repeated to the first input's shape")
     behind = rank - part - site.attribute("axis", rank - part)
     if behind > 0 and site.shape(1) != [1] * part:
-        second = op.Unsqueeze(second, site.constant_int64(range(part, part + behind)))
+        second = op.Unsqueeze(second, site.constant(range(part, part + behind), "int64"))
     return repeated(site, op, second, [site.input(0)])
 
 
 def _reduced(site: Site, op: Operators, reduction: str, first: str, second: str) -> str:
-    stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in (first, second)]
-    axes = site.constant_int64([0]) if reduction == "ReduceSum" else None
+    stacked = [op.Unsqueeze(value, site.constant([0], "int64")) for value in (first, second)]
+    axes = site.constant([0], "int64") if reduction == "ReduceSum" else None
     attributes = {} if axes else {"axes": [0]}
     inputs = [op.Concat(*stacked, axis=0), *([axes] if axes else [])]
     return str(getattr(op, reduction)(*inputs, keepdims=0, **attributes))
@@ -86,7 +86,7 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
         quotient = op.Div(dividend, divisor)
     else:
         is_not_zero = op.Cast(op.Cast(second, to="bool"), to="double")
-        is_zero = op.Sub(site.scalar(1.0, "double", "one"), is_not_zero)
+        is_zero = op.Sub(site.constant(1.0, "double", "one"), is_not_zero)
         quotient = op.Mul(op.Div(dividend, op.Add(divisor, is_zero)), is_not_zero)
     return str(op.Cast(op.Cast(quotient, to="int64"), to=dtype))
 

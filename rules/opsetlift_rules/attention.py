@@ -12,10 +12,11 @@ import math
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
+from opsetlift_rules.helpers.zeros import zero
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 
@@ -102,16 +103,16 @@ def decompose_attention(site: Site) -> None:
         op.Mul(query, root), transposed(op, op.Mul(_for_all_heads(site, op, key, query), root), (0, 1, 3, 2))
     )
     softcap = site.attribute("softcap", 0.0)
-    cap = site.scalar(softcap, dtype, "softcap") if softcap else ""
+    cap = site.constant(softcap, dtype, "softcap") if softcap else ""
     capped = op.Mul(op.Tanh(op.Div(products, cap)), cap) if cap else products
     bias = _bias(site, op, query, key, dtype)
     biased = op.Add(capped, bias) if bias else capped
     weights = _softmax(site, op, biased, dtype)
     if bias:
         # A fully masked row gives zeros, not NaN.
-        lowest = site.scalar(-numpy.inf, dtype, "lowest")
-        is_masked = op.Equal(op.ReduceMax(bias, site.constant_int64([-1])), lowest)
-        weights = op.Where(is_masked, site.zero(dtype), weights)
+        lowest = site.constant(-numpy.inf, dtype, "lowest")
+        is_masked = op.Equal(op.ReduceMax(bias, site.constant([-1], "int64")), lowest)
+        weights = op.Where(is_masked, zero(site, dtype), weights)
     result = _weighted(site, op, weights, _for_all_heads(site, op, value, query))
     if is_packed:
         result = without_heads(site, op, transposed(op, result), site.attribute("q_num_heads"))
@@ -133,7 +134,7 @@ def _root_of_scale(site: Site, op: Operators, query: str, dtype: str) -> str:
     if scale is None and not isinstance(size, int):
         return str(op.Reciprocal(op.Sqrt(op.Sqrt(op.Cast(sizes(site, op, query, 3), to=dtype)))))
     scale = 1 / math.sqrt(max(1, size)) if scale is None else scale  # type: ignore[type-var, arg-type]
-    return site.scalar(math.sqrt(scale), dtype, "root")
+    return site.constant(math.sqrt(scale), dtype, "root")
 
 
 def _for_all_heads(site: Site, op: Operators, keys: str, query: str) -> str:
@@ -142,7 +143,7 @@ def _for_all_heads(site: Site, op: Operators, keys: str, query: str) -> str:
     if shared is not None and shared == all_heads:
         return keys
     if isinstance(shared, int) and isinstance(all_heads, int):
-        heads = site.constant_int64(numpy.arange(shared).repeat(all_heads // shared).tolist(), "heads")
+        heads = site.constant(numpy.arange(shared).repeat(all_heads // shared).tolist(), "int64", "heads")
     else:
         group = op.Div(sizes(site, op, query, 1, 2), sizes(site, op, keys, 1, 2))
         heads = op.Div(numbers_up_to(site, op, query, 1), group)
@@ -159,7 +160,7 @@ def _weighted(site: Site, op: Operators, weights: str, values: str) -> str:
 
 
 def _softmax(site: Site, op: Operators, scores: str, dtype: str) -> str:
-    stage = site.dtype_attribute("softmax_precision", dtype)
+    stage = dtype_attribute(site, "softmax_precision", dtype)
     if stage == dtype:
         return str(op.Softmax(scores, axis=-1))
     staged = op.Cast(scores, to=stage)
@@ -180,7 +181,7 @@ def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
     if mask and site.dtype(_MASK) == "bool":
         seen = op.And(seen, mask) if seen else mask
         mask = ""
-    bias = op.Where(seen, site.zero(dtype), site.scalar(-numpy.inf, dtype, "lowest")) if seen else ""
+    bias = op.Where(seen, zero(site, dtype), site.constant(-numpy.inf, dtype, "lowest")) if seen else ""
     if mask:
         mask = mask if site.dtype(_MASK) == dtype else op.Cast(mask, to=dtype)
         bias = op.Add(bias, mask) if bias else mask
@@ -193,10 +194,10 @@ def _filled_mask(site: Site, op: Operators, key: str) -> str:
     if site.transition.newer < 24 or _mask_covers_all_keys(site):
         return mask
     missing = op.Sub(sizes(site, op, key, 2, 3), sizes(site, op, mask, -1))
-    pads = op.Concat(site.constant_int64([0], "begin"), missing, axis=0)
+    pads = op.Concat(site.constant([0], "int64", "begin"), missing, axis=0)
     dtype = site.dtype(_MASK)
-    filler = site.scalar(False if dtype == "bool" else -numpy.inf, dtype, "filler")
-    return str(op.Pad(mask, pads, filler, site.constant_int64([-1])))
+    filler = site.constant(False if dtype == "bool" else -numpy.inf, dtype, "filler")
+    return str(op.Pad(mask, pads, filler, site.constant([-1], "int64")))
 
 
 def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
@@ -208,10 +209,10 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
 
     def compared() -> str:
         keys = numbers_up_to(site, op, key, 2)
-        places = op.Unsqueeze(numbers_up_to(site, op, query, 2), site.constant_int64([1]))
+        places = op.Unsqueeze(numbers_up_to(site, op, query, 2), site.constant([1], "int64"))
         conditions = []
         if site.input(_LENGTHS):
-            lengths = op.Unsqueeze(site.input(_LENGTHS), site.constant_int64([1, 2, 3]))
+            lengths = op.Unsqueeze(site.input(_LENGTHS), site.constant([1, 2, 3], "int64"))
             conditions.append(op.Less(keys, lengths))
             places = op.Add(places, op.Sub(lengths, sizes(site, op, query, 2, 3)))
         elif site.input(_PAST_KEY):
@@ -219,9 +220,9 @@ def _visible_keys(site: Site, op: Operators, query: str, key: str) -> str:
         if causal:
             conditions.append(op.LessOrEqual(keys, places))
         if left >= 0:
-            conditions.append(op.GreaterOrEqual(keys, op.Sub(places, site.scalar(left, "int64", "left"))))
+            conditions.append(op.GreaterOrEqual(keys, op.Sub(places, site.constant(left, "int64", "left"))))
         if right >= 0:
-            conditions.append(op.LessOrEqual(keys, op.Add(places, site.scalar(right, "int64", "right"))))
+            conditions.append(op.LessOrEqual(keys, op.Add(places, site.constant(right, "int64", "right"))))
         seen = conditions[0]
         for condition in conditions[1:]:
             seen = op.And(seen, condition)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, pop_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -30,7 +30,7 @@ def add_consumed_inputs(site: Site) -> None:
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     image, back = as_image(site, op, site.input(0))
-    _replace_first(site, site.copy(image, *site.inputs[1:], consumed_inputs=[0, 0, 0, 0, 0]), back)
+    _replace_first(site, site.op.copy(image, *site.inputs[1:], consumed_inputs=[0, 0, 0, 0, 0]), back)
 
 
 def _replace_first(site: Site, results: str | tuple[str, ...], back: Callable[[str], str]) -> None:
@@ -43,13 +43,13 @@ def replace_the_test_flag_with_outputs(site: Site) -> None:
 
     A node without is_test gets all five outputs, so that it still trains.
     """
-    if site.pop_attribute("is_test", 0):
+    if pop_attribute(site, "is_test", 0):
         _keep_result_only(site, "is_test")
         # In version 6 the statistics are per channel either way, and nothing else depends on spatial here.
         site.remove_attribute("spatial")
         return
     if (
-        not site.pop_attribute("spatial", 1)
+        not pop_attribute(site, "spatial", 1)
         and site.rank(0, because="spatial=0 means the same at opsets 6 and 7 only for rank 2") > 2
     ):
         site.refuse(
@@ -75,7 +75,7 @@ def replace_outputs_with_the_test_flag(site: Site) -> None:
     With spatial=0 the input is flattened, so that the statistics of each element become those of channels.
     """
     trains = any(site.node.output[1:])
-    if site.pop_attribute("spatial", 1):
+    if pop_attribute(site, "spatial", 1):
         if not trains:
             site.set_attribute("is_test", 1)
         return
@@ -84,15 +84,15 @@ def replace_outputs_with_the_test_flag(site: Site) -> None:
 
 def flatten_statistics_per_element(site: Site) -> None:
     """Flatten the input of BatchNormalization-7 with spatial=0, as the text of version 9 suggests."""
-    if site.pop_attribute("spatial", 1) == 0:
+    if pop_attribute(site, "spatial", 1) == 0:
         _flatten(site)
 
 
 def _flatten(site: Site, **attributes: int | None) -> None:
     op = site.op_at(opsets.BFLOAT16)
-    line = site.constant_int64([-1], "shape")
+    line = site.constant([-1], "int64", "shape")
     parameters = [op.Reshape(name, line) for name in site.inputs[1:]]
-    results = site.copy(op.Flatten(site.input(0), axis=1), *parameters, **attributes)
+    results = site.op.copy(op.Flatten(site.input(0), axis=1), *parameters, **attributes)
     results = (results,) if isinstance(results, str) else results
     wide = site.op_at(opsets.ALLOWZERO)
     for_y, for_statistics = op.Shape(site.input(0)), op.Shape(site.input(3)) if len(results) > 1 else ""
@@ -108,8 +108,8 @@ def add_a_channel_axis_to_vectors(site: Site) -> None:
     """Give inputs [N] of BatchNormalization-9 the shape [N, 1]: version 7 defines nothing for rank 1."""
     if site.rank(0, because="an input of rank 1 has one channel only from opset 9 on") > 1:
         return
-    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([1])
-    results = site.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
+    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.constant([1], "int64")
+    results = site.op.copy(op.Unsqueeze(site.input(0), axis), *site.inputs[1:])
     _replace_first(site, results, lambda result: str(op.Squeeze(result, axis)))
 
 
@@ -133,7 +133,7 @@ def set_training_mode(site: Site) -> None:
 
 def replace_training_mode_with_outputs(site: Site) -> None:
     """Write training_mode of BatchNormalization-14 as the outputs of version 9; compute mixed dtypes in one."""
-    if site.pop_attribute("training_mode", 0):
+    if pop_attribute(site, "training_mode", 0):
         site.ask_for_outputs(range(5))
     else:
         _keep_result_only(site, "training_mode=0")
@@ -156,7 +156,7 @@ def compute_in_one_dtype(site: Site, allowed: list[str]) -> None:
     widest = "double" if "double" in dtypes else "float"
     op = site.op
     inputs = [_cast(op, name, dtype, widest) for name, dtype in zip(site.inputs, dtypes, strict=True)]
-    results = site.copy(*inputs)
+    results = site.op.copy(*inputs)
     results = (results,) if isinstance(results, str) else results
     wanted = [dtypes[0], *dtypes[3:5], *dtypes[3:5]]
     site.replace(
@@ -183,12 +183,12 @@ def compute_batch_statistics(site: Site) -> None:
     op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="the mean and variance are taken over all dimensions but the channels")
     axes = [0, *range(2, rank)]
-    value, channels = site.input(0), site.constant_int64([-1], "channels")
+    value, channels = site.input(0), site.constant([-1], "int64", "channels")
     mean = op.ReduceMean(value, axes=axes)
     centred = op.Sub(value, mean)
     variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
     statistics = (op.Reshape(one, channels) for one in (mean, variance))
-    site.replace(site.copy(*site.inputs[:3], *statistics, outputs=1, training_mode=None, momentum=None))
+    site.replace(site.op.copy(*site.inputs[:3], *statistics, outputs=1, training_mode=None, momentum=None))
 
 
 def _in_one_dtype(rule: Apply, when: str) -> Rule:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Introduction
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute
 from opsetlift.specification.carriers import cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -21,7 +21,7 @@ _NARROW = frozenset(["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2
 
 def decode_bits(site: Site) -> None:
     """Replace BitCast-26: cast integers, whose bits Cast keeps, and compute floats from the bits of integers."""
-    source, to = site.dtype(0), site.dtype_attribute("to")
+    source, to = site.dtype(0), dtype_attribute(site, "to")
     if source == to:
         site.replace(site.op.Identity(site.input(0)))
     elif not _is_integer(source) or to.startswith("complex"):
@@ -49,7 +49,7 @@ def _looked_up(site: Site, op: Operators, to: str) -> str:
     bits = 4 if to == "float4e2m1" else 8
     table = numpy.arange(2**bits, dtype=numpy.uint8).view(numpy_dtype(to)).astype(numpy.float32)
     unsigned = op.Cast(site.input(0), to=f"uint{bits}")
-    value = gather_within(site, site.constant(table, "values"), op.Cast(unsigned, to="int64"))
+    value = gather_within(site, site.constant(table, hint="values"), op.Cast(unsigned, to="int64"))
     return str(op.Cast(value, to=to, **cast_back_attributes(to)))
 
 
@@ -59,10 +59,10 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
     bits = 8 * numpy_dtype(to).itemsize
     exponents = 2 ** (bits - 1 - stored)
     signed = op.Cast(op.Cast(site.input(0), to=_SIGNED[bits]), to="int64")
-    is_negative = op.Cast(op.Less(signed, site.scalar(0, "int64", "zero")), to="int64")
-    lowest = site.scalar(-(2 ** (bits - 1)), "int64", "lowest")
+    is_negative = op.Cast(op.Less(signed, site.constant(0, "int64", "zero")), to="int64")
+    lowest = site.constant(-(2 ** (bits - 1)), "int64", "lowest")
     magnitude = op.Sub(signed, op.Mul(is_negative, lowest))
-    unit = site.scalar(2**stored, "int64", "unit")
+    unit = site.constant(2**stored, "int64", "unit")
     exponent = op.Div(magnitude, unit)
     fraction = op.Cast(op.Sub(magnitude, op.Mul(exponent, unit)), to="double")
 
@@ -71,12 +71,12 @@ def _put_together(site: Site, op: Operators, to: str) -> str:
     # The exponent 0 is the exponent 1 without the leading bit; the last one marks infinities and NaN.
     leading = numpy.where(numbers > 0, 2.0**stored, 0.0)
     power = numpy.ldexp(1.0, numpy.minimum(numpy.maximum(numbers, 1), exponents - 2) - bias - stored)
-    significand = op.Add(fraction, gather_within(site, site.constant(leading, "leading"), exponent))
-    finite = op.Mul(significand, gather_within(site, site.constant(power, "power"), exponent))
-    is_finite = op.Less(exponent, site.scalar(exponents - 1, "int64", "last"))
-    zero, infinity = site.scalar(0.0, "double", "zero"), site.scalar(numpy.inf, "double", "infinity")
-    no_number = op.Where(op.Greater(fraction, zero), site.scalar(numpy.nan, "double", "nan"), infinity)
-    sign = op.Cast(op.Sub(site.scalar(1, "int64", "one"), op.Add(is_negative, is_negative)), to="double")
+    significand = op.Add(fraction, gather_within(site, site.constant(leading, hint="leading"), exponent))
+    finite = op.Mul(significand, gather_within(site, site.constant(power, hint="power"), exponent))
+    is_finite = op.Less(exponent, site.constant(exponents - 1, "int64", "last"))
+    zero, infinity = site.constant(0.0, "double", "zero"), site.constant(numpy.inf, "double", "infinity")
+    no_number = op.Where(op.Greater(fraction, zero), site.constant(numpy.nan, "double", "nan"), infinity)
+    sign = op.Cast(op.Sub(site.constant(1, "int64", "one"), op.Add(is_negative, is_negative)), to="double")
     value = op.Mul(op.Where(is_finite, finite, no_number), sign)
     return value if to == "double" else str(op.Cast(value, to=to))
 

@@ -15,6 +15,7 @@ from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.zeros import zero
 
 _SIGNED = ("int8", "int16", "int32", "int64")
 
@@ -39,11 +40,11 @@ def shift_signed_integers_as_unsigned(site: Site) -> None:
     op, unsigned = site.op, f"u{dtype}"
     value, amount = site.input(0), op.Cast(site.input(1), to=unsigned)
     if site.attribute("direction") == "LEFT":
-        site.replace(op.Cast(site.copy(op.Cast(value, to=unsigned), amount), to=dtype))
+        site.replace(op.Cast(site.op.copy(op.Cast(value, to=unsigned), amount), to=dtype))
         return
-    ones_if_negative = op.Neg(op.Cast(op.Less(value, site.scalar(0, dtype, "zero")), to=dtype))
+    ones_if_negative = op.Neg(op.Cast(op.Less(value, site.constant(0, dtype, "zero")), to=dtype))
     magnitude = op.Cast(op.BitwiseXor(value, ones_if_negative), to=unsigned)
-    shifted = op.Cast(site.copy(magnitude, amount), to=dtype)
+    shifted = op.Cast(site.op.copy(magnitude, amount), to=dtype)
     site.replace(op.BitwiseXor(shifted, ones_if_negative))
 
 
@@ -58,7 +59,7 @@ def replace_shift_with_mul_or_div(site: Site) -> None:
     place = site.folded(lambda: _place(site, op, dtype), "place")
 
     def looked_up(*values: int) -> str:
-        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(carrier)), "powers")
+        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(carrier)), hint="powers")
         return site.folded(lambda: str(op.Gather(table, place)), "power")
 
     powers = [1 << position for position in range(width)]
@@ -83,12 +84,12 @@ def _place(site: Site, op: Operators, dtype: str) -> str:
     """The shift amount, at most the width."""
     carrier, width = _carrier(dtype), _width(dtype)
     amount = _number(site, op, site.input(1), dtype)
-    is_beyond = op.Less(site.scalar(width - 1, carrier, "last"), amount)
+    is_beyond = op.Less(site.constant(width - 1, carrier, "last"), amount)
     if width == 64:
-        is_beyond = op.Or(is_beyond, op.Less(amount, site.zero(carrier)))
+        is_beyond = op.Or(is_beyond, op.Less(amount, zero(site, carrier)))
     beyond = op.Cast(is_beyond, to=carrier)
-    inside = op.Mul(amount, op.Sub(site.scalar(1, carrier, "one"), beyond))
-    return str(op.Add(inside, op.Mul(beyond, site.scalar(width, carrier, "width"))))
+    inside = op.Mul(amount, op.Sub(site.constant(1, carrier, "one"), beyond))
+    return str(op.Add(inside, op.Mul(beyond, site.constant(width, carrier, "width"))))
 
 
 def replace_bitwise_not_with_sub(site: Site) -> None:
@@ -96,7 +97,7 @@ def replace_bitwise_not_with_sub(site: Site) -> None:
     dtype = site.dtype(0)
     op, carrier = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype)
     ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
-    difference = op.Sub(site.scalar(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
+    difference = op.Sub(site.constant(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
     site.replace(_as(op, difference, carrier, dtype))
 
 
@@ -130,8 +131,8 @@ def _number(site: Site, op: Operators, value: str, dtype: str) -> str:
     value = _as(op, value, dtype, carrier)
     if dtype not in _SIGNED or _width(dtype) == 64:
         return value
-    is_negative = op.Cast(op.Less(value, site.zero(carrier)), to=carrier)
-    return str(op.Add(value, op.Mul(is_negative, site.scalar(_modulus(dtype), carrier, "modulus"))))
+    is_negative = op.Cast(op.Less(value, zero(site, carrier)), to=carrier)
+    return str(op.Add(value, op.Mul(is_negative, site.constant(_modulus(dtype), carrier, "modulus"))))
 
 
 def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
@@ -147,11 +148,11 @@ def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str)
         signs, numbers = zip(*(_sign_and_rest(site, op, value) for value in numbers), strict=True)
         parts.append(op.Mul(op.Mul(*signs), _least(site)))
         width -= 1
-    two, last = site.scalar(2, carrier, "two"), site.constant_int64([-1])
+    two, last = site.constant(2, carrier, "two"), site.constant([-1], "int64")
     columns = [op.Unsqueeze(value, last) for value in numbers]
     for start in range(0, width, 32):
         values = [1 << position for position in range(start, min(start + 32, width))]
-        powers = site.constant(numpy.array(values, numpy_dtype(carrier)), "powers")
+        powers = site.constant(numpy.array(values, numpy_dtype(carrier)), hint="powers")
         bits = [op.Mod(op.Div(column, powers), two) for column in columns]
         parts.append(op.ReduceSum(op.Mul(op.Mul(*bits), powers), last, keepdims=0))
     return str(reduce(op.Add, parts))
@@ -159,12 +160,12 @@ def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str)
 
 def _least(site: Site) -> str:
     """The 64-bit number in which only the sign bit is set."""
-    return site.scalar(-(2**63), "int64", "least")
+    return site.constant(-(2**63), "int64", "least")
 
 
 def _sign_and_rest(site: Site, op: Operators, value: str) -> tuple[str, str]:
     """The sign bit of a 64-bit number, and the number in its remaining bits."""
-    sign = op.Cast(op.Less(value, site.zero("int64")), to="int64")
+    sign = op.Cast(op.Less(value, zero(site, "int64")), to="int64")
     return sign, op.Sub(value, op.Mul(sign, _least(site)))
 
 

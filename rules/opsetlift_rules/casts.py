@@ -8,7 +8,7 @@ CastLike  15: introduced · 19 to 25: as Cast
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, dtype_attribute
 from opsetlift.specification.dtypes import element_type
 
 
@@ -18,13 +18,13 @@ def convert_dtype_name_to_number(site: Site) -> None:
     Cast-1 names the dtype ("FLOAT"); so did onnx 1.1 at opset 6.
     """
     if isinstance(site.attribute("to", is_of_any_kind=True), str):
-        site.set_attribute("to", element_type(site.dtype_attribute("to")))
+        site.set_attribute("to", element_type(dtype_attribute(site, "to")))
 
 
 def convert_dtype_number_to_name(site: Site) -> None:
     """Write `to` of Cast-6 as a name, as Cast-1 has it."""
     if not isinstance(site.attribute("to", is_of_any_kind=True), str):
-        site.set_attribute("to", site.dtype_attribute("to").upper())
+        site.set_attribute("to", dtype_attribute(site, "to").upper())
 
 
 def remove_saturate(site: Site) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Array, Site
+from opsetlift.rulebook.site import Array, Site, has_attribute, pop_attribute, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 
@@ -40,7 +40,7 @@ def write_default_bounds_of_version_6(site: Site) -> None:
 
 
 def _write_defaults(site: Site, *, near: int, far: int) -> None:
-    absent = [(name, sign) for name, sign in _SIDES if not site.has_attribute(name)]
+    absent = [(name, sign) for name, sign in _SIDES if not has_attribute(site, name)]
     if not absent or site.dtype(0) == "float":
         return
     dtype = site.dtype(0)
@@ -49,7 +49,7 @@ def _write_defaults(site: Site, *, near: int, far: int) -> None:
         for name, bound in bounds.items():
             site.set_attribute(name, float(bound))
         return
-    low, high = (site.scalar(site.attribute(name, bounds.get(name)), dtype, name) for name, _ in _SIDES)
+    low, high = (site.constant(site.attribute(name, bounds.get(name)), dtype, name) for name, _ in _SIDES)
     _clip_by_extremes(site, low, high)
 
 
@@ -59,14 +59,14 @@ def _fits_float(bound: float) -> bool:
 
 def move_bounds_to_inputs(site: Site) -> None:
     """Move min and max of Clip-6 to inputs of Clip-11; absent bounds stay absent where both mean the same limit."""
-    bounds = [site.pop_attribute(name) for name, _ in _SIDES]
+    bounds = [pop_attribute(site, name) for name, _ in _SIDES]
     if bounds == [None, None] and site.dtype(0) == "float":
         return
     dtype = site.dtype(0)
     for position, ((name, sign), given) in enumerate(zip(_SIDES, bounds, strict=True), start=1):
         bound = _default(dtype, sign, 6) if given is None else given
         if given is not None or bound != _default(dtype, sign, 11):
-            site.set_input(position, site.constant(_narrowed(bound, dtype), name))
+            site.set_input(position, site.constant(_narrowed(bound, dtype), hint=name))
 
 
 def _narrowed(bound: float, dtype: str) -> Array:
@@ -91,7 +91,7 @@ def move_bounds_to_attributes(site: Site) -> None:
         elif value is not None and value.size == 1:
             bounds[side] = float(value.reshape(()))
     if len(bounds) < len(_SIDES) or not all(map(_fits_float, bounds.values())) or bounds["min"] > bounds["max"]:
-        low, high = (limits[side] or site.scalar(bounds[side], dtype, side) for side, _ in _SIDES)
+        low, high = (limits[side] or site.constant(bounds[side], dtype, side) for side, _ in _SIDES)
         _clip_by_extremes(site, low, high)
         return
     site.remove_input(2)
@@ -126,9 +126,9 @@ def clip_with_min_and_max_or_cast(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if not site.computes("Clip", T=dtype):
-        site.widen_to_kernel()
+        widen_to_kernel(site)
     elif site.target >= _BOUNDS_AS_INPUTS and dtype in _LARGEST:
-        bounds = (site.scalar(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
+        bounds = (site.constant(sign * _LARGEST[dtype], dtype, name) for name, sign in _SIDES)
         low, high = (site.input(place) or bound for place, bound in enumerate(bounds, start=1))
         _clip_by_extremes(site, low, high)
     else:

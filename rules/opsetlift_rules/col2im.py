@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN
+from opsetlift_rules.helpers.zeros import zero
 
 _ULPS = 32
 
@@ -28,7 +29,7 @@ def sum_overlapping_blocks(site: Site) -> None:
     carrier = COMPUTED_IN.get(dtype, dtype)
     if carrier not in _SUMMED:
         site.refuse(Why.NO_EQUIVALENT, f"Col2Im adds the elements of overlapping blocks, and no operator adds {dtype}")
-    (rank,) = site.static_shape(1, because="the number of spatial axes must be known")
+    (rank,) = static_shape(site, 1, because="the number of spatial axes must be known")
     image, block = ([_element(site, op, position, axis) for axis in range(rank)] for position in (1, 2))
     counts = [_count(site, op, axis, image[axis], block[axis]) for axis in range(rank)]
     value = op.Cast(site.input(0), to=carrier) if carrier != dtype else site.input(0)
@@ -50,7 +51,7 @@ def _element(site: Site, op: Operators, position: int, index: int) -> Size:
     known = site.constant_value(position)
     if known is not None:
         return int(known[index])
-    return str(op.Gather(site.input(position), site.scalar(index, "int64", "index")))
+    return str(op.Gather(site.input(position), site.constant(index, "int64", "index")))
 
 
 def _divided(site: Site, op: Operators, whole: Size, divisor: Size) -> Size:
@@ -68,13 +69,13 @@ def _geometry(site: Site, axis: int, rank: int) -> tuple[int, int, int, int]:
 
 def _count(site: Site, op: Operators, axis: int, image: Size, block: Size) -> Size:
     """The number of blocks along an axis."""
-    (rank,) = site.static_shape(1)
+    (rank,) = static_shape(site, 1)
     stride, dilation, before, after = _geometry(site, axis, rank)
     if isinstance(image, int) and isinstance(block, int):
         return (image + before + after - dilation * (block - 1) - 1) // stride + 1
 
     def number(value: int) -> str:
-        return site.scalar(value, "int64", "number")
+        return site.constant(value, "int64", "number")
 
     extent = op.Mul(op.Sub(named(site, block), number(1)), number(dilation))
     room = op.Sub(op.Add(named(site, image), number(before + after - 1)), extent)
@@ -89,14 +90,14 @@ def _summed(
         # There may be no block at all: an element that does not count is added for the Gather.
         ends = [0] * (2 * rank + 4)
         ends[rank + 4 + axis] = 1
-        value = op.Pad(value, site.constant_int64(ends, "pads"), site.zero(dtype))
+        value = op.Pad(value, site.constant(ends, "int64", "pads"), zero(site, dtype))
     gathered = gather_within(site, value, places, axis=2 + axis)
     known = site.constant_value(counts)
     if known is None or not known.all():
         trailing = rank - 1 - axis
-        mask = op.Unsqueeze(counts, site.constant_int64(range(2, 2 + trailing))) if trailing else counts
-        gathered = op.Where(mask, gathered, site.zero(dtype))
-    return str(op.ReduceSum(gathered, site.constant_int64([3 + axis]), keepdims=0))
+        mask = op.Unsqueeze(counts, site.constant(range(2, 2 + trailing), "int64")) if trailing else counts
+        gathered = op.Where(mask, gathered, zero(site, dtype))
+    return str(op.ReduceSum(gathered, site.constant([3 + axis], "int64"), keepdims=0))
 
 
 def _table(site: Site, op: Operators, axis: int, rank: int, sizes: tuple[Size, Size, Size]) -> tuple[str, str]:
@@ -105,10 +106,10 @@ def _table(site: Site, op: Operators, axis: int, rank: int, sizes: tuple[Size, S
     stride, dilation, before, _ = _geometry(site, axis, rank)
 
     def number(value: int) -> str:
-        return site.scalar(value, "int64", "number")
+        return site.constant(value, "int64", "number")
 
     def start() -> str:
-        columns = op.Unsqueeze(numbers_up_to(site, op, image), site.constant_int64([1]))
+        columns = op.Unsqueeze(numbers_up_to(site, op, image), site.constant([1], "int64"))
         shifts = op.Mul(numbers_up_to(site, op, block), number(dilation))
         return str(op.Sub(op.Add(columns, number(before)), shifts))
 
@@ -133,7 +134,7 @@ def _table(site: Site, op: Operators, axis: int, rank: int, sizes: tuple[Size, S
     # As many columns as elements overlap any place.
     order = numpy.argsort(~known[1], axis=1, kind="stable")[:, : max(int(known[1].sum(axis=1).max(initial=0)), 1)]
     narrowed = [numpy.take_along_axis(table, order, axis=1) for table in known if table is not None]
-    return site.constant(narrowed[0], "places"), site.constant(narrowed[1], "counts")
+    return site.constant(narrowed[0], hint="places"), site.constant(narrowed[1], hint="counts")
 
 
 _SUM_OVERLAPPING_BLOCKS = rounding(

@@ -8,7 +8,7 @@ LessOrEqual, GreaterOrEqual  12: introduced · 16: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import onto_one_shape
@@ -34,11 +34,11 @@ def compare_integers_as_floats(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
-        site.widen(COMPARED_IN[dtype])
+        widen(site, COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         op = site.op_at(opsets.AXES_AS_INPUTS)
         values = onto_one_shape(site, op, site.inputs, dtype)
-        stacked = op.Concat(*(op.Unsqueeze(value, site.constant_int64([0])) for value in values), axis=0)
+        stacked = op.Concat(*(op.Unsqueeze(value, site.constant([0], "int64")) for value in values), axis=0)
         reduction = op.ReduceMin if site.node.op_type == "Less" else op.ReduceMax
         extreme = reduction(stacked, axes=[0], keepdims=0)
         site.replace(op.Cast(op.Sub(extreme, values[1]), to="bool"))
@@ -52,7 +52,7 @@ def compute_equality_from_order(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in _INTEGER_CARRIERS:
-        site.widen(_INTEGER_CARRIERS[dtype])
+        widen(site, _INTEGER_CARRIERS[dtype])
     elif dtype in FLOATING:
         op = site.op
         first, second = site.inputs
@@ -67,9 +67,9 @@ def compare_strings_with_unique(site: Site) -> None:
     if site.target < opsets.UNIQUE:
         site.refuse(Why.NO_EQUIVALENT, "below opset 11, which introduces Unique, no operator distinguishes strings")
     op = site.op
-    flat = [op.Reshape(value, site.constant_int64([-1], "flat")) for value in site.inputs]
+    flat = [op.Reshape(value, site.constant([-1], "int64", "flat")) for value in site.inputs]
     _, _, numbers, _ = op.Unique(op.Concat(*flat, axis=0), outputs=4, sorted=0)
-    first_length, zero = op.Shape(flat[0]), site.constant_int64([0], "start")
+    first_length, zero = op.Shape(flat[0]), site.constant([0], "int64", "start")
     end = op.Shape(numbers)
     parts = [op.Slice(numbers, zero, first_length), op.Slice(numbers, first_length, end)]
     pairs = zip(parts, site.inputs, strict=True)
@@ -100,7 +100,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
     upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
-    if site.widen_to_kernel():
+    if widen_to_kernel(site):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
@@ -113,7 +113,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
         return
     sign = op.Cast(op.Sign(difference), to="float")
     compare = op.Less if site.node.op_type == "Less" else op.Greater
-    site.replace(compare(sign, site.scalar(0, "float", "zero")))
+    site.replace(compare(sign, site.constant(0, "float", "zero")))
 
 
 def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
@@ -121,15 +121,15 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
     half = 2**32
     if known is not None:
         upper = (known // half) + ((known < 0) & (known % half != 0))
-        return site.constant(upper, "upper"), site.constant(known - upper * half, "lower")
-    unit = site.scalar(half, "int64", "half")
+        return site.constant(upper, hint="upper"), site.constant(known - upper * half, hint="lower")
+    unit = site.constant(half, "int64", "half")
     upper_half = op.Div(value, unit)
     return upper_half, op.Sub(value, op.Mul(upper_half, unit))
 
 
 def compute_equality_in_a_supported_type(site: Site) -> None:
     """Compute Equal in a type that the runtime supports, else from Less and Greater."""
-    if not site.widen_to_kernel():
+    if not widen_to_kernel(site):
         compute_equality_from_order(site)
 
 

@@ -17,7 +17,7 @@ import math
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, widen
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -40,8 +40,8 @@ def select_values_above_the_threshold(site: Site) -> None:
     value, compared = site.input(0), dtype
     if float(numpy_dtype(dtype).type(alpha)) != alpha:
         value, compared = op.Cast(value, to="float"), "float"
-    is_beyond = op.Greater(value, site.scalar(alpha, compared, "threshold"))
-    site.replace(op.Where(is_beyond, site.input(0), site.scalar(0, dtype, "zero")))
+    is_beyond = op.Greater(value, site.constant(alpha, compared, "threshold"))
+    site.replace(op.Where(is_beyond, site.input(0), site.constant(0, dtype, "zero")))
 
 
 def decompose_shrink(site: Site) -> None:
@@ -79,19 +79,19 @@ def _integral_bounds(site: Site, dtype: str, limit: float, bias: float) -> tuple
 
 
 def _shrunk(site: Site, op: Operators, value: str, dtype: str, limit: float, bias: float) -> str:
-    offset = site.scalar(bias, dtype, "bias")
-    is_below = op.Less(value, site.scalar(-limit, dtype, "low"))
-    is_above = op.Greater(value, site.scalar(limit, dtype, "high"))
-    lowered = op.Where(is_above, op.Sub(value, offset), site.scalar(0, dtype, "zero"))
+    offset = site.constant(bias, dtype, "bias")
+    is_below = op.Less(value, site.constant(-limit, dtype, "low"))
+    is_above = op.Greater(value, site.constant(limit, dtype, "high"))
+    lowered = op.Where(is_above, op.Sub(value, offset), site.constant(0, dtype, "zero"))
     return str(op.Where(is_below, op.Add(value, offset), lowered))
 
 
 def _shrunk_numbers(site: Site, op: Operators, value: str, dtype: str, low: float, high: float, bias: float) -> str:
     """Select by multiplication and sum: finite numbers times 0 are 0."""
     number = float(bias) if dtype == "double" else numpy.uint64(bias).astype(numpy_dtype(dtype))
-    offset = site.scalar(number, dtype, "bias")
-    is_below = op.Less(value, site.scalar(low, dtype, "low"))
-    is_above = op.Greater(value, site.scalar(high, dtype, "high"))
+    offset = site.constant(number, dtype, "bias")
+    is_below = op.Less(value, site.constant(low, dtype, "low"))
+    is_above = op.Greater(value, site.constant(high, dtype, "high"))
     if low > high:
         is_above = op.And(is_above, op.Not(is_below))
     raised = op.Mul(op.Add(value, offset), op.Cast(is_below, to=dtype))
@@ -103,7 +103,7 @@ def cast_narrow_floats_or_decompose_celu(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in ("float16", "bfloat16"):
         site.rounds(1)
-        site.widen("float")
+        widen(site, "float")
     elif dtype == "double":
         site.rounds()
         decompose_celu(site)
@@ -118,11 +118,11 @@ def decompose_celu(site: Site) -> None:
         )
     op, value = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX), site.input(0)
     positive = op.Relu(value)
-    negative = op.Min(value, site.scalar(0, dtype, "zero"))
+    negative = op.Min(value, site.constant(0, dtype, "zero"))
     if alpha == 1:
         site.replace(op.Add(positive, op.Elu(negative)))
         return
-    scale = site.scalar(alpha, dtype, "alpha")
+    scale = site.constant(alpha, dtype, "alpha")
     site.replace(op.Add(positive, op.Mul(op.Elu(op.Div(negative, scale)), scale)))
 
 
@@ -132,7 +132,7 @@ def decompose_hard_swish(site: Site) -> None:
     if site.dtype(0) != "double":
         site.replace(op.Mul(value, op.HardSigmoid(value, alpha=1 / 6, beta=0.5)))
         return
-    zero, half, one, sixth = (site.scalar(number, "double", "number") for number in (0, 0.5, 1, 1 / 6))
+    zero, half, one, sixth = (site.constant(number, "double", "number") for number in (0, 0.5, 1, 1 / 6))
     site.replace(op.Mul(value, op.Clip(op.Add(op.Mul(value, sixth), half), zero, one)))
 
 
@@ -152,7 +152,7 @@ def decompose_swish(site: Site) -> None:
 
 def _swish(site: Site, op: Operators, value: str, dtype: str) -> str:
     alpha = site.attribute("alpha", 1.0)
-    scaled = value if alpha == 1 else op.Mul(site.scalar(alpha, dtype, "alpha"), value)
+    scaled = value if alpha == 1 else op.Mul(site.constant(alpha, dtype, "alpha"), value)
     return str(op.Mul(value, op.Sigmoid(scaled)))
 
 
@@ -169,14 +169,14 @@ def decompose_gelu(site: Site) -> None:
     dtype, (value,), result = in_float(site, op)
 
     def times(factor: float, name: str) -> str:
-        return str(op.Mul(name, site.scalar(factor, dtype, "factor")))
+        return str(op.Mul(name, site.constant(factor, dtype, "factor")))
 
     if site.attribute("approximate", "none") == "tanh":
         cube = op.Mul(op.Mul(value, value), value)
         distribution = op.Tanh(times(math.sqrt(2 / math.pi), op.Add(value, times(0.044715, cube))))
     else:
-        distribution = op.Erf(op.Div(value, site.scalar(math.sqrt(2), dtype, "root")))
-    site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.scalar(1, dtype, "one")))))
+        distribution = op.Erf(op.Div(value, site.constant(math.sqrt(2), dtype, "root")))
+    site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.constant(1, dtype, "one")))))
 
 
 _CAST_NARROW_FLOATS_OR_DECOMPOSE_CELU = rounding(

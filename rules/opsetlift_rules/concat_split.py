@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, has_attribute, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -19,7 +19,7 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 
 def write_default_axis(site: Site) -> None:
     """Write axis=1, the default of Concat-1: Concat-4 requires the attribute."""
-    if not site.has_attribute("axis"):
+    if not has_attribute(site, "axis"):
         site.set_attribute("axis", 1)
 
 
@@ -40,14 +40,20 @@ def move_optional_lengths_to_an_attribute(site: Site) -> None:
     The text of version 1 has the input as floats.
     """
     if site.input(1):
-        lengths = site.pop_optional_constant_input(1)
-        assert lengths is not None
+        lengths = site.constant_value(1)
+        if lengths is None:
+            site.refuse(
+                Why.INPUT_NOT_CONSTANT,
+                f"the lengths become an attribute at opset {site.opset}, but {site.input(1)!r} is computed at run time "
+                "or can be overridden by a caller",
+            )
+        site.remove_input(1)
         site.set_attribute("split", [int(length) for length in lengths.reshape(-1)])
 
 
 def write_the_axis(site: Site) -> None:
     """Write axis=0, the default of Split-2: Split-1 has none."""
-    if not site.has_attribute("axis"):
+    if not has_attribute(site, "axis"):
         site.set_attribute("axis", 0)
 
 
@@ -69,7 +75,7 @@ def split_other_types_with_slice(site: Site) -> None:
 
 def split_with_slice(site: Site) -> None:
     """Split in a type that the runtime supports, or else with one Slice for each part."""
-    if site.widen_to_kernel():
+    if widen_to_kernel(site):
         return
     if site.input(1) and site.constant_value(1) is None:
         _slices_of_computed_lengths(site)
@@ -84,8 +90,8 @@ def split_with_slice(site: Site) -> None:
     if not lengths:
         return
     ends = list(accumulate(lengths))
-    op, axis = site.op_at(opsets.BFLOAT16), site.constant_int64([site.attribute("axis", 0)])
-    bounds = [site.constant_int64([bound], "bound") for bound in [0, *ends]]
+    op, axis = site.op_at(opsets.BFLOAT16), site.constant([site.attribute("axis", 0)], "int64")
+    bounds = [site.constant([bound], "int64", "bound") for bound in [0, *ends]]
     site.replace(*(op.Slice(site.input(0), start, end, axis) for start, end in pairwise(bounds)))
 
 
@@ -104,8 +110,8 @@ def _equal_lengths(site: Site) -> list[int] | None:
 
 def move_lengths_to_an_input(site: Site) -> None:
     """Move the lengths of Split-11 from the attribute to an input of Split-13."""
-    if site.has_attribute("split"):
-        site.append_input(site.constant_int64(site.pop_attribute("split"), "split"))
+    if has_attribute(site, "split"):
+        site.set_input(len(site.inputs), site.constant(pop_attribute(site, "split"), "int64", "split"))
 
 
 def move_lengths_to_an_attribute(site: Site) -> None:
@@ -124,9 +130,9 @@ def move_lengths_to_an_attribute(site: Site) -> None:
 def _slices_of_computed_lengths(site: Site) -> None:
     op = site.op_at(opsets.BFLOAT16)
     data, split = site.inputs
-    bounds = [site.constant_int64([bound], "bound") for bound in range(len(site.node.output) + 1)]
+    bounds = [site.constant([bound], "int64", "bound") for bound in range(len(site.node.output) + 1)]
     sums = [op.ReduceSum(op.Slice(split, bounds[0], bound), keepdims=1) for bound in bounds]
-    axis = site.constant_int64([site.attribute("axis", 0)])
+    axis = site.constant([site.attribute("axis", 0)], "int64")
     site.replace(*(op.Slice(data, start, end, axis) for start, end in pairwise(sums)))
 
 
@@ -139,14 +145,14 @@ def write_the_number_of_outputs(site: Site) -> None:
         return
     site.remove_input(1)
     if _dimension(site) == 0:
-        site.append_input(site.constant_int64([0] * len(site.node.output), "split"))
+        site.set_input(len(site.inputs), site.constant([0] * len(site.node.output), "int64", "split"))
     else:
         site.set_attribute("num_outputs", len(site.node.output))
 
 
 def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
     """Replace num_outputs of Split-18 with lengths where the parts may differ: Split-13 makes equal parts only."""
-    count = site.pop_attribute("num_outputs")
+    count = pop_attribute(site, "num_outputs")
     if count is None:
         return
     if count != len(site.node.output):
@@ -164,18 +170,18 @@ def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
                 ),
             )
         if last != length:
-            site.append_input(site.constant_int64([length] * (count - 1) + [last], "split"))
+            site.set_input(len(site.inputs), site.constant([length] * (count - 1) + [last], "int64", "split"))
         return
     if count == 1:
         return
     op = site.op
     axis = site.attribute("axis", 0)
-    size = op.Gather(op.Shape(site.input(0)), site.constant_int64([axis]), axis=0)
+    size = op.Gather(op.Shape(site.input(0)), site.constant([axis], "int64"), axis=0)
     # Rounded up: at least one less than a further part.
-    length_ = op.Div(op.Add(size, site.constant_int64([count - 1])), site.constant_int64([count]))
-    last_ = op.Sub(size, op.Mul(length_, site.constant_int64([count - 1])))
-    others = op.Tile(length_, site.constant_int64([count - 1], "repeats"))
-    site.append_input(op.Concat(others, last_, axis=0))
+    length_ = op.Div(op.Add(size, site.constant([count - 1], "int64")), site.constant([count], "int64"))
+    last_ = op.Sub(size, op.Mul(length_, site.constant([count - 1], "int64")))
+    others = op.Tile(length_, site.constant([count - 1], "int64", "repeats"))
+    site.set_input(len(site.inputs), op.Concat(others, last_, axis=0))
 
 
 _NEGATIVE = "11 adds negative axes; non-negative axes mean the same"

@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
-from opsetlift.rulebook.site import Array, Site
+from opsetlift.rulebook.site import Array, Site, dtype_attribute, has_attribute, known_shape, pop_attribute
 from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
 from opsetlift.support.refusal import Why
@@ -33,14 +33,14 @@ def write_value_as_a_tensor(site: Site) -> None:
     Below 19 too: onnxruntime 1.3 to 1.8, which take opsets 12 to 14, lose the shape of other forms.
     """
     for name in ("value_int", "value_ints"):
-        if site.has_attribute(name):
-            site.set_attribute("value", numpy.array(site.pop_attribute(name), dtype=numpy.int64))
+        if has_attribute(site, name):
+            site.set_attribute("value", numpy.array(pop_attribute(site, name), dtype=numpy.int64))
     for name in ("value_float", "value_floats"):
-        if site.has_attribute(name):
-            site.set_attribute("value", numpy.array(site.pop_attribute(name), dtype=numpy.float32))
+        if has_attribute(site, name):
+            site.set_attribute("value", numpy.array(pop_attribute(site, name), dtype=numpy.float32))
     for name in ("value_string", "value_strings"):
-        if site.has_attribute(name):
-            site.set_attribute("value", _texts(site.pop_attribute(name)))
+        if has_attribute(site, name):
+            site.set_attribute("value", _texts(pop_attribute(site, name)))
 
 
 def _texts(value: str | list[bytes]) -> TensorProto:
@@ -51,8 +51,8 @@ def _texts(value: str | list[bytes]) -> TensorProto:
 
 def convert_sparse_value_to_dense(site: Site) -> None:
     """Write sparse_value of Constant-11 as a dense tensor: Constant-9 has no sparse form."""
-    if site.has_attribute("sparse_value"):
-        site.set_attribute("value", _dense(site.pop_attribute("sparse_value")))
+    if has_attribute(site, "sparse_value"):
+        site.set_attribute("value", _dense(pop_attribute(site, "sparse_value")))
 
 
 def _dense(sparse: onnx.SparseTensorProto) -> Array:
@@ -75,9 +75,9 @@ def move_other_types_to_initializers(site: Site) -> None:
     dtype = dtype_name(tensor.data_type)
     if dtype in FIRST_FLOATS:
         return
-    if site.takes_initializers:
-        site.become_initializer(tensor)
-    elif dtype == "bool" or dtype.startswith(("int", "uint")):
+    if site.become_initializer(tensor):
+        return
+    if dtype == "bool" or dtype.startswith(("int", "uint")):
         site.replace(_cast_from_doubles(site, numpy_helper.to_array(tensor), dtype))
     else:
         site.refuse(
@@ -106,7 +106,7 @@ def replace_with_expand(site: Site) -> None:
     """Replace ConstantOfShape-9 with Expand of a scalar."""
     value = site.attribute("value")
     scalar = numpy.zeros((), numpy.float32) if value is None else numpy_helper.to_array(value).reshape(())
-    site.replace(site.op.Expand(site.constant(scalar, "value"), site.input(0)))
+    site.replace(site.op.Expand(site.constant(scalar, hint="value"), site.input(0)))
 
 
 def fill_in_a_wider_type_and_cast(site: Site) -> None:
@@ -131,7 +131,7 @@ _CAST_INTO = frozenset(["bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m
 
 def compute_bfloat16_in_float(site: Site) -> None:
     """Compute EyeLike-22 of bfloat16 in float for EyeLike-9: of the input only the shape counts."""
-    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
+    dtype = dtype_attribute(site, "dtype") if has_attribute(site, "dtype") else site.dtype(0)
     if "bfloat16" not in (dtype, site.dtype(0)):
         return
     op = site.op
@@ -143,41 +143,41 @@ def compute_bfloat16_in_float(site: Site) -> None:
 
 def compute_the_diagonal_by_comparison(site: Site) -> None:
     """Replace EyeLike-9 with a constant or, where the shape is unknown, with column number == row number + k."""
-    dtype = site.dtype_attribute("dtype") if site.has_attribute("dtype") else site.dtype(0)
+    dtype = dtype_attribute(site, "dtype") if has_attribute(site, "dtype") else site.dtype(0)
     k = site.attribute("k", 0)
-    shape = site.known_shape(0)
+    shape = known_shape(site, 0)
     if shape is not None and len(shape) == 2 and math.prod(shape) <= LARGEST_TABLE:
         rows, columns = shape
         diagonal = numpy.eye(rows, columns, min(max(k, -rows), columns), dtype=numpy_dtype(dtype))
-        site.replace(site.constant(diagonal, "diagonal"))
+        site.replace(site.constant(diagonal, hint="diagonal"))
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Shape(site.input(0))
-    rows_, columns_ = (op.Gather(sizes, site.constant_int64([axis], "axis")) for axis in (0, 1))
-    row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant_int64([1])), site.constant_int64([k]))
+    rows_, columns_ = (op.Gather(sizes, site.constant([axis], "int64", "axis")) for axis in (0, 1))
+    row_numbers = op.Add(op.Unsqueeze(iota(site, op, rows_), site.constant([1], "int64")), site.constant([k], "int64"))
     site.replace(
-        op.Cast(op.Equal(op.Unsqueeze(iota(site, op, columns_), site.constant_int64([0])), row_numbers), to=dtype)
+        op.Cast(op.Equal(op.Unsqueeze(iota(site, op, columns_), site.constant([0], "int64")), row_numbers), to=dtype)
     )
 
 
 def copy_sequence_by_insert_and_erase(site: Site) -> None:
     """Replace Identity-14 of a sequence, which Identity-13 does not take, with SequenceInsert and SequenceErase."""
-    found = site.type_string(0) or ""
+    found = site.dtype(0, "")
     if not found.startswith("seq(tensor("):
         return
     dtype = found.removeprefix("seq(tensor(").removesuffix("))")
     filler = numpy.array("", dtype=object) if dtype == "string" else numpy.zeros((), numpy_dtype(dtype))
     op = site.op
-    site.replace(op.SequenceErase(op.SequenceInsert(site.input(0), site.constant(filler, "filler"))))
+    site.replace(op.SequenceErase(op.SequenceInsert(site.input(0), site.constant(filler, hint="filler"))))
 
 
 def slice_the_shape(site: Site) -> None:
     """Replace start and end of Shape-15 with a Slice of Shape-13; both clamp the bounds in the same way."""
-    start, end = site.pop_attribute("start", 0), site.pop_attribute("end")
+    start, end = pop_attribute(site, "start", 0), pop_attribute(site, "end")
     if start == 0 and end is None:
         return
     op = site.op
-    bounds = [site.constant_int64([bound], "bound") for bound in (start, END if end is None else end)]
+    bounds = [site.constant([bound], "int64", "bound") for bound in (start, END if end is None else end)]
     site.replace(op.Slice(op.Shape(site.input(0)), *bounds))
 
 

@@ -11,9 +11,10 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.bodies import cast_values_around_the_body
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body, subgraph_input_types, subgraph_output_shape
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.zeros import zero
 
 
 def replace_branches_of_different_shapes(site: Site) -> None:
@@ -24,7 +25,7 @@ def replace_branches_of_different_shapes(site: Site) -> None:
     """
     branches = ("then_branch", "else_branch")
     positions = range(len(site.node.output))
-    if all(have_one_shape([site.subgraph_output_shape(one, position) for one in branches]) for position in positions):
+    if all(have_one_shape([subgraph_output_shape(site, one, position) for one in branches]) for position in positions):
         return
     condition = site.constant_value(0)
     if condition is not None and condition.size == 1:
@@ -37,21 +38,21 @@ def _branches_become_loops(site: Site) -> None:
     """Emit a Loop that runs once if the condition holds, and one if it does not: states may change their shapes."""
     op = site.op
     dtypes = [site.dtype(name) for name in site.node.output]
-    values = [site.zero(dtype) for dtype in dtypes]
+    values = [zero(site, dtype) for dtype in dtypes]
     takes = [("int64", ()), ("bool", ()), *((dtype, None) for dtype in dtypes)]
     condition = site.input(0)
     if site.shape(0) != []:
-        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), hint="scalar"))
     for branch, runs in (("then_branch", condition), ("else_branch", op.Not(condition))):
 
         def build(inner: Operators, number: str, going: str, *states: str, branch: str = branch) -> list[str]:
             return [inner.Identity(going), *inner.inline(branch, keep_names=True)]
 
-        body = site.subgraph(build, takes=takes)
+        body = site.op.subgraph(build, takes=takes)
         results = op.Loop(op.Cast(runs, to="int64"), endless(site), *values, body=body, outputs=len(values))
         values = [results] if isinstance(results, str) else list(results)
         for value, dtype in zip(values, dtypes, strict=True):
-            site.declare(value, dtype, None)
+            site.op.declare(value, dtype, None)
     site.replace(*values)
 
 
@@ -64,13 +65,13 @@ def add_a_dummy_loop_state(site: Site) -> None:
         condition, *elements = op.inline("body", number, going, keep_names=True)
         return [condition, op.Identity(state), *elements]
 
-    body = site.subgraph(build, takes=[*site.subgraph_input_types("body"), ("bool", [])])
+    body = site.op.subgraph(build, takes=[*subgraph_input_types(site, "body"), ("bool", [])])
     trip_count, condition = site.input(0), site.input(1)
-    state = site.scalar(True, "bool", "state")
+    state = site.constant(True, "bool", "state")
     _, *results = site.op.Loop(trip_count, condition, state, body=body, outputs=1 + len(site.node.output))
     for result, output in zip(results, site.node.output, strict=True):
         if output:
-            site.declare(result, site.dtype(output), site.shape(output))
+            site.op.declare(result, site.dtype(output), site.shape(output))
     site.replace(*results)
 
 
@@ -84,9 +85,9 @@ def gather_constant_branch_outputs(site: Site) -> None:
         site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    condition, first = site.input(0), site.constant_int64([0], "first")
+    condition, first = site.input(0), site.constant([0], "int64", "first")
     if site.shape(0) != []:
-        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), "scalar"))
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), hint="scalar"))
     index = op.Cast(op.And(condition, op.Not(condition)), to="int64")
     branches = {}
     for branch in ("then_branch", "else_branch"):
@@ -95,12 +96,12 @@ def gather_constant_branch_outputs(site: Site) -> None:
             values = inner.inline(branch, keep_names=True)
             return [inner.Gather(inner.Unsqueeze(value, first), index) for value in values]
 
-        branches[branch] = site.subgraph(build, opset=opsets.AXES_AS_INPUTS)
+        branches[branch] = site.op_at(opsets.AXES_AS_INPUTS).subgraph(build)
     results = site.op.If(condition, outputs=len(site.node.output), **branches)
     results = [results] if isinstance(results, str) else list(results)
     for result, name in zip(results, site.node.output, strict=True):
         if name:
-            site.declare(result, site.dtype(name), site.shape(name))
+            site.op.declare(result, site.dtype(name), site.shape(name))
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 

@@ -65,14 +65,14 @@ def convolve_rows_as_images(site: Site) -> None:
     """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], for runtimes without the former."""
     if site.rank(0, because="only a convolution with one spatial axis is rewritten") != 3:
         return
-    op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant_int64([2])
+    op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant([2], "int64")
     for name, first in _OF_A_ROW.items():
         if along := site.attribute(name):
             site.set_attribute(name, [first, *along])
     if pads := site.attribute("pads"):
         site.set_attribute("pads", [0, pads[0], 0, pads[1]])
     values = [op.Unsqueeze(value, row) for value in site.inputs[:2]]
-    site.replace(op.Squeeze(site.copy(*values, *site.inputs[2:]), row))
+    site.replace(op.Squeeze(site.op.copy(*values, *site.inputs[2:]), row))
 
 
 _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}

@@ -11,7 +11,7 @@ from functools import partial
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, static_shape
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dimensions import Size, divisor, numbers_up_to, product, reshaped, size
@@ -29,7 +29,7 @@ def gather_displaced_points(site: Site) -> None:
     data, weights, offset = (
         op.Cast(site.input(one), to=precision) if dtype != precision else site.input(one) for one in range(3)
     )
-    out_channels, group_channels, *kernel = site.static_shape(1, because=_STATIC)
+    out_channels, group_channels, *kernel = static_shape(site, 1, because=_STATIC)
     rank, taps = len(kernel), math.prod(kernel)
     groups, offset_groups = site.attribute("group", 1), site.attribute("offset_group", 1)
     batch = size(site, op, data, 0)
@@ -45,12 +45,12 @@ def gather_displaced_points(site: Site) -> None:
     axes = []
     for axis, length in enumerate(rows.spatial):
         places = site.folded(lambda axis=axis: _places(site, op, axis, kernel, output, precision), "places")  # type: ignore[misc]
-        shift = op.Gather(shifts, site.scalar(axis, "int64", "axis"), axis=2)
+        shift = op.Gather(shifts, site.constant(axis, "int64", "axis"), axis=2)
         bring = partial(confined_by_zeros, site, op, length=length, dtype=precision)
         axes.append(neighbours_on(site, op, op.Add(shift, places), precision, bring, weigh))
     terms = rows.read(axes, 3)
     # [images, taps, positions, channels]
-    columns = op.ReduceSum(terms, site.constant_int64(range(3, 3 + rank)), keepdims=0)
+    columns = op.ReduceSum(terms, site.constant(range(3, 3 + rank), "int64"), keepdims=0)
     if site.input(4):
         mask = op.Cast(site.input(4), to=precision) if dtype != precision else site.input(4)
         columns = op.Mul(columns, reshaped(site, op, mask, [images, taps, positions, 1]))
@@ -60,7 +60,7 @@ def gather_displaced_points(site: Site) -> None:
     result = reshaped(site, op, op.MatMul(matrix, columns), [batch, out_channels, *output])
     if site.input(3):
         bias = op.Cast(site.input(3), to=precision) if dtype != precision else site.input(3)
-        result = op.Add(result, op.Unsqueeze(bias, site.constant_int64(range(1, 1 + rank))))
+        result = op.Add(result, op.Unsqueeze(bias, site.constant(range(1, 1 + rank), "int64")))
     site.replace(op.Cast(result, to=dtype) if dtype != precision else result)
 
 
@@ -74,8 +74,8 @@ def _places(site: Site, op: Operators, axis: int, kernel: list[int], output: lis
     numbers = numbers_up_to(site, op, product(site, op, output))
     inner = divisor(site, op, product(site, op, output[axis + 1 :]))
     along = op.Mod(op.Div(numbers, inner), divisor(site, op, output[axis]))
-    of_position = op.Cast(op.Mul(along, site.scalar(stride, "int64", "stride")), to=dtype)
-    return str(op.Add(site.constant(of_tap.astype(numpy_dtype(dtype)), "taps"), of_position))
+    of_position = op.Cast(op.Mul(along, site.constant(stride, "int64", "stride")), to=dtype)
+    return str(op.Add(site.constant(of_tap.astype(numpy_dtype(dtype)), hint="taps"), of_position))
 
 
 STEPS = [

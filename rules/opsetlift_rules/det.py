@@ -37,15 +37,15 @@ def decompose_determinant(site: Site) -> None:
     assert shape is not None
     op = site.op_at(opsets.AXES_AS_INPUTS)
     batch = len(shape) - 2
-    last = site.constant_int64([batch, batch + 1])
+    last = site.constant([batch, batch + 1], "int64")
     if size == 1:
         site.replace(op.Squeeze(site.input(0), last))
         return
     wide = op.Cast(site.input(0), to="double")
 
     def entry(row: int, column: int) -> str:
-        of_row = op.Gather(wide, site.constant_int64([row], "row"), axis=batch)
-        return str(op.Gather(of_row, site.constant_int64([column], "column"), axis=batch + 1))
+        of_row = op.Gather(wide, site.constant([row], "int64", "row"), axis=batch)
+        return str(op.Gather(of_row, site.constant([column], "int64", "column"), axis=batch + 1))
 
     difference = op.Sub(op.Mul(entry(0, 0), entry(1, 1)), op.Mul(entry(0, 1), entry(1, 0)))
     site.replace(op.Cast(op.Squeeze(difference, last), to=dtype))

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribute, widen_if_lost
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
@@ -28,7 +28,7 @@ _TRAINS = "the node is in training mode, which Dropout does not support at opset
 
 def remove_the_test_flag(site: Site) -> None:
     """Remove is_test of Dropout-6; a node in training mode becomes Dropout-12, which has training_mode."""
-    if site.pop_attribute("is_test", 0):
+    if pop_attribute(site, "is_test", 0):
         return
     ratio = site.attribute("ratio", 0.5)
     if ratio == 0:
@@ -36,7 +36,7 @@ def remove_the_test_flag(site: Site) -> None:
     if site.target < _TRAINING_MODE:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
     op, dtype = site.op_at(_TRAINING_MODE), site.dtype(0)
-    trains, share = site.scalar(True, "bool", "training_mode"), site.scalar(ratio, "float", "ratio")
+    trains, share = site.constant(True, "bool", "training_mode"), site.constant(ratio, "float", "ratio")
     output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
     site.replace(output, op.Cast(mask, to=dtype) if site.is_read(1) else mask)
 
@@ -54,7 +54,7 @@ def set_the_test_flag(site: Site) -> None:
 
 def _ones(site: Site, dtype: str) -> str:
     op = site.op_at(opsets.BFLOAT16)
-    return str(op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0))))
+    return str(op.Expand(site.constant(1, dtype, "one"), op.Shape(site.input(0))))
 
 
 def cast_mask_to_the_data_type(site: Site) -> None:
@@ -69,7 +69,7 @@ def cast_mask_to_bool(site: Site) -> None:
 
 def _cast_mask(site: Site, dtype: str) -> None:
     if site.is_read(1):
-        output, mask = site.copy(site.input(0), outputs=2)
+        output, mask = site.op.copy(site.input(0), outputs=2)
         site.replace(output, site.op.Cast(mask, to=dtype))
     else:
         site.keep_outputs(1)
@@ -81,9 +81,9 @@ def move_ratio_to_an_input(site: Site) -> None:
     Without training_mode nothing is dropped, as before; the ratio is kept for later training, unless it is outside of
     [0, 1), to which Dropout-12 confines it.
     """
-    ratio = site.pop_attribute("ratio")
+    ratio = pop_attribute(site, "ratio")
     if ratio is not None and 0 <= ratio < 1:
-        site.append_input(site.scalar(ratio, "float", "ratio"))
+        site.set_input(len(site.inputs), site.constant(ratio, "float", "ratio"))
 
 
 def move_ratio_to_an_attribute(site: Site) -> None:
@@ -100,7 +100,7 @@ def move_ratio_to_an_attribute(site: Site) -> None:
     site.remove_input(1)
     if site.is_read(1):
         # 12 defines the mask where nothing is dropped; below it runtimes differ.
-        site.replace(site.copy(site.input(0), outputs=1), _ones(site, "bool"))
+        site.replace(site.op.copy(site.input(0), outputs=1), _ones(site, "bool"))
     else:
         site.keep_outputs(1)
 
@@ -119,7 +119,7 @@ def _train_below_7(site: Site, ratio: float | None) -> None:
         site.refuse(Why.TRAINING_MODE, _TRAINS)
     if ratio is None:
         site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time; below opset 12 it is an attribute")
-    if site.has_attribute("seed"):
+    if has_attribute(site, "seed"):
         site.refuse(Why.NO_EQUIVALENT, "Dropout has no seed below opset 12")
     op: Operators = site.op_at(_TEST_FLAG)
     output, mask = op.Dropout(site.input(0), ratio=ratio, outputs=2)
@@ -130,7 +130,7 @@ def cast_data_and_ratio(site: Site) -> None:
     """Cast data and ratio of Dropout-22 to types of Dropout-13, which takes neither float8 nor a bfloat16 ratio."""
     if site.input(1) and site.dtype(1) not in ("float16", "float", "double"):
         site.set_input(1, site.op.Cast(site.input(1), to="float"))
-    site.widen_if_lost()
+    widen_if_lost(site)
 
 
 _UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"

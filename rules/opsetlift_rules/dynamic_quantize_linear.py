@@ -16,10 +16,10 @@ def decompose_dynamic_quantization(site: Site) -> None:
     If all values are 0, so is the step, and quotients are NaN as in a kernel.
     """
     op = arithmetic(site)
-    zero = site.scalar(0, "float", "zero")
+    zero = site.constant(0, "float", "zero")
     x = site.input(0)
     low, high = op.Min(zero, op.ReduceMin(x, keepdims=0)), op.Max(zero, op.ReduceMax(x, keepdims=0))
-    scale = op.Div(op.Sub(high, low), site.scalar(255, "float", "steps"))
+    scale = op.Div(op.Sub(high, low), site.constant(255, "float", "steps"))
     place = op.Div(op.Sub(zero, low), scale)
     zero_point = saturated(site, op, place, "float", "", "uint8")
     quantized = saturated(site, op, op.Div(x, scale), "float", op.Cast(zero_point, to="float"), "uint8")

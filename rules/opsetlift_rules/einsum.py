@@ -107,8 +107,8 @@ def _with_diagonals(site: Site, op: Operators, operand: Operand) -> Operand:
             second = operand.labels.index(label, first + 1)
             rest = [position for position in range(len(operand.labels)) if position not in (first, second)]
             front = op.Transpose(operand.name, perm=[first, second, *rest])
-            length = op.Gather(op.Shape(front), site.scalar(0, "int64", "first"))
-            numbers = op.Unsqueeze(iota(site, op, length), site.constant_int64([1]))
+            length = op.Gather(op.Shape(front), site.constant(0, "int64", "first"))
+            numbers = op.Unsqueeze(iota(site, op, length), site.constant([1], "int64"))
             diagonal = op.GatherND(front, op.Concat(numbers, numbers, axis=1))
             operand = Operand(diagonal, (label, *(operand.labels[position] for position in rest)))
     return operand
@@ -119,7 +119,7 @@ def _summed(site: Site, op: Operators, operand: Operand, needed: set[Label]) -> 
     if not axes:
         return operand
     kept = tuple(label for label in operand.labels if label in needed)
-    return Operand(op.ReduceSum(operand.name, site.constant_int64(axes), keepdims=0), kept)
+    return Operand(op.ReduceSum(operand.name, site.constant(axes, "int64"), keepdims=0), kept)
 
 
 def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed: set[Label]) -> Operand:
@@ -135,7 +135,7 @@ def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed
         product = op.MatMul(left, right)
         absent = [len(batch) + position for position, label in enumerate((*rows, *columns)) if not label]
         if absent:
-            product = op.Squeeze(product, site.constant_int64(absent))
+            product = op.Squeeze(product, site.constant(absent, "int64"))
         return Operand(product, (*batch, *filter(None, (*rows, *columns))))
     labels = tuple(dict.fromkeys((*first.labels, *second.labels)))
     # The second operand starts at the position of its first label: Mul broadcasts the dimensions before.
@@ -149,7 +149,7 @@ def _shaped(site: Site, op: Operators, operand: Operand, labels: tuple[Label, ..
     present = tuple(label for label in labels if label in operand.labels)
     name = _ordered(op, operand, present).name
     missing = [position for position, label in enumerate(labels) if label not in operand.labels]
-    return str(op.Unsqueeze(name, site.constant_int64(missing))) if missing else name
+    return str(op.Unsqueeze(name, site.constant(missing, "int64"))) if missing else name
 
 
 def _ordered(op: Operators, operand: Operand, labels: tuple[Label, ...]) -> Operand:

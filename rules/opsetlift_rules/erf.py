@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -27,7 +27,7 @@ def compute_integers_in_double(site: Site) -> None:
     """Compute Erf-9 of integers, which Erf-13 does not take, in double; truncate the results, as runtimes did."""
     if site.dtype(0) not in FLOATING:
         site.rounds()
-        site.widen("double")
+        widen(site, "double")
 
 
 def sum_the_error_function_series(site: Site) -> None:
@@ -50,14 +50,14 @@ def sum_the_error_function_series(site: Site) -> None:
         return
     # Limited in float: not every runtime has Min and Max for doubles.
     value = site.input(0) if dtype == "float" else op.Cast(site.input(0), to="float")
-    value = op.Min(value, site.scalar(_ROUNDS_TO_1, "float", "limit"))
-    value = op.Max(value, site.scalar(-_ROUNDS_TO_1, "float", "limit"))
+    value = op.Min(value, site.constant(_ROUNDS_TO_1, "float", "limit"))
+    value = op.Max(value, site.constant(-_ROUNDS_TO_1, "float", "limit"))
     value = op.Cast(value, to="double")
     square = op.Mul(value, value)
-    total = site.scalar(_coefficient(_TERMS - 1), "double", "coefficient")
+    total = site.constant(_coefficient(_TERMS - 1), "double", "coefficient")
     for term in reversed(range(_TERMS - 1)):
-        total = op.Add(op.Mul(square, total), site.scalar(_coefficient(term), "double", "coefficient"))
-    factor = op.Mul(op.Mul(value, site.scalar(2 / math.sqrt(math.pi), "double", "factor")), op.Exp(op.Neg(square)))
+        total = op.Add(op.Mul(square, total), site.constant(_coefficient(term), "double", "coefficient"))
+    factor = op.Mul(op.Mul(value, site.constant(2 / math.sqrt(math.pi), "double", "factor")), op.Exp(op.Neg(square)))
     site.replace(op.Cast(op.Mul(factor, total), to=dtype))
 
 
@@ -69,10 +69,10 @@ def _of_integers(site: Site, dtype: str) -> str:
     """1 or -1 where the error function rounds to it in double, else 0."""
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, bound = site.input(0), _LAST_INTEGER_BELOW_1
-    above = op.Cast(op.Greater(value, site.scalar(bound, dtype, "bound")), to=dtype)
+    above = op.Cast(op.Greater(value, site.constant(bound, dtype, "bound")), to=dtype)
     if dtype.startswith("uint"):
         return str(above)
-    return str(op.Sub(above, op.Cast(op.Less(value, site.scalar(-bound, dtype, "bound")), to=dtype)))
+    return str(op.Sub(above, op.Cast(op.Less(value, site.constant(-bound, dtype, "bound")), to=dtype)))
 
 
 _TRUNCATED = "the specification leaves the rounding of integer results open; they are truncated"

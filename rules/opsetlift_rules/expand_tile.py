@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, static_shape
 from opsetlift.specification.carriers import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -32,13 +32,13 @@ def replace_with_tile(site: Site) -> None:
 def _repeated_at_run_time(site: Site, op: Operators) -> str:
     value, wanted = site.inputs
     rank = site.rank(value, because=_RANKS_DECIDE)
-    (length,) = site.static_shape(wanted, because=_RANKS_DECIDE)
+    (length,) = static_shape(site, wanted, because=_RANKS_DECIDE)
     if rank < length:
-        value = op.Unsqueeze(value, site.constant_int64(range(length - rank)))
+        value = op.Unsqueeze(value, site.constant(range(length - rank), "int64"))
     if length < rank:
-        wanted = op.Concat(site.constant_int64([1] * (rank - length), "ones"), wanted, axis=0)
+        wanted = op.Concat(site.constant([1] * (rank - length), "int64", "ones"), wanted, axis=0)
     # A dimension of size 1 repeats as often as asked for, any other once. Arithmetic selects: Where needs opset 9.
-    ones = site.constant_int64([1] * max(rank, length), "ones")
+    ones = site.constant([1] * max(rank, length), "int64", "ones")
     is_one = op.Cast(op.Equal(op.Shape(value), ones), to="int64")
     return str(op.Tile(value, op.Add(op.Mul(is_one, op.Sub(wanted, ones)), ones)))
 
@@ -51,12 +51,12 @@ def write_repeats_for_every_axis(site: Site) -> None:
         repeats = [1] * rank
         repeats[counted_from_front(site, [int(axis.reshape(()))], rank, name="axis")[0]] = int(tiles.reshape(()))
         site.remove_input(2)
-        site.set_input(1, site.constant_int64(repeats, "repeats"))
+        site.set_input(1, site.constant(repeats, "int64", "repeats"))
         return
     op = site.op_at(opsets.BFLOAT16)
     count, position = (op.Cast(name, to="int64") for name in site.inputs[1:])
-    dimensions = site.constant(numpy.arange(rank, dtype=numpy.int64), "dimensions")
-    one = site.scalar(1, "int64", "one")
+    dimensions = site.constant(numpy.arange(rank, dtype=numpy.int64), hint="dimensions")
+    one = site.constant(1, "int64", "one")
     is_axis = op.Cast(op.Equal(dimensions, position), to="int64")
     site.replace(op.Tile(site.input(0), op.Add(op.Mul(is_axis, op.Sub(count, one)), one)))
 
@@ -74,12 +74,12 @@ def tile_one_axis_at_a_time(site: Site) -> None:
         dim = dims[axis] if dims is not None and axis < len(dims) else None
         if times != 1 and isinstance(dim, int):
             indices = numpy.tile(numpy.arange(dim, dtype=numpy.int64), times)
-            value = op.Gather(value, site.constant(indices, "indices"), axis=axis)
+            value = op.Gather(value, site.constant(indices, hint="indices"), axis=axis)
         elif times != 1:
             unknown.append((axis, times))
     if unknown:
         carrier = _carrier(site)
-        counts = [(axis, site.scalar(times, carrier, "tiles")) for axis, times in unknown]
+        counts = [(axis, site.constant(times, carrier, "tiles")) for axis, times in unknown]
         value = _copied(site, op, value, carrier, counts)
     site.replace(value)
 
@@ -90,8 +90,8 @@ def _copy_at_run_time(site: Site) -> None:
     carrier = _carrier(site)
     counts = []
     for axis in range(rank):
-        bounds = [site.constant_int64([bound], "bound") for bound in (axis, axis + 1)]
-        count = op.Squeeze(op.Slice(site.input(1), *bounds), site.constant_int64([0]))
+        bounds = [site.constant([bound], "int64", "bound") for bound in (axis, axis + 1)]
+        count = op.Squeeze(op.Slice(site.input(1), *bounds), site.constant([0], "int64"))
         counts.append((axis, op.Cast(count, to=carrier)))
     site.replace(_copied(site, site.op, site.input(0), carrier, counts))
 
@@ -111,7 +111,7 @@ def _copied(site: Site, op: Operators, value: str, carrier: str, counts: Sequenc
     if dtype != carrier:
         value = op.Cast(value, to=carrier)
     for axis, count in counts:
-        value = op.Tile(value, count, site.scalar(axis, carrier, "axis"))
+        value = op.Tile(value, count, site.constant(axis, carrier, "axis"))
     return str(op.Cast(value, to=dtype)) if dtype != carrier else value
 
 

@@ -15,7 +15,7 @@ import math
 import numpy
 
 from opsetlift.rulebook.rule import ExperimentalOperator, refused, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, has_attribute, static_shape
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -30,22 +30,22 @@ def replace_with_mul_and_add(site: Site) -> None:
     scaled = _times(site, op, _wide(site, op, dtype), site.attribute("alpha", 1.0), dtype)
     beta = site.attribute("beta", 0.0)
     # -0 + 0 is 0, so that not even a beta of 0 can be left out.
-    _give(site, op, op.Add(scaled, site.scalar(beta, dtype, "beta")), dtype)
+    _give(site, op, op.Add(scaled, site.constant(beta, dtype, "beta")), dtype)
 
 
 def replace_with_mul(site: Site) -> None:
     """Replace Scale with scale * x; float16 computes in float, the dtype of the attribute."""
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
-    _give(site, op, op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale")), dtype)
+    _give(site, op, op.Mul(_wide(site, op, dtype), site.constant(site.attribute("scale", 1.0), dtype, "scale")), dtype)
 
 
 def scale_and_shift_channels(site: Site) -> None:
     """Replace ImageScaler of [N, C, H, W] with scale * x + bias, which has one number for each channel."""
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
-    scaled = op.Mul(_wide(site, op, dtype), site.scalar(site.attribute("scale", 1.0), dtype, "scale"))
+    scaled = op.Mul(_wide(site, op, dtype), site.constant(site.attribute("scale", 1.0), dtype, "scale"))
     if bias := site.attribute("bias", []):
         column = numpy.array(bias, numpy_dtype(dtype))[None, :, None, None]
-        scaled = op.Add(scaled, site.constant(column, "bias"))
+        scaled = op.Add(scaled, site.constant(column, hint="bias"))
     _give(site, op, scaled, dtype)
 
 
@@ -63,7 +63,7 @@ def _around(site: Site, operator: str) -> None:
     op, dtype = site.op_at(opsets.BFLOAT16), _computed_in(site)
     factors = []
     for name in ("alpha", "beta"):
-        if not site.has_attribute(name):
+        if not has_attribute(site, name):
             site.refuse(Why.NO_EQUIVALENT, f"{name} is not set, and the specification gives no default")
         factors.append(site.attribute(name))
     inner = _times(site, op, _wide(site, op, dtype), factors[1], dtype)
@@ -81,7 +81,7 @@ def _wide(site: Site, op: Operators, dtype: str) -> str:
 
 
 def _times(site: Site, op: Operators, value: str, factor: float, dtype: str) -> str:
-    return value if factor == 1 else str(op.Mul(value, site.scalar(factor, dtype, "factor")))
+    return value if factor == 1 else str(op.Mul(value, site.constant(factor, dtype, "factor")))
 
 
 def _give(site: Site, op: Operators, value: str, dtype: str) -> None:
@@ -100,7 +100,7 @@ def replace_with_slice_without_borders(site: Site) -> None:
     ends = [top + size[0], left + size[1]] if size else [-bottom or END, -right or END]
     bounds = [[top, left], ends, [2, 3]]
     site.replace(
-        site.op_at(opsets.BFLOAT16).Slice(site.input(0), *(site.constant_int64(bound, "bounds") for bound in bounds))
+        site.op_at(opsets.BFLOAT16).Slice(site.input(0), *(site.constant(bound, "int64", "bounds") for bound in bounds))
     )
 
 
@@ -116,15 +116,15 @@ def replace_with_standard_thresholded_relu(site: Site) -> None:
 
 def replace_with_constant_of_shape(site: Site) -> None:
     """Replace ConstantFill with ConstantOfShape, whose shape is an attribute, an input, or that of the input."""
-    dtype = site.dtype_attribute("dtype", "float")
+    dtype = dtype_attribute(site, "dtype", "float")
     value = numpy.array([site.attribute("value", 0.0)], numpy.float32).astype(numpy_dtype(dtype))
     op, extra = site.op_at(opsets.BFLOAT16), site.attribute("extra_shape", [])
     if not site.input(0):
-        shape = site.constant_int64(site.attribute("shape", []), "shape")
+        shape = site.constant(site.attribute("shape", []), "int64", "shape")
     else:
         shape = op.Cast(site.input(0), to="int64") if site.attribute("input_as_shape", 0) else op.Shape(site.input(0))
         if extra:
-            shape = op.Concat(shape, site.constant_int64(extra, "extra_shape"), axis=0)
+            shape = op.Concat(shape, site.constant(extra, "int64", "extra_shape"), axis=0)
     site.replace(op.ConstantOfShape(shape, value=value))
 
 
@@ -134,7 +134,7 @@ def replace_with_a_constant(site: Site) -> None:
     shape = _known_shape(site)
     if values.size != math.prod(shape):
         site.refuse(Why.INVALID_MODEL, f"{values.size} values do not fill the shape {shape}")
-    site.replace(site.constant(values.reshape(shape), "values"))
+    site.replace(site.constant(values.reshape(shape), hint="values"))
 
 
 def _known_shape(site: Site) -> list[int]:
@@ -142,7 +142,7 @@ def _known_shape(site: Site) -> list[int]:
         return [int(size) for size in site.attribute("shape", [])]
     extra = site.attribute("extra_shape", [])
     if not site.attribute("input_as_shape", 0):
-        return [*site.static_shape(0, because="the constant takes this shape"), *extra]
+        return [*static_shape(site, 0, because="the constant takes this shape"), *extra]
     shape = site.constant_value(0)
     if shape is None:
         site.refuse(

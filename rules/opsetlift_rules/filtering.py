@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, has_attribute
 from opsetlift_rules.helpers.axes import gather_within, make_axis_non_negative
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.positions import Positions
@@ -20,8 +20,8 @@ def gather_the_selected_slices(site: Site) -> None:
     data, condition = site.inputs
     positions = Positions(site)
     kept = _kept(site, positions, condition)
-    if not site.has_attribute("axis"):
-        row = positions.op.Reshape(data, site.constant_int64([-1], "row"))
+    if not has_attribute(site, "axis"):
+        row = positions.op.Reshape(data, site.constant([-1], "int64", "row"))
         site.replace(gather_within(site, row, kept))
     else:
         site.replace(site.op.Gather(data, kept, axis=site.attribute("axis")))
@@ -40,14 +40,14 @@ def compute_indices_of_nonzero_elements(site: Site) -> None:
     op = positions.op
     sizes = positions.sizes(data, because="the result has a row of indices for each dimension")
     is_kept = data if site.dtype(data) == "bool" else op.Cast(data, to="bool")
-    row = op.Reshape(is_kept, site.constant_int64([-1], "row"))
+    row = op.Reshape(is_kept, site.constant([-1], "int64", "row"))
     rest = positions.of(_kept(site, positions, row))
     if not sizes:
         # A scalar has no dimension to index; the number of columns, 0 or 1, shows whether it is kept.
-        none = site.constant(numpy.zeros((0, 1), numpy.int64), "none")
+        none = site.constant(numpy.zeros((0, 1), numpy.int64), hint="none")
         site.replace(gather_within(site, none, positions.indices(rest), axis=1))
         return
-    first = site.constant_int64([0])
+    first = site.constant([0], "int64")
     indices = []
     for stride in positions.strides(sizes)[:-1]:
         index = positions.quotient(rest, stride)
@@ -61,7 +61,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
     """The positions where a vector of booleans is true: a Loop removes the first one in each iteration."""
     known = site.constant_value(condition)
     if known is not None:
-        return site.constant(numpy.flatnonzero(known), "kept")
+        return site.constant(numpy.flatnonzero(known), hint="kept")
     op = positions.op
     (size,) = positions.sizes(condition, because="its elements are enumerated")
     places = positions.indices(positions.counted(size))
@@ -74,7 +74,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
         return [inner.Identity(going), inner.Mul(left, others), inner.Identity(first)]
 
     known_size = None if isinstance(size, str) else int(size)
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", [known_size])])
+    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("float", [known_size])])
     _, kept = site.op.Loop(count, endless(site), mask, body=graph, outputs=2)
     return str(kept)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -28,15 +28,15 @@ def make_indices_non_negative(site: Site) -> None:
     size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if indices is not None and isinstance(size, int):
         counted = numpy.where(indices < 0, indices + size, indices).astype(indices.dtype)
-        site.set_input(1, site.constant(counted, "indices"))
+        site.set_input(1, site.constant(counted, hint="indices"))
         return
     dtype = site.dtype(1)
     op = site.op_at(opsets.BFLOAT16)
     name = site.input(1)
     if isinstance(size, int):
-        whole = site.scalar(size, dtype, "size")
+        whole = site.constant(size, dtype, "size")
     else:
-        position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), "axis")
+        position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), hint="axis")
         whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
     site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
 
@@ -82,7 +82,7 @@ def gather_slices_from_flat_data(site: Site) -> None:
 
 def add_batch_indices(site: Site) -> None:
     """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims."""
-    batch_dims = site.pop_attribute("batch_dims", 0)
+    batch_dims = pop_attribute(site, "batch_dims", 0)
     if not batch_dims:
         return
     if site.target < opsets.GATHER_ND:

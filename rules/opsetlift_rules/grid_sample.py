@@ -66,7 +66,7 @@ def sample_bfloat16_in_float(site: Site) -> None:
         op.Cast(name, to="float") if dtype == "bfloat16" else name
         for name, dtype in zip(site.inputs, dtypes, strict=True)
     ]
-    sampled = site.copy(*values)
+    sampled = site.op.copy(*values)
     site.replace(op.Cast(sampled, to="bfloat16") if dtypes[0] == "bfloat16" else sampled)
 
 
@@ -86,7 +86,7 @@ def decompose_grid_sample(site: Site) -> None:
     axes = []
     for axis, length in enumerate(rows.spatial):
         # The grid lists the coordinates from the innermost axis to the outermost.
-        position = site.scalar(rank - 1 - axis, "int64", "coordinate")
+        position = site.constant(rank - 1 - axis, "int64", "coordinate")
         points = _places(site, op, op.Gather(grid, position, axis=-1), length, precision)
         bring = partial(confine, site, op, length=length, dtype=precision)
         if mode == "nearest":
@@ -97,10 +97,10 @@ def decompose_grid_sample(site: Site) -> None:
     terms = rows.read(axes, leading)
     summed = list(range(leading, leading + rank))
     if mode == "nearest":
-        value = op.Squeeze(terms, site.constant_int64(summed))
+        value = op.Squeeze(terms, site.constant(summed, "int64"))
     else:
         site.rounds()
-        value = op.ReduceSum(terms, site.constant_int64(summed), keepdims=0)
+        value = op.ReduceSum(terms, site.constant(summed, "int64"), keepdims=0)
     value = op.Transpose(value, perm=[0, leading, *range(1, leading)])
     site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
 
@@ -138,7 +138,7 @@ def _confine(site: Site) -> Callable[..., tuple[str, str | None]]:
 
 def _places(site: Site, op: Operators, normalized: str, length: Size, dtype: str) -> str:
     """Map -1 .. 1 to the centers of the outermost elements, or to their outer edges."""
-    one, two = (site.scalar(number, dtype, "number") for number in (1, 2))
+    one, two = (site.constant(number, dtype, "number") for number in (1, 2))
     whole = site.folded(lambda: op.Cast(named(site, length), to=dtype))
     shifted = op.Add(normalized, one)
     if site.attribute("align_corners", 0):

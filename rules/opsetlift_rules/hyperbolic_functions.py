@@ -51,7 +51,7 @@ class Formula:
 
     def number(self, value: float, dtype: str = "double") -> str:
         """A constant of rank 0."""
-        return self._site.scalar(value, dtype, "number")
+        return self._site.constant(value, dtype, "number")
 
     def sign(self, value: str) -> str:
         """1, 0 or -1."""

@@ -12,7 +12,7 @@ import numpy
 from onnx import numpy_helper
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Array, Site
+from opsetlift.rulebook.site import Array, Site, has_attribute
 from opsetlift.specification.dtypes import name_of_numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -147,7 +147,9 @@ def _reply(site: Site, table: Table, numbers: str) -> str:
     """Gather the values by their numbers; the number after the last selects the default."""
     # No index is negative.
     return str(
-        site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(table.replies, "replies"), numbers, axis=0)
+        site.op_at(opsets.NON_NEGATIVE_INDICES, "").Gather(
+            site.constant(table.replies, hint="replies"), numbers, axis=0
+        )
     )
 
 
@@ -165,11 +167,11 @@ def _compared(site: Site, table: Table) -> str:
             )
         keys, first = numpy.unique(keys, return_index=True)
         table = Table(keys, table.values[first], table.default)
-    op, last = site.op_in("", opsets.AXES_AS_INPUTS), site.constant_int64([-1], "last")
-    is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, "keys")), to="int64")
+    op, last = site.op_at(opsets.AXES_AS_INPUTS, ""), site.constant([-1], "int64", "last")
+    is_key = op.Cast(op.Equal(op.Unsqueeze(site.input(0), last), site.constant(keys, hint="keys")), to="int64")
     count = len(keys)
-    offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, "offsets"))
-    numbers = op.Add(op.ReduceSum(offsets, last, keepdims=0), site.scalar(count, "int64", "count"))
+    offsets = op.Mul(is_key, site.constant(numpy.arange(count, dtype=numpy.int64) - count, hint="offsets"))
+    numbers = op.Add(op.ReduceSum(offsets, last, keepdims=0), site.constant(count, "int64", "count"))
     return _reply(site, table, numbers)
 
 
@@ -188,7 +190,7 @@ def gather_values_by_key_number(site: Site) -> None:
         encoded = _emit(site, numbers, site.input(0))
         site.replace(
             _reply(
-                site, table, encoded if number == "int64" else site.op_in("", opsets.BFLOAT16).Cast(encoded, to="int64")
+                site, table, encoded if number == "int64" else site.op_at(opsets.BFLOAT16, "").Cast(encoded, to="int64")
             )
         )
 
@@ -206,17 +208,17 @@ def convert_tensors_to_lists(site: Site) -> None:
         return
     value, narrow = site.input(0), name_of_numpy_dtype(table.values.dtype)
     if table.keys.dtype.kind == "i" and table.keys.dtype != numpy.int64:
-        value = site.op_in("", opsets.BFLOAT16).Cast(value, to="int64")
+        value = site.op_at(opsets.BFLOAT16, "").Cast(value, to="int64")
     table = _in_lists(table)
     if narrow == "double":
         numbers = Table(table.keys, numpy.arange(len(table.keys)), numpy.array([len(table.keys)]))
         site.replace(_reply(site, table, _encoded(site, numbers, value)))
         return
-    has_tensors = any(site.has_attribute(f"{name}_tensor") for name in ("keys", "values", "default"))
+    has_tensors = any(has_attribute(site, f"{name}_tensor") for name in ("keys", "values", "default"))
     if not has_tensors and len(table.keys) == len(before.keys) and _reply_to_nan(table) is None:
         return
     encoded = _encoded(site, table, value)
-    site.replace(site.op_in("", opsets.BFLOAT16).Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
+    site.replace(site.op_at(opsets.BFLOAT16, "").Cast(encoded, to=narrow) if narrow in ("int32", "int16") else encoded)
 
 
 def _reply_to_nan(table: Table) -> Array | None:
@@ -230,8 +232,8 @@ def _encoded(site: Site, table: Table, value: str) -> str:
     encoded, reply = _emit(site, table, value), _reply_to_nan(table)
     if reply is None:
         return encoded
-    op = site.op_in("", opsets.BFLOAT16)
-    return str(op.Where(op.IsNaN(value), site.constant(reply, "reply"), encoded))
+    op = site.op_at(opsets.BFLOAT16, "")
+    return str(op.Where(op.IsNaN(value), site.constant(reply, hint="reply"), encoded))
 
 
 def _in_lists(table: Table) -> Table:

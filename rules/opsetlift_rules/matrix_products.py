@@ -8,7 +8,7 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -27,10 +27,10 @@ def multiply_and_sum_integers(site: Site) -> None:
 def _product(site: Site, op: Operators, first: str, second: str, ranks: list[int]) -> str:
     """(..., M, K, 1) times (..., 1, K, N), summed over K; a vector has no M or N."""
     if ranks[1] > 1:
-        first = op.Unsqueeze(first, site.constant_int64([-1]))
+        first = op.Unsqueeze(first, site.constant([-1], "int64"))
     if ranks[0] > 1 and ranks[1] > 1:
-        second = op.Unsqueeze(second, site.constant_int64([-3]))
-    summed = site.constant_int64([-1 if ranks[1] == 1 else -2])
+        second = op.Unsqueeze(second, site.constant([-3], "int64"))
+    summed = site.constant([-1 if ranks[1] == 1 else -2], "int64")
     return str(op.ReduceSum(op.Mul(first, second), summed, keepdims=0))
 
 
@@ -50,7 +50,7 @@ def add_a_zero_term(site: Site) -> None:
     """Add -0, which leaves every sum as it is, for C of Gemm-11 where it is absent: Gemm-9 requires it."""
     if not site.input(2):
         site.remove_attribute("beta")
-        site.set_input(2, site.constant(-numpy_dtype(site.dtype(0)).type(0).reshape(()), "no_term"))
+        site.set_input(2, site.constant(-numpy_dtype(site.dtype(0)).type(0).reshape(()), hint="no_term"))
 
 
 def decompose_integer_gemm(site: Site) -> None:
@@ -74,7 +74,7 @@ def decompose_integer_gemm(site: Site) -> None:
     )
     terms = [_product(site, op, first, second, [2, 2]), site.input(2)]
     scaled = [
-        term if factor == 1 else op.Mul(term, site.scalar(int(factor), dtype, "factor"))
+        term if factor == 1 else op.Mul(term, site.constant(int(factor), dtype, "factor"))
         for term, factor in zip(terms, factors, strict=True)
     ]
     site.replace(op.Add(*scaled))
@@ -84,7 +84,7 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     """Write Gemm as MatMul, Mul and Add, for a runtime whose Gemm lacks a dtype or a form that these have."""
     dtype = site.dtype(0)
     if dtype not in FLOATING or not site.computes("MatMul", T=dtype):
-        site.widen_to_kernel()
+        widen_to_kernel(site)
         return
     op = site.op
     first, second = (
@@ -94,7 +94,7 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     terms = [op.MatMul(first, second), *filter(None, [site.input(2)])]
     factors = [site.attribute(name, 1.0) for name in ("alpha", "beta")]
     scaled = [
-        term if factor == 1 else op.Mul(term, site.scalar(factor, dtype, "factor"))
+        term if factor == 1 else op.Mul(term, site.constant(factor, dtype, "factor"))
         for term, factor in zip(terms, factors, strict=False)
     ]
     site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import reduce
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, onto_one_shape
@@ -25,7 +25,7 @@ def select_integers_by_comparison(site: Site) -> None:
     """
     dtype = site.dtype(0)
     if dtype in COMPARED_IN:
-        site.widen(COMPARED_IN[dtype])
+        widen(site, COMPARED_IN[dtype])
     elif dtype in ("int64", "uint64"):
         _extreme_of_64_bits(site, dtype)
 
@@ -49,13 +49,15 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
     else:
         # Below 9 neither Where nor comparisons of integers exist, but reductions take integers at every version.
         op = site.op_at(opsets.AXES_AS_INPUTS)
-        stacked = [op.Unsqueeze(value, site.constant_int64([0])) for value in onto_one_shape(site, op, inputs, dtype)]
+        stacked = [
+            op.Unsqueeze(value, site.constant([0], "int64")) for value in onto_one_shape(site, op, inputs, dtype)
+        ]
         site.replace(getattr(op, f"Reduce{operator}")(op.Concat(*stacked, axis=0), axes=[0], keepdims=0))
 
 
 def cast_or_compare_integers(site: Site) -> None:
     """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
-    if not site.widen_to_kernel() and site.dtype(0) in ("int64", "uint64"):
+    if not widen_to_kernel(site) and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 
 

@@ -9,6 +9,7 @@ from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
+from opsetlift_rules.helpers.zeros import zero
 
 
 def replace_with_scatter_elements(site: Site) -> None:
@@ -19,15 +20,15 @@ def replace_with_scatter_elements(site: Site) -> None:
     """
     op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="the values are scattered into zeros of the same rank")
-    minus_one = site.constant_int64([-1], "shape")
+    minus_one = site.constant([-1], "int64", "shape")
     shape = site.folded(lambda: _unpooled_shape(site, op, rank), "shape")
     dtype = site.dtype(0)
-    zeros = op.Expand(site.zero(dtype), op.ReduceProd(shape, axes=[0]))
+    zeros = op.Expand(zero(site, dtype), op.ReduceProd(shape, axes=[0]))
     values = op.Reshape(site.input(0), minus_one)
     indices = site.folded(lambda: str(op.Reshape(site.input(1), minus_one)), "indices")
     unpooled = op.Reshape(op.ScatterElements(zeros, indices, values), shape)
     if site.input(2):
-        begin = site.constant_int64([0] * rank, "begin")
+        begin = site.constant([0] * rank, "int64", "begin")
         pads = site.folded(lambda: str(op.Concat(begin, op.Sub(site.input(2), shape), axis=0)), "pads")
         unpooled = op.Pad(unpooled, pads)
     site.replace(unpooled)
@@ -42,8 +43,8 @@ def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
         taps - stride - before - behind
         for taps, stride, before, behind in zip(kernel, strides, pads[: rank - 2], pads[rank - 2 :], strict=True)
     ]
-    scaled = op.Mul(op.Shape(site.input(0)), site.constant_int64([1, 1, *strides], "strides"))
-    return str(op.Add(scaled, site.constant_int64([0, 0, *rest], "rest")))
+    scaled = op.Mul(op.Shape(site.input(0)), site.constant([1, 1, *strides], "int64", "strides"))
+    return str(op.Add(scaled, site.constant([0, 0, *rest], "int64", "rest")))
 
 
 STEPS = [

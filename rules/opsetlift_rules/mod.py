@@ -29,12 +29,12 @@ def correct_the_sign_of_the_remainder(site: Site) -> None:
     if dtype not in FLOATING or site.attribute("fmod", 0):
         return
     op = site.op
-    divisor, zero = site.input(1), site.scalar(0, dtype, "zero")
-    remainder = site.copy(*site.inputs, fmod=1)
+    divisor, zero = site.input(1), site.constant(0, dtype, "zero")
+    remainder = site.op.copy(*site.inputs, fmod=1)
     is_zero, is_negative = op.Equal(remainder, zero), op.Less(divisor, zero)
     differs = op.And(op.Not(is_zero), op.Xor(op.Less(remainder, zero), is_negative))
     signed = op.Where(differs, op.Add(remainder, divisor), remainder)
-    signed_zero = op.Where(is_negative, site.scalar(-0.0, dtype, "negative_zero"), zero)
+    signed_zero = op.Where(is_negative, site.constant(-0.0, dtype, "negative_zero"), zero)
     site.replace(op.Where(is_zero, signed_zero, signed))
 
 
@@ -63,19 +63,19 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
     """
     op = site.op_at(opsets.BROADCASTING_IN_MIN_AND_MAX)
     dividend, divisor = (op.Cast(name, to="double") for name in site.inputs)
-    zero = site.scalar(0.0, "double", "zero")
+    zero = site.constant(0.0, "double", "zero")
     rest = op.Abs(dividend)
     # An infinite divisor leaves every finite dividend unchanged, as does one that is greater than all of them.
     # Not every runtime has Min for doubles where it has Max.
-    beyond = site.scalar(-math.ldexp(1, _BEYOND), "double", "beyond")
+    beyond = site.constant(-math.ldexp(1, _BEYOND), "double", "beyond")
     bounded = op.Neg(op.Max(op.Neg(op.Abs(divisor)), beyond))
     for exponent in reversed(range(0, _QUOTIENT_BITS[dtype], _DIGITS)):
-        step = op.Mul(bounded, site.scalar(math.ldexp(1, exponent), "double", "scale"))
+        step = op.Mul(bounded, site.constant(math.ldexp(1, exponent), "double", "scale"))
         rest = op.Sub(rest, op.Mul(op.Floor(op.Div(rest, step)), step))
         rest = op.Add(rest, op.Mul(op.Cast(op.Less(rest, zero), to="double"), step))
     # The reciprocal of -0 is less than 0, which -0 is not.
     is_negative = op.Cast(op.Less(op.Reciprocal(dividend), zero), to="double")
-    sign = op.Sub(site.scalar(1.0, "double", "one"), op.Add(is_negative, is_negative))
+    sign = op.Sub(site.constant(1.0, "double", "one"), op.Add(is_negative, is_negative))
     site.replace(op.Cast(op.Mul(rest, sign), to=dtype))
 
 
@@ -99,7 +99,7 @@ def _divide_integers(site: Site, dtype: str) -> None:
 
 
 def _with_sign_of(site: Site, op: Operators, remainder: str, divisor: str, dtype: str) -> str:
-    zero = site.scalar(0, dtype, "zero")
+    zero = site.constant(0, dtype, "zero")
     differs = op.And(op.Cast(remainder, to="bool"), op.Xor(op.Less(remainder, zero), op.Less(divisor, zero)))
     return str(op.Add(remainder, op.Mul(op.Cast(differs, to=dtype), divisor)))
 

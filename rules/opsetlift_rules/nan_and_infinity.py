@@ -16,8 +16,8 @@ from opsetlift.specification.dtypes import numpy_dtype
 def detect_nan_by_comparison(site: Site) -> None:
     """Replace IsNaN-9 with comparisons: each number is less than 1 or greater than 0, and NaN is neither."""
     op, dtype = site.op, site.dtype(0)
-    below = op.Less(site.input(0), site.scalar(1, dtype, "one"))
-    above = op.Greater(site.input(0), site.scalar(0, dtype, "zero"))
+    below = op.Less(site.input(0), site.constant(1, dtype, "one"))
+    above = op.Greater(site.input(0), site.constant(0, dtype, "zero"))
     site.replace(op.Not(op.Or(below, above)))
 
 
@@ -32,8 +32,10 @@ def detect_infinities_by_comparison(site: Site) -> None:
     op, dtype = site.op, site.dtype(0)
     limits = numpy.finfo(numpy_dtype(dtype))
     detects = [bool(site.attribute(f"detect_{sign}", 1)) for sign in ("negative", "positive")]
-    below = op.Less(site.input(0), site.scalar(limits.min, dtype, "lowest")) if detects[0] or not detects[1] else ""
-    above = op.Greater(site.input(0), site.scalar(limits.max, dtype, "largest")) if detects[1] or not detects[0] else ""
+    below = op.Less(site.input(0), site.constant(limits.min, dtype, "lowest")) if detects[0] or not detects[1] else ""
+    above = (
+        op.Greater(site.input(0), site.constant(limits.max, dtype, "largest")) if detects[1] or not detects[0] else ""
+    )
     if all(detects):
         site.replace(op.Or(below, above))
     elif any(detects):

@@ -20,7 +20,7 @@ def select_boxes_with_a_loop(site: Site) -> None:
     """
     if not site.input(2):
         # By default at most 0 boxes.
-        site.replace(site.constant(numpy.zeros((0, 3), numpy.int64), "none"))
+        site.replace(site.constant(numpy.zeros((0, 3), numpy.int64), hint="none"))
         return
     positions = Positions(site)
     op = positions.op
@@ -29,13 +29,13 @@ def select_boxes_with_a_loop(site: Site) -> None:
     corners = _Corners(site, op, boxes)
     starts = positions.indices(positions.column(positions.multiply(positions.counted(batches), count), 2))
     places = positions.indices(positions.counted(count))
-    zero, one, two = (site.scalar(number, "float", "number") for number in (0, 1, 2))
-    infinity = site.scalar(numpy.inf, "float", "infinity")
+    zero, one, two = (site.constant(number, "float", "number") for number in (0, 1, 2))
+    infinity = site.constant(numpy.inf, "float", "infinity")
     # NaN ranks below all other scores.
     numbers = op.Where(op.IsNaN(scores), zero, scores)
     weights = op.Sub(two, op.Cast(op.IsNaN(scores), to="float"))
     overlap = site.input(3) or zero
-    limit = op.Cast(op.Reshape(site.input(2), site.constant_int64([], "shape")), to="double")
+    limit = op.Cast(op.Reshape(site.input(2), site.constant([], "int64", "shape")), to="double")
 
     def body(inner: Operators, number: str, going: str, left: str) -> list[str]:
         is_candidate = inner.Mul(left, _is_greatest(inner, inner.Mul(left, weights)))
@@ -48,12 +48,12 @@ def select_boxes_with_a_loop(site: Site) -> None:
         is_any_left = inner.ReduceMax(left, axes=[2], keepdims=0)
         chosen_before = inner.Cast(number, to="double")
         is_chosen = inner.And(inner.Cast(is_any_left, to="bool"), inner.Less(chosen_before, limit))
-        is_short = inner.Less(inner.Add(chosen_before, site.scalar(1, "double", "one")), limit)
+        is_short = inner.Less(inner.Add(chosen_before, site.constant(1, "double", "one")), limit)
         goes_on = inner.And(inner.Cast(inner.ReduceSum(rest, keepdims=0), to="bool"), is_short)
         return [goes_on, rest, inner.Squeeze(best, axes=[2]), inner.Cast(is_chosen, to="float")]
 
     dims: Dims = [dim if isinstance(dim, int) else None for dim in site.shape(scores) or []]
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("float", dims)])
+    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("float", dims)])
     loop = site.op_at(min(site.opset, site.target)).Loop
     # At least one candidate is added: without any iteration the results would lack dimensions.
     _, best, is_chosen = loop(positions.name(count), "", alive, body=graph, outputs=3)
@@ -69,7 +69,7 @@ def _candidates(site: Site, op: Operators) -> tuple[str, str, str]:
     count = (site.shape(scores) or [None])[-1]
     if isinstance(count, int) and count > 0:
         return boxes, scores, alive
-    ends = [site.constant_int64([0, 0, 0, *end], "pads") for end in ((0, 1, 0), (0, 0, 1))]
+    ends = [site.constant([0, 0, 0, *end], "int64", "pads") for end in ((0, 1, 0), (0, 0, 1))]
     return op.Pad(boxes, ends[0]), op.Pad(scores, ends[1]), op.Pad(alive, ends[1])
 
 
@@ -83,24 +83,24 @@ class _Corners:
 
     def __init__(self, site: Site, op: Operators, boxes: str) -> None:
         self._site = site
-        parts = [op.Gather(boxes, site.scalar(part, "int64", "part"), axis=2) for part in range(4)]
+        parts = [op.Gather(boxes, site.constant(part, "int64", "part"), axis=2) for part in range(4)]
         firsts, seconds = parts[:2], parts[2:]
         if site.attribute("center_point_box", 0):
-            halves = [op.Div(size, site.scalar(2, "float", "number")) for size in seconds]
+            halves = [op.Div(size, site.constant(2, "float", "number")) for size in seconds]
             centers = firsts
             firsts = [op.Sub(center, half) for center, half in zip(centers, halves, strict=True)]
             seconds = [op.Add(center, half) for center, half in zip(centers, halves, strict=True)]
         low = [op.Min(*pair) for pair in zip(firsts, seconds, strict=True)]
         high = [op.Max(*pair) for pair in zip(firsts, seconds, strict=True)]
         area = op.Mul(*(op.Sub(*pair) for pair in zip(high, low, strict=True)))
-        self._all = [op.Unsqueeze(value, site.constant_int64([1])) for value in (*low, *high, area)]
-        columns = [op.Reshape(value, site.constant_int64([-1, 1], "column")) for value in (*low, *high, area)]
+        self._all = [op.Unsqueeze(value, site.constant([1], "int64")) for value in (*low, *high, area)]
+        columns = [op.Reshape(value, site.constant([-1, 1], "int64", "column")) for value in (*low, *high, area)]
         self._table = op.Concat(*columns, axis=1)
 
     def overlap(self, op: Operators, chosen: str, threshold: str) -> str:
         """Whether the selected box of each class and every other box overlap more than the threshold allows."""
         row = op.Gather(self._table, chosen, axis=0)
-        *ours, area = (op.Gather(row, self._site.scalar(column, "int64", "part"), axis=3) for column in range(5))
+        *ours, area = (op.Gather(row, self._site.constant(column, "int64", "part"), axis=3) for column in range(5))
         *theirs, their_area = self._all
         sides = [
             op.Relu(op.Sub(op.Min(ours[side + 2], theirs[side + 2]), op.Max(ours[side], theirs[side])))
@@ -109,18 +109,18 @@ class _Corners:
         shared = op.Mul(*sides)
         union = op.Sub(op.Add(area, their_area), shared)
         # Boxes without area overlap nothing, where the quotient would be 0 / 0.
-        is_shared = op.Greater(shared, self._site.scalar(0, "float", "number"))
+        is_shared = op.Greater(shared, self._site.constant(0, "float", "number"))
         return str(op.And(is_shared, op.Greater(op.Div(shared, union), threshold)))
 
 
 def _listed(site: Site, op: Operators, best: str, is_chosen: str) -> str:
     """Batch, class and box of each selection, ordered by batch, class and time of selection."""
     by_class = [op.Transpose(value, perm=[1, 2, 0]) for value in (best, is_chosen)]
-    box, condition = (op.Reshape(value, site.constant_int64([-1], "row")) for value in by_class)
+    box, condition = (op.Reshape(value, site.constant([-1], "int64", "row")) for value in by_class)
     boxes = op.Compress(box, op.Cast(condition, to="bool"), axis=0)
-    bounds = [site.constant_int64([bound], "bound") for bound in (0, 2)]
+    bounds = [site.constant([bound], "int64", "bound") for bound in (0, 2)]
     classes = op.Slice(op.NonZero(by_class[1]), *bounds)
-    rows = op.Concat(classes, op.Unsqueeze(boxes, site.constant_int64([0])), axis=0)
+    rows = op.Concat(classes, op.Unsqueeze(boxes, site.constant([0], "int64")), axis=0)
     return str(op.Transpose(rows, perm=[1, 0]))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Apply, Introduction, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, has_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
@@ -33,7 +33,7 @@ def reshape_other_ranks_to_images(site: Site) -> None:
     if not is_image(site):
         op = site.op_at(opsets.AXES_AS_INPUTS)
         image, back = as_image(site, op, site.input(0))
-        site.replace(back(site.copy(image, *site.inputs[1:])))
+        site.replace(back(site.op.copy(image, *site.inputs[1:])))
 
 
 # MeanVarianceNormalization
@@ -44,7 +44,7 @@ def write_default_axes(site: Site) -> None:
 
     onnx's inference fails on the function body of 13 where the attribute is absent.
     """
-    if not site.has_attribute("axes"):
+    if not has_attribute(site, "axes"):
         site.set_attribute("axes", [0, 2, 3])
 
 
@@ -57,7 +57,7 @@ def decompose_mean_variance_normalization(site: Site) -> None:
     dtype, (value,), result = in_float(site, op)
     axes = site.attribute("axes", [0, 2, 3])
     centred, variance = _centred(op, value, axes)
-    deviation = op.Add(op.Sqrt(variance), site.scalar(1e-9, dtype, "least"))
+    deviation = op.Add(op.Sqrt(variance), site.constant(1e-9, dtype, "least"))
     site.replace(result(op.Div(centred, deviation)))
 
 
@@ -77,7 +77,7 @@ def decompose_layer_normalization(site: Site) -> None:
     mean = op.ReduceMean(value, axes=axes)
     centred = op.Sub(value, mean)
     variance = op.ReduceMean(op.Mul(centred, centred), axes=axes)
-    deviation = op.Sqrt(op.Add(variance, site.scalar(site.attribute("epsilon", 1e-5), stage, "epsilon")))
+    deviation = op.Sqrt(op.Add(variance, site.constant(site.attribute("epsilon", 1e-5), stage, "epsilon")))
     result = op.Mul(back(op.Div(centred, deviation)), site.input(1))
     if site.input(2):
         result = op.Add(result, site.input(2))
@@ -90,7 +90,7 @@ def decompose_rms_normalization(site: Site) -> None:
     axes = _trailing_axes(site)
     stage, value, back = _staged(site, op, site.input(0))
     squares = op.ReduceMean(op.Mul(value, value), axes=axes)
-    root = op.Sqrt(op.Add(squares, site.scalar(site.attribute("epsilon", 1e-5), stage, "epsilon")))
+    root = op.Sqrt(op.Add(squares, site.constant(site.attribute("epsilon", 1e-5), stage, "epsilon")))
     normalised = back(op.Div(value, root))
     scale_dtype = site.dtype(1)
     if scale_dtype != site.dtype(0):
@@ -107,7 +107,7 @@ def _trailing_axes(site: Site) -> list[int]:
 
 def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[str], str]]:
     """The dtype of stash_type, the value cast to it, and the cast of the stage's result back."""
-    stage, dtype = site.dtype_attribute("stash_type", "float"), site.dtype(0)
+    stage, dtype = dtype_attribute(site, "stash_type", "float"), site.dtype(0)
     if site.transition.operator != "GroupNormalization" or stage in ("float16", "bfloat16"):
         site.rounds(fewer_digits=max(0, DIGITS[dtype] - DIGITS[stage]))
     if stage == dtype:
@@ -139,14 +139,14 @@ def _repeated(site: Site, op: Operators, values: str) -> str:
     groups = site.attribute("num_groups")
     shape = site.shape(0)
     channels = shape[1] if shape else None
-    column = op.Unsqueeze(values, site.constant_int64([1]))
+    column = op.Unsqueeze(values, site.constant([1], "int64"))
     if isinstance(channels, int):
-        repeats = site.constant_int64([1, channels // groups], "repeats")
+        repeats = site.constant([1, channels // groups], "int64", "repeats")
     else:
-        count = op.Gather(op.Shape(site.input(0)), site.constant_int64([1]))
-        per_group = op.Div(count, site.constant_int64([groups], "groups"))
-        repeats = op.Concat(site.constant_int64([1]), per_group, axis=0)
-    return str(op.Reshape(op.Tile(column, repeats), site.constant_int64([-1], "shape")))
+        count = op.Gather(op.Shape(site.input(0)), site.constant([1], "int64"))
+        per_group = op.Div(count, site.constant([groups], "int64", "groups"))
+        repeats = op.Concat(site.constant([1], "int64"), per_group, axis=0)
+    return str(op.Reshape(op.Tile(column, repeats), site.constant([-1], "int64", "shape")))
 
 
 def normalize_groups_as_instances(site: Site) -> None:
@@ -160,12 +160,12 @@ def normalize_groups_as_instances(site: Site) -> None:
     carrier = "float" if stage == "bfloat16" else stage
     value = op.Cast(value, to=carrier) if carrier != stage else value
     # Adding -0 changes no number, zeros included.
-    one, zero = (site.scalar(number, carrier, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
-    groups = site.constant_int64([site.attribute("num_groups")], "groups")
+    one, zero = (site.constant(number, carrier, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
+    groups = site.constant([site.attribute("num_groups")], "int64", "groups")
     ones, zeros = (site.folded(lambda name=name: str(op.Expand(name, groups)), "values") for name in (one, zero))  # type: ignore[misc]
     normalised = _instances_normalised(site, op, value, ones, zeros)
     normalised = back(op.Cast(normalised, to=stage) if carrier != stage else normalised)
-    aligned = site.constant_int64(range(1, rank - 1))
+    aligned = site.constant(range(1, rank - 1), "int64")
     scale, bias = (op.Unsqueeze(name, aligned) if rank > 2 else name for name in site.inputs[1:])
     site.replace(op.Add(op.Mul(normalised, scale), bias))
 
@@ -181,10 +181,10 @@ def _instances_normalised(site: Site, op: Operators, value: str, scale: str, bia
     shape = op.Shape(site.input(0))
 
     def grouped_shape() -> str:
-        batch = op.Slice(shape, site.constant_int64([0]), site.constant_int64([1]))
-        rest = op.Slice(shape, site.constant_int64([1]), site.constant_int64([END]))
-        per_group = op.Div(op.ReduceProd(rest), site.constant_int64([groups], "groups"))
-        return str(op.Concat(batch, site.constant_int64([groups], "groups"), per_group, axis=0))
+        batch = op.Slice(shape, site.constant([0], "int64"), site.constant([1], "int64"))
+        rest = op.Slice(shape, site.constant([1], "int64"), site.constant([END], "int64"))
+        per_group = op.Div(op.ReduceProd(rest), site.constant([groups], "int64", "groups"))
+        return str(op.Concat(batch, site.constant([groups], "int64", "groups"), per_group, axis=0))
 
     grouped = op.Reshape(value, site.folded(grouped_shape, "shape"), allowzero=1)
     epsilon = site.attribute("epsilon", 1e-5)

@@ -22,7 +22,7 @@ def move_negative_indices_out_of_range(site: Site) -> None:
         return
     op = site.op_at(opsets.BFLOAT16)
     classes, depth = (_as_int64(site, op, position) for position in (0, 1))
-    site.set_input(0, op.Where(op.Less(classes, site.scalar(0, "int64", "zero")), depth, classes))
+    site.set_input(0, op.Where(op.Less(classes, site.constant(0, "int64", "zero")), depth, classes))
 
 
 def make_indices_and_axis_non_negative(site: Site) -> None:
@@ -57,9 +57,9 @@ def _as_int64(site: Site, op: Operators, position: int) -> str:
         return value
     known = site.constant_value(position)
     if known is not None:
-        return site.constant(known.astype(numpy.int64).reshape(() if position == 1 else known.shape), "depth")
+        return site.constant(known.astype(numpy.int64).reshape(() if position == 1 else known.shape), hint="depth")
     if not is_shaped:
-        value = op.Reshape(value, site.constant_int64([], "shape"))
+        value = op.Reshape(value, site.constant([], "int64", "shape"))
     return value if site.dtype(position) == "int64" else str(op.Cast(value, to="int64"))
 
 
@@ -73,12 +73,12 @@ def decompose_one_hot(site: Site) -> None:
     trailing = rank - axis
     if depth is not None:
         count = int(depth.astype(numpy.int64).reshape(()))
-        classes = site.constant(numpy.arange(count, dtype=numpy.int64).reshape(-1, *[1] * trailing), "classes")
+        classes = site.constant(numpy.arange(count, dtype=numpy.int64).reshape(-1, *[1] * trailing), hint="classes")
     else:
         classes = iota(site, op, _as_int64(site, op, 1))
         if trailing:
-            classes = op.Unsqueeze(classes, site.constant_int64(range(1, trailing + 1)))
-    indices = op.Unsqueeze(_as_int64(site, op, 0), site.constant_int64([axis]))
+            classes = op.Unsqueeze(classes, site.constant(range(1, trailing + 1), "int64"))
+    indices = op.Unsqueeze(_as_int64(site, op, 0), site.constant([axis], "int64"))
     is_hot = op.Cast(op.Equal(indices, classes), to="int64")
     site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
 
@@ -98,7 +98,7 @@ def cast_indices_and_depth_to_int64(site: Site) -> None:
         if site.dtype(position) != "int64":
             site.set_input(position, op.Cast(site.input(position), to="int64"))
     if site.shape(1) == []:
-        depth, line = site.input(1), site.constant_int64([1], "shape")
+        depth, line = site.input(1), site.constant([1], "int64", "shape")
         site.set_input(1, site.folded(lambda: str(op.Reshape(depth, line)), "depth"))
 
 

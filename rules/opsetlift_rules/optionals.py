@@ -22,9 +22,9 @@ def fold_presence_of_non_optionals(site: Site) -> None:
     A tensor or sequence has an element; an absent input has none.
     """
     if not site.input(0):
-        site.replace(site.scalar(False, "bool", "absent"))
+        site.replace(site.constant(False, "bool", "absent"))
     elif not _type(site).startswith("optional("):
-        site.replace(site.scalar(True, "bool", "present"))
+        site.replace(site.constant(True, "bool", "present"))
 
 
 def pass_non_optionals_through(site: Site) -> None:
@@ -34,8 +34,8 @@ def pass_non_optionals_through(site: Site) -> None:
 
 
 def _type(site: Site) -> str:
-    found = site.type_string(0)
-    if found is None:
+    found = site.dtype(0, "")
+    if not found:
         site.refuse(
             Why.DTYPE_UNKNOWN,
             f"the conversion depends on whether {site.input(0)!r} is an optional, and its type cannot be inferred",
@@ -45,7 +45,7 @@ def _type(site: Site) -> str:
 
 def fold_presence(site: Site) -> None:
     """Replace OptionalHasElement-15 with a constant."""
-    site.replace(site.scalar(bool(_parts(site)), "bool", "presence"))
+    site.replace(site.constant(bool(_parts(site)), "bool", "presence"))
 
 
 def select_element(site: Site) -> None:

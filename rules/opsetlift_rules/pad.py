@@ -13,24 +13,43 @@ from itertools import pairwise
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Array, Dims, Operators, Site
+from opsetlift.rulebook.site import (
+    Array,
+    Dims,
+    Operators,
+    Site,
+    known_shape,
+    pop_attribute,
+    static_shape,
+    widen_if_lost,
+    widen_to_kernel,
+)
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.zeros import zero
 
 
 def rename_paddings_to_pads(site: Site) -> None:
     """Rename `paddings` of Pad-1 to `pads` of Pad-2."""
-    site.rename_attribute("paddings", "pads")
+    _rename_attribute(site, "paddings", "pads")
 
 
 def rename_pads_to_paddings(site: Site) -> None:
     """Rename `pads` of Pad-2 to `paddings` of Pad-1, which are not negative: Slice removes elements first."""
     slice_off_negative_pads(site)
-    site.rename_attribute("pads", "paddings")
+    _rename_attribute(site, "pads", "paddings")
+
+
+def _rename_attribute(site: Site, name: str, new_name: str) -> None:
+    """Rename an attribute, also one that refers to a parameter of the function around the node."""
+    for attribute in site.node.attribute:
+        if attribute.name == name:
+            site.set_attribute(new_name, attribute)
+    site.remove_attribute(name)
 
 
 def slice_off_negative_pads(site: Site) -> None:
@@ -44,7 +63,7 @@ def slice_off_negative_pads(site: Site) -> None:
         site.set_input(0, site.op_at(opsets.SLICE_ATTRIBUTES).Slice(site.input(0), axes=axes, starts=starts, ends=ends))
         added = [max(pad, 0) for pad in pads]
         if site.input(1):
-            site.set_input(1, site.constant_int64(added, "pads"))
+            site.set_input(1, site.constant(added, "int64", "pads"))
         else:
             site.set_attribute("pads", added)
 
@@ -59,10 +78,10 @@ def move_attributes_to_inputs(site: Site) -> None:
 
     The value, 0 by default, counts in constant mode only.
     """
-    site.append_input(site.constant_int64(site.pop_attribute("pads"), "pads"))
-    value = numpy.float32(site.pop_attribute("value", 0.0))
+    site.set_input(len(site.inputs), site.constant(pop_attribute(site, "pads"), "int64", "pads"))
+    value = numpy.float32(pop_attribute(site, "value", 0.0))
     if site.attribute("mode", "constant") == "constant" and (value != 0 or numpy.signbit(value)):
-        site.append_input(site.scalar(value, site.dtype(0), "value"))
+        site.set_input(len(site.inputs), site.constant(value, site.dtype(0), "value"))
 
 
 def move_inputs_to_attributes(site: Site) -> None:
@@ -107,7 +126,7 @@ def pad_other_types_by_cast_or_gather(site: Site) -> None:
     if site.dtype(0) in ("string", "complex64", "complex128"):
         site.replace(pad_by_gather(site))
     else:
-        site.widen_if_lost()
+        widen_if_lost(site)
 
 
 def expand_axes(site: Site) -> None:
@@ -123,7 +142,7 @@ def expand_axes(site: Site) -> None:
         positions = counted_from_front(site, axes.reshape(-1).tolist(), rank)
         for position, count in zip([*positions, *(axis + rank for axis in positions)], counts, strict=True):
             full[position] = count
-        site.set_input(1, site.constant_int64(full, "pads"))
+        site.set_input(1, site.constant(full, "int64", "pads"))
     else:
         site.set_input(1, _pads_of_all_axes(site, site.op_at(opsets.AXES_AS_INPUTS), rank))
     site.remove_input(3)
@@ -131,9 +150,9 @@ def expand_axes(site: Site) -> None:
 
 def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
     axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
-    (count,) = site.static_shape(3, because="the axes are computed at run time")
+    (count,) = static_shape(site, 3, because="the axes are computed at run time")
     named = NamedAxes(site, op, axes, rank)
-    bounds = [site.constant_int64([bound], "bound") for bound in (0, count, 2 * count)]
+    bounds = [site.constant([bound], "int64", "bound") for bound in (0, count, 2 * count)]
     halves = [op.Slice(site.input(1), first, last) for first, last in pairwise(bounds)]
     return str(op.Concat(*map(named.spread, halves), axis=0))
 
@@ -160,7 +179,7 @@ def pad_by_gather(site: Site) -> str:
         if isinstance(begin, int) and isinstance(end, int) and isinstance(size, int):
             chosen = _indices(mode, begin, end, size)
             needs_row = mode == "constant" and max(begin, end) > 0
-            indices = site.constant(chosen, "indices")
+            indices = site.constant(chosen, hint="indices")
             size = len(chosen)
         else:
             needs_row = mode == "constant"
@@ -189,7 +208,7 @@ def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int |
     full = op.Cast(_pads_of_all_axes(site, op, rank) if site.input(3) else site.input(1), to="double")
 
     def one(position: int) -> str:
-        return str(op.Gather(full, site.constant_int64([position], "position")))
+        return str(op.Gather(full, site.constant([position], "int64", "position")))
 
     return [(axis, one(axis), one(axis + rank)) for axis in range(rank)]
 
@@ -216,17 +235,17 @@ def _indices_at_run_time(
 ) -> str:
     """The same at run time, in double, which holds every size and has all functions from opset 1 on."""
     begin, end = (
-        site.constant(numpy.array([pad], numpy.float64), "pad") if isinstance(pad, int) else pad for pad in pads
+        site.constant(numpy.array([pad], numpy.float64), hint="pad") if isinstance(pad, int) else pad for pad in pads
     )
-    one = site.constant(numpy.ones(1), "one")
-    size = op.Cast(op.Gather(op.Shape(value), site.constant_int64([axis], "axis")), to="double")
+    one = site.constant(numpy.ones(1), hint="one")
+    size = op.Cast(op.Gather(op.Shape(value), site.constant([axis], "int64", "axis")), to="double")
     cut = op.Relu(op.Neg(begin))
     added = op.Relu(begin)
     kept = op.Sub(op.Sub(size, cut), op.Relu(op.Neg(end)))
-    total = op.Squeeze(op.Add(op.Add(added, kept), op.Relu(end)), site.constant_int64([0]))
+    total = op.Squeeze(op.Add(op.Add(added, kept), op.Relu(end)), site.constant([0], "int64"))
     numbers = op.Sub(op.Cast(iota(site, op, op.Cast(total, to="int64")), to="double"), added)
     if mode == "constant":
-        zero = site.constant(numpy.zeros(1), "zero")
+        zero = site.constant(numpy.zeros(1), hint="zero")
         is_kept = op.Cast(op.And(op.Not(op.Less(numbers, zero)), op.Less(numbers, kept)), to="double")
         numbers = op.Add(op.Mul(is_kept, op.Sub(op.Add(numbers, cut), size)), size)
         return str(op.Cast(numbers, to="int64"))
@@ -245,14 +264,14 @@ def _indices_at_run_time(
 
 def _row(site: Site, op: Operators, value: str, dims: Dims | None, axis: int) -> str:
     """A slice of the padding value: the shape of the data with size 1 along `axis`."""
-    scalar = site.input(2) or site.zero(site.dtype(0))
+    scalar = site.input(2) or zero(site, site.dtype(0))
     if dims is not None and all(isinstance(dim, int) for dim in dims):
         shape = [1 if position == axis else int(dim or 0) for position, dim in enumerate(dims)]
-        return str(op.Expand(scalar, site.constant_int64(shape, "shape")))
+        return str(op.Expand(scalar, site.constant(shape, "int64", "shape")))
     rank = site.rank(0, because="the data is extended by a row of the padding value")
     here = numpy.arange(rank) == axis
-    others = op.Mul(op.Shape(value), site.constant((~here).astype(numpy.int64), "others"))
-    return str(op.Expand(scalar, op.Add(others, site.constant(here.astype(numpy.int64), "one"))))
+    others = op.Mul(op.Shape(value), site.constant((~here).astype(numpy.int64), hint="others"))
+    return str(op.Expand(scalar, op.Add(others, site.constant(here.astype(numpy.int64), hint="one"))))
 
 
 # CenterCropPad
@@ -264,7 +283,7 @@ def decompose_into_slice_and_pad(site: Site) -> None:
     Of an odd difference the smaller half is at the front.
     """
     axes = site.attribute("axes")
-    wanted, dims = site.constant_value(1), site.known_shape(0)
+    wanted, dims = site.constant_value(1), known_shape(site, 0)
     if wanted is None or dims is None:
         _slice_and_pad_at_run_time(site, axes)
         return
@@ -279,12 +298,12 @@ def decompose_into_slice_and_pad(site: Site) -> None:
             if more > 0
         ]
         columns = zip(("axes", "starts", "ends"), zip(*cut, strict=True), strict=True)
-        where, starts, ends = (site.constant_int64(column, name) for name, column in columns)
+        where, starts, ends = (site.constant(column, "int64", name) for name, column in columns)
         value = op.Slice(value, starts, ends, where)
     if min(excess, default=0) < 0:
         begins = [max(-more, 0) // 2 for more in excess]
         ends_ = [max(-more, 0) - begin for more, begin in zip(excess, begins, strict=True)]
-        value = op.Pad(value, site.constant_int64([*begins, *ends_], "pads"), "", site.constant_int64(axes))
+        value = op.Pad(value, site.constant([*begins, *ends_], "int64", "pads"), "", site.constant(axes, "int64"))
     site.replace(value)
 
 
@@ -293,11 +312,11 @@ def _slice_and_pad_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
         axes = counted_from_front(site, axes, site.rank(0, because="negative axes must be made non-negative"))
     op = site.op_at(opsets.PAD_AXES)
     sizes = op.Shape(site.input(0))
-    names = "" if axes is None else site.constant_int64(axes)
+    names = "" if axes is None else site.constant(axes, "int64")
     if names:
         sizes = op.Gather(sizes, names)
     wanted = site.input(1) if site.dtype(1) == "int64" else op.Cast(site.input(1), to="int64")
-    zero, two = site.scalar(0, "int64", "zero"), site.scalar(2, "int64", "two")
+    zero, two = site.constant(0, "int64", "zero"), site.constant(2, "int64", "two")
     excess = op.Sub(sizes, wanted)
     starts = op.Div(op.Max(excess, zero), two)
     sliced = op.Slice(site.input(0), starts, op.Add(starts, wanted), names)
@@ -324,7 +343,7 @@ def cast_or_slice_off_negative_pads(site: Site) -> None:
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     else:
-        site.widen_to_kernel()
+        widen_to_kernel(site)
 
 
 INTRODUCTIONS = [

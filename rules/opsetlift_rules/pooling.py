@@ -14,7 +14,7 @@ import math
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribute, widen
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -40,7 +40,7 @@ def replace_ceil_mode_with_pads(site: Site) -> None:
         site.remove_attribute("ceil_mode")
         return
     begin, end = list(windows.begin), windows.filled_ends
-    if site.pop_attribute("count_include_pad", 0) and any(windows.pads):
+    if pop_attribute(site, "count_include_pad", 0) and any(windows.pads):
         pads = [*windows.begin, *windows.own_ends]
         site.set_input(0, padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), pads))
         begin, end = [0] * len(end), windows.missing
@@ -61,7 +61,7 @@ def exclude_windows_that_start_in_the_padding(site: Site) -> None:
 
 def pad_before_averaging(site: Site) -> None:
     """Pad the input of AveragePool-7 with count_include_pad=1: AveragePool-1 does not count pads."""
-    if not site.pop_attribute("count_include_pad", 0):
+    if not pop_attribute(site, "count_include_pad", 0):
         return
     windows = windows_of(site)
     if any(windows.pads):
@@ -108,12 +108,12 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
     if dtype not in ("int8", "uint8"):
         return
     if not windows_of(site).may_cover_pads_only():
-        site.widen("float16")
+        widen(site, "float16")
         return
     op = site.op
-    results = site.copy(op.Cast(site.input(0), to="float16"))
+    results = site.op.copy(op.Cast(site.input(0), to="float16"))
     maxima, *indices = [results] if isinstance(results, str) else results
-    least = site.scalar(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
+    least = site.constant(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
     site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
 
 
@@ -126,7 +126,7 @@ def convert_p_to_an_integer(site: Site) -> None:
         site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing, which every later version requires")
     p = site.attribute("p", 2.0)
     if float(p).is_integer():
-        if site.has_attribute("p"):
+        if has_attribute(site, "p"):
             site.set_attribute("p", int(p))
         return
     if not math.isfinite(p):
@@ -139,7 +139,7 @@ def convert_p_to_a_float(site: Site) -> None:
     p = site.attribute("p", 2)
     if float(numpy.float32(p)) != p:
         site.refuse(Why.NO_EQUIVALENT, f"p is {p}, which the float attribute of opset 1 cannot represent")
-    if site.has_attribute("p"):
+    if has_attribute(site, "p"):
         site.set_attribute("p", float(p))
 
 
@@ -155,10 +155,10 @@ def _write_norm_out(site: Site, p: float) -> None:
     site.rounds()
     op = site.op_at(opsets.AXES_AS_INPUTS)
     dtype, (value,), result = in_float(site, op)
-    powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.scalar(p, dtype, "p"))
+    powers = op.Mul(value, value) if p == 2 else op.Pow(op.Abs(value), site.constant(p, dtype, "p"))
     if site.node.op_type == "GlobalLpPool":
         rank = site.rank(0, because="the number of spatial axes must be known")
-        sums = op.ReduceSum(powers, site.constant_int64(range(2, rank)))
+        sums = op.ReduceSum(powers, site.constant(range(2, rank), "int64"))
     else:
         windows = windows_of(site)
         sums = combined(site, op, padded(site, op, powers, dtype, windows.filled_pads), windows, added(op))
@@ -166,7 +166,7 @@ def _write_norm_out(site: Site, p: float) -> None:
 
 
 def _root(site: Site, op: Operators, sums: str, p: float, dtype: str) -> str:
-    return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.scalar(1 / p, dtype, "root")))
+    return str(op.Sqrt(sums) if p == 2 else op.Pow(sums, site.constant(1 / p, dtype, "root")))
 
 
 _EXCLUDE_WINDOWS_THAT_START_IN_THE_PADDING = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16_and_round)

@@ -34,7 +34,7 @@ def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
     if base not in FLOATING:
         _raise_integers(site, base, value)
     elif value is not None and _is_held(value, base):
-        site.set_input(1, site.constant(value.astype(numpy_dtype(base)), "exponent"))
+        site.set_input(1, site.constant(value.astype(numpy_dtype(base)), hint="exponent"))
     elif exponent in _HELD_EXACTLY.get(base, ()):
         site.set_input(1, site.op_at(opsets.BFLOAT16).Cast(site.input(1), to=base))
     elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
@@ -75,7 +75,7 @@ def _raise_integers(site: Site, base: str, exponent: Array | None) -> None:
             site.rank(0, because="the exponent may have more dimensions") if exponent.ndim else 0
         )
         op = site.op_at(opsets.AXES_AS_INPUTS)
-        site.replace(op.Unsqueeze(power, site.constant_int64(range(missing))) if missing > 0 else power)
+        site.replace(op.Unsqueeze(power, site.constant(range(missing), "int64")) if missing > 0 else power)
 
 
 def _loop(site: Site, base: str) -> str:
@@ -86,7 +86,7 @@ def _loop(site: Site, base: str) -> str:
     op = site.op
     dtype = site.dtype(1) if site.dtype(1) == "uint64" else "int64"
     exponent = site.input(1) if site.dtype(1) == dtype else op.Cast(site.input(1), to=dtype)
-    value, one, two = site.input(0), site.scalar(1, base, "one"), site.scalar(2, dtype, "two")
+    value, one, two = site.input(0), site.constant(1, base, "one"), site.constant(2, dtype, "two")
     start = op.Add(op.Sub(value, value), op.Cast(op.Sub(exponent, exponent), to=base))
     states = [op.Add(start, one), op.Add(start, value), exponent]
 
@@ -99,16 +99,18 @@ def _loop(site: Site, base: str) -> str:
     for state in states:
         site.rank(state, because="the exponent is computed at run time, so a Loop computes the power")
     takes = [("int64", []), ("bool", []), *((site.dtype(state), site.shape(state) or []) for state in states)]
-    trips = site.scalar(64, "int64", "bits")
-    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.subgraph(body, takes=takes))
+    trips = site.constant(64, "int64", "bits")
+    power, _, _ = op.Loop(trips, endless(site), *states, outputs=3, body=site.op.subgraph(body, takes=takes))
     if dtype == "uint64" or site.dtype(1).startswith("uint"):
         return str(power)
     half = op.Div(exponent, two)
     odd = op.Cast(op.Cast(op.Sub(exponent, op.Mul(half, two)), to="bool"), to=base)
     alternating = op.Sub(one, op.Add(odd, odd))
-    is_one, is_minus_one = (op.Cast(op.Equal(value, site.scalar(number, base, "unit")), to=base) for number in (1, -1))
+    is_one, is_minus_one = (
+        op.Cast(op.Equal(value, site.constant(number, base, "unit")), to=base) for number in (1, -1)
+    )
     reciprocal = op.Add(is_one, op.Mul(is_minus_one, alternating))
-    is_negative = op.Cast(op.Less(exponent, site.scalar(0, dtype, "zero")), to=base)
+    is_negative = op.Cast(op.Less(exponent, site.constant(0, dtype, "zero")), to=base)
     kept = op.Mul(power, op.Sub(one, is_negative))
     return str(op.Add(kept, op.Mul(reciprocal, is_negative)))
 
@@ -117,7 +119,7 @@ def _chain(site: Site, exponent: int) -> str:
     op = site.op
     square, result = site.input(0), ""
     if exponent == 0:
-        return str(op.Add(op.Sub(square, square), site.scalar(1, site.dtype(0), "one")))
+        return str(op.Add(op.Sub(square, square), site.constant(1, site.dtype(0), "one")))
     while True:
         if exponent & 1:
             result = op.Mul(result, square) if result else square

@@ -10,7 +10,7 @@ DequantizeLinear  10: introduced · 13: +axis · 19: +float16 +bfloat16 +float8 
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, dtype_attribute, known_shape
 from opsetlift.specification.carriers import cast_takes
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
@@ -22,14 +22,14 @@ def _result(site: Site) -> str:
     """The dtype of the result of QuantizeLinear."""
     number = site.attribute("output_dtype", 0)
     if number:
-        return site.dtype_attribute("output_dtype")
+        return dtype_attribute(site, "output_dtype")
     return site.dtype(2) if site.input(2) else "uint8"
 
 
 def _precision(site: Site) -> str:
     """The dtype of the division: `precision`, else that of the scale, as runtimes did before 23 said so."""
     number = site.attribute("precision", 0)
-    return site.dtype_attribute("precision") if number else site.dtype(1)
+    return dtype_attribute(site, "precision") if number else site.dtype(1)
 
 
 def replace_precision_with_casts(site: Site) -> None:
@@ -57,9 +57,9 @@ def decompose_blocks_and_wide_results(site: Site) -> None:
     site.remove_attribute("block_size")
     site.remove_attribute("output_dtype")
     if not site.input(2) and to != "uint8":
-        scale = site.known_shape(1)
+        scale = known_shape(site, 1)
         op = site.op
-        shape = op.Shape(site.input(1)) if scale is None else site.constant_int64(scale, "shape")
+        shape = op.Shape(site.input(1)) if scale is None else site.constant(scale, "int64", "shape")
         site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=to), "zero_point"))
 
 
@@ -80,7 +80,7 @@ def divide_narrow_floats_first(site: Site) -> None:
     op = site.op
     x, scale = (cast(site, op, site.input(position), "float") for position in (0, 1))
     quotient = op.Cast(op.Cast(op.Div(x, scale), to=precision), to="float")
-    site.replace(op.QuantizeLinear(quotient, site.scalar(1, "float", "one"), *site.inputs[2:]))
+    site.replace(op.QuantizeLinear(quotient, site.constant(1, "float", "one"), *site.inputs[2:]))
 
 
 def convert_vectors_to_scalars(site: Site) -> None:
@@ -96,7 +96,7 @@ def convert_vectors_to_scalars(site: Site) -> None:
 
 def _number(site: Site, name: str) -> str:
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    return site.folded(lambda: op.Squeeze(name, site.constant_int64([0])))
+    return site.folded(lambda: op.Squeeze(name, site.constant([0], "int64")))
 
 
 def decompose_per_axis_scales(site: Site) -> None:
@@ -104,7 +104,7 @@ def decompose_per_axis_scales(site: Site) -> None:
     if site.rank(1, because="below opset 13 the scale is a scalar") == 0:
         site.remove_attribute("axis")
         return
-    if site.known_shape(1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
+    if known_shape(site, 1) == [1] and len(site.shape(0) or [0, 0]) <= 1:
         site.remove_attribute("axis")
         convert_vectors_to_scalars(site)
     elif site.node.op_type == "QuantizeLinear":
@@ -121,7 +121,7 @@ def decompose_quantization(site: Site) -> None:
 def _dequantized(site: Site) -> str:
     """The dtype of the result of DequantizeLinear."""
     number = site.attribute("output_dtype", 0)
-    return site.dtype_attribute("output_dtype") if number else site.dtype(1)
+    return dtype_attribute(site, "output_dtype") if number else site.dtype(1)
 
 
 def dequantize_constants_of_new_types(site: Site) -> None:
@@ -144,7 +144,7 @@ def replace_output_dtype_with_a_cast(site: Site) -> None:
     if to == "float":
         site.set_input(1, scale)
         return
-    product = site.copy(site.input(0), scale, *site.inputs[2:])
+    product = site.op.copy(site.input(0), scale, *site.inputs[2:])
     site.replace(site.op.Cast(product, to=to))
 
 
@@ -161,7 +161,7 @@ def cast_narrow_scales_to_float(site: Site) -> None:
     dtype = site.dtype(1)
     if dtype != "float":
         op = site.op
-        product = site.copy(site.input(0), cast(site, op, site.input(1), "float"), *site.inputs[2:])
+        product = site.op.copy(site.input(0), cast(site, op, site.input(1), "float"), *site.inputs[2:])
         site.replace(op.Cast(product, to=dtype))
 
 

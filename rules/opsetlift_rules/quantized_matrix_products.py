@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, known_shape
 from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, saturated
 
 _EXACT_IN_FLOAT = 2**24 // 255**2
@@ -25,7 +25,7 @@ _RANKS = "the rank distinguishes one parameter for all from one for each row, co
 
 def _terms(site: Site, value: int, axes: slice) -> float:
     """The number of products in each sum; infinite where the shape is unknown."""
-    shape = site.known_shape(value)
+    shape = known_shape(site, value)
     return math.inf if shape is None else math.prod(shape[axes])
 
 
@@ -42,7 +42,7 @@ def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> st
     """A vector with dimensions added, so that it broadcasts along rows or channels; other ranks stay as they are."""
     if not added or site.rank(value, because=_RANKS) != 1:
         return value
-    return site.folded(lambda: op.Unsqueeze(value, site.constant_int64(added)))
+    return site.folded(lambda: op.Unsqueeze(value, site.constant(added, "int64")))
 
 
 def multiply_integers_in_floats(site: Site) -> None:

@@ -12,7 +12,7 @@ RandomNormalLike, RandomUniformLike    22: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Introduction, Step, refused, rounding, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, has_attribute
 from opsetlift.specification.dtypes import element_type
 from opsetlift.support.refusal import Why
 
@@ -25,9 +25,9 @@ def draw_bfloat16_in_float(site: Site) -> None:
     inputs = [_in_float(site, name) for name in site.inputs]
     if dtype != "bfloat16" and inputs == site.inputs:
         return
-    if site.inputs and not site.has_attribute("dtype"):
+    if site.inputs and not has_attribute(site, "dtype"):
         site.set_attribute("dtype", element_type(dtype))
-    drawn = site.copy(*inputs)
+    drawn = site.op.copy(*inputs)
     if dtype == "bfloat16":
         site.rounds()
         drawn = site.op.Cast(drawn, to="bfloat16")
@@ -38,9 +38,9 @@ def cast_probabilities_to_float(site: Site) -> None:
     """Cast bfloat16 probabilities of Bernoulli-22 or Multinomial-22 to float; the result has a dtype of its own."""
     inputs = [_in_float(site, name) for name in site.inputs]
     if inputs != site.inputs:
-        if site.node.op_type == "Bernoulli" and not site.has_attribute("dtype"):
+        if site.node.op_type == "Bernoulli" and not has_attribute(site, "dtype"):
             site.set_attribute("dtype", element_type("bfloat16"))
-        site.replace(site.copy(*inputs))
+        site.replace(site.op.copy(*inputs))
 
 
 def compare_uniform_numbers_with_probabilities(site: Site) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
@@ -19,7 +19,7 @@ _FLOATS = ("float", "double", "float16", "bfloat16")
 
 def compute_narrow_floats_in_stash_type(site: Site) -> None:
     """Compute Range-27 of float16 and bfloat16, which Range-11 does not take, in stash_type, and cast the result."""
-    stash_type = site.dtype_attribute("stash_type", "float")
+    stash_type = dtype_attribute(site, "stash_type", "float")
     site.remove_attribute("stash_type")
     dtype = site.dtype(0)
     if dtype not in ("float16", "bfloat16"):
@@ -29,14 +29,14 @@ def compute_narrow_floats_in_stash_type(site: Site) -> None:
             Why.NO_EQUIVALENT,
             f"Range has no stash_type below opset 27, and it does not compute in {stash_type} otherwise",
         )
-    site.widen(stash_type)
+    widen(site, stash_type)
 
 
 def decompose_range(site: Site) -> None:
     """Replace Range-11 with a constant or, with inputs computed at run time, with start + i * delta."""
     known = site.constant_value(site.output(0))
     if known is not None:
-        site.replace(site.constant(known, "range"))
+        site.replace(site.constant(known, hint="range"))
         return
     start, _, delta = site.inputs
     dtype = site.dtype(0)
@@ -58,16 +58,16 @@ def decompose_range(site: Site) -> None:
 def _up_to(site: Site, op: Operators, count: str) -> str:
     """0, 1, ... up to an int64 scalar: NonZero of as many ones, or below 9 the iterations of a Loop."""
     if site.target >= opsets.NON_ZERO:
-        length = op.Unsqueeze(count, site.constant_int64([0]))
+        length = op.Unsqueeze(count, site.constant([0], "int64"))
         ones = op.ConstantOfShape(length, value=numpy.array([True]))
-        return str(op.Squeeze(op.NonZero(ones), site.constant_int64([0])))
+        return str(op.Squeeze(op.NonZero(ones), site.constant([0], "int64")))
 
     def body(inner: Operators, number: str, going: str, state: str) -> list[str]:
         return [inner.Identity(going), inner.Identity(state), inner.Identity(number)]
 
     # Below 13 a Loop needs at least one state.
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
-    _, numbers = site.op.Loop(count, endless(site), site.scalar(0, "int64", "zero"), body=graph, outputs=2)
+    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])
+    _, numbers = site.op.Loop(count, endless(site), site.constant(0, "int64", "zero"), body=graph, outputs=2)
     return str(numbers)
 
 

@@ -11,17 +11,18 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, known_shape, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, gather_within
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dimensions import reshape_exactly
+from opsetlift_rules.helpers.zeros import zero
 
 
 def decompose_crd_depth_to_space(site: Site) -> None:
     """Replace DepthToSpace-11 in CRD mode with Reshape and Transpose: DepthToSpace-1 has the order DCR only."""
-    if site.pop_attribute("mode", "DCR") == "DCR":
+    if pop_attribute(site, "mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
     # N C H W and the block size are drawn into N, C / block², block, block, H, W.
@@ -32,7 +33,7 @@ def decompose_crd_depth_to_space(site: Site) -> None:
 
 def decompose_crd_space_to_depth(site: Site) -> None:
     """Replace SpaceToDepth-28 in CRD mode with Reshape and Transpose: SpaceToDepth-13 has the order DCR only."""
-    if site.pop_attribute("mode", "DCR") == "DCR":
+    if pop_attribute(site, "mode", "DCR") == "DCR":
         return
     block = site.attribute("blocksize")
     blocks = ([0, 1, 2, 4, 3, 4], [1, 1, block, 1, block, 1])
@@ -52,21 +53,25 @@ def _transpose_blocks(
     `blocks` draws its sizes from N, C, H, W, block and divides them; `result` has factors and divisors of N, C, H, W.
     """
     op = site.op_at(opsets.ALLOWZERO)
-    dims = site.known_shape(0)
+    dims = known_shape(site, 0)
     (drawn, divisors), (factors, result_divisors) = blocks, result
     if dims is not None:
         sizes = [*dims, block]
-        inner = site.constant_int64([sizes[index] // by for index, by in zip(drawn, divisors, strict=True)], "blocks")
-        outer = site.constant_int64(
-            [dim * factor // by for dim, factor, by in zip(dims, factors, result_divisors, strict=True)], "shape"
+        inner = site.constant(
+            [sizes[index] // by for index, by in zip(drawn, divisors, strict=True)], "int64", "blocks"
+        )
+        outer = site.constant(
+            [dim * factor // by for dim, factor, by in zip(dims, factors, result_divisors, strict=True)],
+            "int64",
+            "shape",
         )
     else:
         shape = op.Shape(site.input(0))
-        sizes_ = op.Concat(shape, site.constant_int64([block], "block"), axis=0)
-        picked = op.Gather(sizes_, site.constant_int64(drawn, "drawn"))
-        inner = op.Div(picked, site.constant_int64(divisors, "divisors"))
-        wider = op.Mul(shape, site.constant_int64(factors, "factors"))
-        outer = op.Div(wider, site.constant_int64(result_divisors, "divisors"))
+        sizes_ = op.Concat(shape, site.constant([block], "int64", "block"), axis=0)
+        picked = op.Gather(sizes_, site.constant(drawn, "int64", "drawn"))
+        inner = op.Div(picked, site.constant(divisors, "int64", "divisors"))
+        wider = op.Mul(shape, site.constant(factors, "int64", "factors"))
+        outer = op.Div(wider, site.constant(result_divisors, "int64", "divisors"))
     moved = op.Transpose(reshape_exactly(op, site.input(0), inner), perm=permutation)
     site.replace(reshape_exactly(op, moved, outer))
 
@@ -83,24 +88,24 @@ def gather_reversed_sequences(site: Site) -> None:
     dims = site.shape(0)
     shape = op.Shape(data)
     steps, batch = (_size(site, op, shape, dims[axis] if dims else None, axis) for axis in (time_axis, batch_axis))
-    along, across = (site.constant_int64([1 - axis]) for axis in (time_axis, batch_axis))
+    along, across = (site.constant([1 - axis], "int64") for axis in (time_axis, batch_axis))
     time = op.Unsqueeze(iota(site, op, steps), along)
     lengths = op.Unsqueeze(lengths, across)
-    reversed_time = op.Sub(op.Sub(lengths, site.scalar(1, "int64", "one")), time)
+    reversed_time = op.Sub(op.Sub(lengths, site.constant(1, "int64", "one")), time)
     source = op.Where(op.Less(time, lengths), reversed_time, time)
     sequence = op.Unsqueeze(iota(site, op, batch), across)
     outer, size, inner = (source, batch, sequence) if time_axis == 0 else (sequence, steps, source)
     indices = op.Add(op.Mul(outer, size), inner)
-    rest = op.Slice(shape, site.constant_int64([2], "bound"), site.constant_int64([END], "bound"))
-    product = op.Unsqueeze(op.Mul(steps, batch), site.constant_int64([0]))
+    rest = op.Slice(shape, site.constant([2], "int64", "bound"), site.constant([END], "int64", "bound"))
+    product = op.Unsqueeze(op.Mul(steps, batch), site.constant([0], "int64"))
     rows = reshape_exactly(op, data, op.Concat(product, rest, axis=0))
     site.replace(gather_within(site, rows, indices))
 
 
 def _size(site: Site, op: Operators, shape: str, known: object, axis: int) -> str:
     if isinstance(known, int):
-        return site.scalar(known, "int64", "size")
-    return str(op.Gather(shape, site.scalar(axis, "int64", "axis")))
+        return site.constant(known, "int64", "size")
+    return str(op.Gather(shape, site.constant(axis, "int64", "axis")))
 
 
 def select_the_triangle_by_comparison(site: Site) -> None:
@@ -114,17 +119,17 @@ def select_the_triangle_by_comparison(site: Site) -> None:
         distances = numpy.arange(columns, dtype=numpy.int64) - numpy.arange(rows, dtype=numpy.int64)[:, None]
         if k is not None:
             kept = distances >= k.reshape(()) if is_upper else distances <= k.reshape(())
-            site.replace(op.Where(site.constant(kept, "kept"), data, site.zero(site.dtype(0))))
+            site.replace(op.Where(site.constant(kept, hint="kept"), data, zero(site, site.dtype(0))))
             return
-        distance = site.constant(distances, "distances")
+        distance = site.constant(distances, hint="distances")
     else:
         shape = op.Shape(data, start=-2)
-        counts = [op.Gather(shape, site.scalar(axis, "int64", "axis")) for axis in (0, 1)]
+        counts = [op.Gather(shape, site.constant(axis, "int64", "axis")) for axis in (0, 1)]
         row, column = (iota(site, op, count) for count in counts)
-        distance = op.Sub(column, op.Unsqueeze(row, site.constant_int64([1])))
-    diagonal = site.scalar(0, "int64", "k") if not site.input(1) else site.input(1)
+        distance = op.Sub(column, op.Unsqueeze(row, site.constant([1], "int64")))
+    diagonal = site.constant(0, "int64", "k") if not site.input(1) else site.input(1)
     outside = op.Less(distance, diagonal) if is_upper else op.Greater(distance, diagonal)
-    site.replace(op.Where(outside, site.zero(site.dtype(0)), data))
+    site.replace(op.Where(outside, zero(site, site.dtype(0)), data))
 
 
 _DCR = "without a mode, the order is DCR, the default of the newer version"

@@ -8,7 +8,7 @@ LSTM  7: -output_sequence · 14: +layout · 22: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, has_attribute, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
@@ -38,7 +38,7 @@ def remove_linear_before_reset(site: Site) -> None:
 
     The default direction of GRU-1 is misspelt, and Y_h is required.
     """
-    if site.pop_attribute("linear_before_reset", 0):
+    if pop_attribute(site, "linear_before_reset", 0):
         site.refuse(
             Why.NO_EQUIVALENT,
             (
@@ -46,21 +46,21 @@ def remove_linear_before_reset(site: Site) -> None:
                 "the linear transformation"
             ),
         )
-    if not site.has_attribute("direction"):
+    if not has_attribute(site, "direction"):
         site.set_attribute("direction", "forward")
     site.ask_for_outputs([1])
 
 
 def transpose_batch_to_the_second_axis(site: Site) -> None:
     """Transpose inputs and outputs of a node with layout=1: below 14 the shapes are [time, batch, ...]."""
-    if not site.pop_attribute("layout", 0):
+    if not pop_attribute(site, "layout", 0):
         return
     op = site.op
     inputs = site.inputs
     for position in (0, *_INITIAL_STATES[site.node.op_type]):
         if site.input(position):
             inputs[position] = op.Transpose(inputs[position], perm=[1, 0, 2])
-    results = site.copy(*inputs)
+    results = site.op.copy(*inputs)
     sequence, *states = (results,) if isinstance(results, str) else results
     site.replace(
         op.Transpose(sequence, perm=[2, 0, 1, 3]) if site.output(0) else None,

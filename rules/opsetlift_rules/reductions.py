@@ -13,7 +13,7 @@ import math
 from functools import reduce
 
 from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
@@ -41,11 +41,11 @@ def compute_8_bit_min_max_in_a_wider_type(site: Site) -> None:
     if dtype not in ("int8", "uint8"):
         return
     if _is_never_empty(site):
-        site.widen("int32")
+        widen(site, "int32")
         return
     op = site.op
-    wide = site.copy(op.Cast(site.input(0), to="float"))
-    bound = site.scalar(_OF_NOTHING[operator][dtype], "float", "bound")
+    wide = site.op.copy(op.Cast(site.input(0), to="float"))
+    bound = site.constant(_OF_NOTHING[operator][dtype], "float", "bound")
     clipped = op.Clip(wide, None, bound) if operator == "ReduceMin" else op.Clip(wide, bound)
     site.replace(op.Cast(clipped, to=dtype))
 
@@ -68,7 +68,7 @@ def compute_integers_in_double(site: Site) -> None:
         return
     site.rounds()
     if site.node.op_type == "ReduceLogSumExp":
-        site.widen("double")
+        widen(site, "double")
         return
     op = site.op
     attributes = {name: site.attribute(name) for name in ("keepdims", "noop_with_empty_axes")}
@@ -84,7 +84,7 @@ def sum_integers_in_parts(site: Site) -> None:
 
     The parts are put together in int64, which wraps around as the sum does.
     """
-    if site.widen_to_kernel() or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
+    if widen_to_kernel(site) or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     dims = site.shape(0) or [None]
@@ -94,7 +94,7 @@ def sum_integers_in_parts(site: Site) -> None:
     sums = []
     rest = site.input(0)
     for unit in units:
-        size = site.scalar(unit, "int64", "unit")
+        size = site.constant(unit, "int64", "unit")
         part = op.Div(rest, size)
         rest = op.Sub(rest, op.Mul(part, size))
         sums.append(op.Mul(_summed(site, op, part), size))
@@ -103,7 +103,7 @@ def sum_integers_in_parts(site: Site) -> None:
 
 
 def _summed(site: Site, op: Operators, value: str) -> str:
-    return str(op.Cast(site.copy(op.Cast(value, to="double"), *site.inputs[1:]), to="int64"))
+    return str(op.Cast(site.op.copy(op.Cast(value, to="double"), *site.inputs[1:]), to="int64"))
 
 
 _MOST_FACTORS = 64
@@ -111,15 +111,15 @@ _MOST_FACTORS = 64
 
 def multiply_vector_elements(site: Site) -> None:
     """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype."""
-    if site.widen_to_kernel():
+    if widen_to_kernel(site):
         return
-    dims = site.known_shape(0)
+    dims = known_shape(site, 0)
     if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     keeps = site.attribute("keepdims", 1)
     indices = [
-        site.constant_int64([place], "place") if keeps else site.scalar(place, "int64") for place in range(*dims)
+        site.constant([place], "int64", "place") if keeps else site.constant(place, "int64") for place in range(*dims)
     ]
     factors = [op.Gather(site.input(0), index) for index in indices]
     site.replace(reduce(lambda product, factor: op.Mul(product, factor), factors))
@@ -133,24 +133,26 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     """
     if site.dtype(0) != "int64":
         if _is_never_empty(site):
-            site.widen_to_kernel()
+            widen_to_kernel(site)
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
-    value, unit, middle = site.input(0), site.scalar(2**32, "int64", "unit"), site.scalar(2**31, "int64", "middle")
+    value, unit, middle = site.input(0), site.constant(2**32, "int64", "unit"), site.constant(2**31, "int64", "middle")
     quotient = op.Div(value, unit)
     rest = op.Sub(value, op.Mul(quotient, unit))
     borrowed = op.Cast(is_negative(site, op, rest), to="int64")
     upper = op.Cast(op.Sub(quotient, borrowed), to="int32")
     lower = op.Cast(op.Sub(op.Add(rest, op.Mul(borrowed, unit)), middle), to="int32")
-    best = site.copy(upper, *site.inputs[1:], keepdims=1)
+    best = site.op.copy(upper, *site.inputs[1:], keepdims=1)
     worst = -(2**31) if site.node.op_type == "ReduceMax" else 2**31 - 1
-    candidates = op.Where(op.Equal(upper, best), lower, site.scalar(worst, "int32", "worst"))
-    best_of_lower = site.copy(candidates, *site.inputs[1:], keepdims=1)
+    candidates = op.Where(op.Equal(upper, best), lower, site.constant(worst, "int32", "worst"))
+    best_of_lower = site.op.copy(candidates, *site.inputs[1:], keepdims=1)
     whole = op.Mul(op.Cast(best, to="int64"), unit)
     result = op.Add(op.Add(whole, middle), op.Cast(best_of_lower, to="int64"))
     if not site.attribute("keepdims", 1):
         axes = site.attribute("axes")
-        result = op.Squeeze(result, site.constant_int64(axes)) if axes else op.Reshape(result, site.constant_int64([]))
+        result = (
+            op.Squeeze(result, site.constant(axes, "int64")) if axes else op.Reshape(result, site.constant([], "int64"))
+        )
     site.replace(result)
 
 

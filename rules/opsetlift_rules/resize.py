@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
-from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.rulebook.site import Array, Operators, Site, has_attribute, known_shape, pop_attribute
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.coordinates import Interpolation
@@ -34,22 +34,22 @@ def add_the_coordinate_mode(site: Site) -> None:
     """
     scales = site.input(1)
     site.set_attribute("coordinate_transformation_mode", ASYMMETRIC)
-    no_region = site.constant(numpy.zeros(0, numpy.float32), "roi")
+    no_region = site.constant(numpy.zeros(0, numpy.float32), hint="roi")
     if site.attribute("mode", "nearest") != "nearest":
         site.set_input(1, no_region)
-        site.append_input(scales)
+        site.set_input(len(site.inputs), scales)
         return
     known = site.constant_value(scales)
     if known is not None and ((known >= 1).all() or (known <= 1).all()):
         site.set_attribute("nearest_mode", "floor" if (known >= 1).all() else "ceil")
         site.set_input(1, no_region)
-        site.append_input(scales)
+        site.set_input(len(site.inputs), scales)
         return
-    one = site.scalar(1, "float", "one")
+    one = site.constant(1, "float", "one")
     op = site.op_at(opsets.BFLOAT16)
     up, down = site.folded(lambda: op.Max(scales, one)), site.folded(lambda: op.Min(scales, one))
-    enlarged = site.copy(site.input(0), no_region, up, nearest_mode="floor")
-    site.replace(site.copy(enlarged, no_region, down, nearest_mode="ceil"))
+    enlarged = site.op.copy(site.input(0), no_region, up, nearest_mode="floor")
+    site.replace(site.op.copy(enlarged, no_region, down, nearest_mode="ceil"))
 
 
 def convert_the_coordinate_mode(site: Site) -> None:
@@ -76,7 +76,7 @@ def _scales_from_origin(site: Site) -> str | None:
         and interpolation.mode == "linear"
         and not interpolation.excludes_outside
     ):
-        return site.input(2) or (None if scales is None else site.constant(scales, "scales"))
+        return site.input(2) or (None if scales is None else site.constant(scales, hint="scales"))
     if scales is None or interpolation.mode != "nearest":
         return None
     if interpolation.transformation == ASYMMETRIC:
@@ -91,7 +91,7 @@ def _scales_from_origin(site: Site) -> str | None:
         )
     if not fits:
         return None
-    return site.input(2) or site.constant(scales, "scales")
+    return site.input(2) or site.constant(scales, hint="scales")
 
 
 def _constant_scales(site: Site, interpolation: Interpolation) -> Array | None:
@@ -99,7 +99,7 @@ def _constant_scales(site: Site, interpolation: Interpolation) -> Array | None:
     if site.input(2):
         scales = site.constant_value(2)
         return None if scales is None else scales.astype(numpy.float32)
-    sizes, shape = site.constant_value(3), site.known_shape(0)
+    sizes, shape = site.constant_value(3), known_shape(site, 0)
     if sizes is None or shape is None or 0 in shape or sizes.size != len(shape):
         return None
     scales = scales_to_reach(shape, sizes.tolist())
@@ -173,7 +173,7 @@ def write_absent_inputs_as_empty(site: Site) -> None:
         if site.attribute("mode", "nearest") != "nearest":
             site.rounds()
         op = site.op_at(opsets.BFLOAT16)
-        wide = site.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
+        wide = site.op.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
         site.replace(op.Cast(wide, to="bfloat16"))
         return
     for position, name in enumerate(_with_empty_inputs(site), start=1):
@@ -182,7 +182,7 @@ def write_absent_inputs_as_empty(site: Site) -> None:
 
 
 def _with_empty_inputs(site: Site) -> list[str]:
-    empty = site.constant(numpy.zeros(0, numpy.float32), "empty")
+    empty = site.constant(numpy.zeros(0, numpy.float32), hint="empty")
     _leave_out_empty_inputs(site)
     return [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
 
@@ -202,10 +202,10 @@ def expand_axes(site: Site) -> None:
         return
     site.remove_attribute("keep_aspect_ratio_policy")
     site.remove_attribute("antialias")
-    if not site.has_attribute("axes"):
+    if not has_attribute(site, "axes"):
         return
     rank = site.rank(0, because="below opset 18 scales and sizes cover every axis")
-    axes = counted_from_front(site, site.pop_attribute("axes"), rank)
+    axes = counted_from_front(site, pop_attribute(site, "axes"), rank)
     places = [axes.index(axis) if axis in axes else len(axes) for axis in range(rank)]
     if axes != sorted(axes) and site.attribute("mode", "nearest") != "nearest":
         # The axes are averaged in another order.
@@ -213,19 +213,21 @@ def expand_axes(site: Site) -> None:
     op = site.op_at(opsets.BFLOAT16)
     if site.input(1):
         dtype = site.dtype(1)
-        whole = site.constant(numpy.array([0, 1]).astype({"double": "f8", "float16": "f2"}.get(dtype, "f4")), "whole")
+        whole = site.constant(
+            numpy.array([0, 1]).astype({"double": "f8", "float16": "f2"}.get(dtype, "f4")), hint="whole"
+        )
         starts = [place if place < len(axes) else 2 * len(axes) for place in places]
         ends = [place + len(axes) if place < len(axes) else 2 * len(axes) + 1 for place in places]
         _spread(site, op, 1, whole, starts + ends)
     if site.input(2):
-        _spread(site, op, 2, site.constant(numpy.ones(1, numpy.float32), "one"), places)
+        _spread(site, op, 2, site.constant(numpy.ones(1, numpy.float32), hint="one"), places)
     if site.input(3):
         own = [len(axes) + axis if place == len(axes) else place for axis, place in enumerate(places)]
         _spread(site, op, 3, site.folded(lambda: op.Shape(site.input(0))), own)
 
 
 def _spread(site: Site, op: Operators, position: int, others: str, places: Sequence[int]) -> None:
-    values, indices = site.input(position), site.constant_int64(places, "places")
+    values, indices = site.input(position), site.constant(places, "int64", "places")
     site.set_input(position, site.folded(lambda: op.Gather(op.Concat(values, others, axis=0), indices), "spread"))
 
 

@@ -85,7 +85,7 @@ def decompose_roi_align(site: Site) -> None:
 
 def _spread(site: Site, op: Operators, samples: _Samples, axes: list[int]) -> Neighbours:
     def spread(name: str | None) -> str:
-        return str(op.Unsqueeze(name, site.constant_int64(axes)))
+        return str(op.Unsqueeze(name, site.constant(axes, "int64")))
 
     found = samples.neighbours
     return Neighbours(spread(found.places), spread(found.weights), spread(found.inside))
@@ -95,7 +95,7 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
     """Where each region starts on an axis and how large its bins are, both [regions, 1], and how many bins it has."""
 
     def number(value: float) -> str:
-        return site.scalar(value, dtype, "number")
+        return site.constant(value, dtype, "number")
 
     is_shifted = (
         site.transition.near >= _COORDINATE_MODE
@@ -103,7 +103,7 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
     )
     scale = number(site.attribute("spatial_scale", 1.0))
     start, end = (
-        op.Mul(op.Gather(rois, site.constant_int64([one], "column"), axis=1), scale) for one in (column, column + 2)
+        op.Mul(op.Gather(rois, site.constant([one], "int64", "column"), axis=1), scale) for one in (column, column + 2)
     )
     if is_shifted:
         start, end = op.Sub(start, number(0.5)), op.Sub(end, number(0.5))
@@ -116,8 +116,8 @@ def _counts(site: Site, op: Operators, bin_sizes: list[str], dtype: str) -> list
     """How many samples each bin has on each axis: a scalar, or [regions, 1]. Regions without any on one have none."""
     ratio = site.attribute("sampling_ratio", 0)
     if ratio:
-        return [site.scalar(ratio, dtype, "samples")] * 2
-    zero = site.scalar(0, dtype, "zero")
+        return [site.constant(ratio, dtype, "samples")] * 2
+    zero = site.constant(0, dtype, "zero")
     counts = [op.Ceil(bin_size) for bin_size in bin_sizes]
     has_any = op.And(*(op.Greater(count, zero) for count in counts))
     return [op.Where(has_any, count, zero) for count in counts]
@@ -125,23 +125,25 @@ def _counts(site: Site, op: Operators, bin_sizes: list[str], dtype: str) -> list
 
 def _samples(site: Site, op: Operators, extent: tuple[str, str, int], count: str, length: Size, dtype: str) -> _Samples:
     start, bin_size, bin_count = extent
-    one = site.scalar(1, dtype, "one")
+    one = site.constant(1, dtype, "one")
     taken: str | None = None
     samples: Size = int(site.attribute("sampling_ratio", 0))
     divisor = count
     if not samples:
         divisor = op.Max(count, one)
-        unit = op.Reshape(one, site.constant_int64([1, 1], "shape"))
+        unit = op.Reshape(one, site.constant([1, 1], "int64", "shape"))
         samples = op.Cast(op.ReduceMax(op.Concat(count, unit, axis=0), keepdims=0), to="int64")
         numbers = op.Cast(numbers_up_to(site, op, samples), to=dtype)
-        taken = op.Unsqueeze(op.Less(numbers, count), site.constant_int64([1]))
-        count = op.Squeeze(count, site.constant_int64([1]))
-    half = site.scalar(0.5, dtype, "half")
+        taken = op.Unsqueeze(op.Less(numbers, count), site.constant([1], "int64"))
+        count = op.Squeeze(count, site.constant([1], "int64"))
+    half = site.constant(0.5, dtype, "half")
     sample_numbers = site.folded(lambda: op.Add(op.Cast(numbers_up_to(site, op, samples), to=dtype), half), "samples")
     bins = numpy.arange(bin_count).astype(numpy_dtype(dtype))
-    bin_starts = op.Add(start, op.Mul(site.constant(bins, "bins"), bin_size))
+    bin_starts = op.Add(start, op.Mul(site.constant(bins, hint="bins"), bin_size))
     within = op.Div(op.Mul(sample_numbers, bin_size), divisor)
-    places = op.Add(op.Unsqueeze(bin_starts, site.constant_int64([2])), op.Unsqueeze(within, site.constant_int64([1])))
+    places = op.Add(
+        op.Unsqueeze(bin_starts, site.constant([2], "int64")), op.Unsqueeze(within, site.constant([1], "int64"))
+    )
     return _Samples(_ends(site, op, places, length, taken, dtype), taken, count)
 
 
@@ -149,7 +151,7 @@ def _ends(site: Site, op: Operators, places: str, length: Size, taken: str | Non
     """The pixels before and after each place; those without weight do not count, be they infinite."""
 
     def number(value: float) -> str:
-        return site.scalar(value, dtype, "number")
+        return site.constant(value, dtype, "number")
 
     whole = site.folded(lambda: op.Cast(named(site, length), to=dtype))
     last = site.folded(lambda: op.Sub(whole, number(1)))
@@ -160,7 +162,7 @@ def _ends(site: Site, op: Operators, places: str, length: Size, taken: str | Non
     counts = op.Not(op.Or(op.Less(places, number(-1)), op.Greater(places, whole)))
     if taken is not None:
         counts = op.And(counts, taken)
-    axis = site.constant_int64([-1])
+    axis = site.constant([-1], "int64")
     pixels = op.Concat(*(op.Unsqueeze(one, axis) for one in (before, after)), axis=-1)
     weights = op.Concat(*(op.Unsqueeze(one, axis) for one in (op.Sub(number(1), fraction), fraction)), axis=-1)
     inside = op.And(op.Unsqueeze(counts, axis), op.Greater(weights, number(0)))
@@ -168,11 +170,11 @@ def _ends(site: Site, op: Operators, places: str, length: Size, taken: str | Non
 
 
 def _average(site: Site, op: Operators, terms: str, height: _Samples, width: _Samples, dtype: str) -> str:
-    total = op.ReduceSum(terms, site.constant_int64([2, 4, 5, 6]), keepdims=0)
-    one = site.scalar(1, dtype, "one")
+    total = op.ReduceSum(terms, site.constant([2, 4, 5, 6], "int64"), keepdims=0)
+    one = site.constant(1, dtype, "one")
     count = site.folded(lambda: op.Max(op.Mul(height.count, width.count), one))
     if height.is_taken is not None:
-        count = op.Unsqueeze(count, site.constant_int64([1, 2, 3]))
+        count = op.Unsqueeze(count, site.constant([1, 2, 3], "int64"))
     return str(op.Div(total, count))
 
 
@@ -181,12 +183,12 @@ def _greatest(site: Site, op: Operators, terms: str, height: _Samples, width: _S
     if height.is_taken is None or width.is_taken is None:
         return str(op.ReduceMax(terms, axes=axes, keepdims=0))
     taken = op.And(
-        op.Unsqueeze(height.is_taken, site.constant_int64([3, 4, 5, 6, 7])),
-        op.Unsqueeze(width.is_taken, site.constant_int64([1, 2, 5, 6, 7])),
+        op.Unsqueeze(height.is_taken, site.constant([3, 4, 5, 6, 7], "int64")),
+        op.Unsqueeze(width.is_taken, site.constant([1, 2, 5, 6, 7], "int64")),
     )
-    greatest = op.ReduceMax(op.Where(taken, terms, site.scalar(-numpy.inf, dtype, "lowest")), axes=axes, keepdims=0)
-    zero = site.scalar(0, dtype, "zero")
-    has_any = op.Unsqueeze(op.Greater(height.count, zero), site.constant_int64([1, 2, 3]))
+    greatest = op.ReduceMax(op.Where(taken, terms, site.constant(-numpy.inf, dtype, "lowest")), axes=axes, keepdims=0)
+    zero = site.constant(0, dtype, "zero")
+    has_any = op.Unsqueeze(op.Greater(height.count, zero), site.constant([1, 2, 3], "int64"))
     return str(op.Where(has_any, greatest, zero))
 
 

@@ -16,8 +16,9 @@ from opsetlift.specification.dtypes import tensor_type_proto
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front
-from opsetlift_rules.helpers.bodies import cast_values_around_the_body
+from opsetlift_rules.helpers.bodies import cast_values_around_the_body, subgraph_input_types
 from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.zeros import zero
 
 
 def make_axes_non_negative(site: Site) -> None:
@@ -57,15 +58,15 @@ def by_scan(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
 def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[str], backward: list[int]) -> list[str]:
     """Emit a Loop over axis 0 of each stream: the iteration number selects the elements."""
     length = _size(site, op, streams[0], 0)
-    last = op.Sub(length, site.scalar(1, "int64", "one")) if any(backward) else ""
+    last = op.Sub(length, site.constant(1, "int64", "one")) if any(backward) else ""
 
     def iteration(inner: Operators, number: str, going: str, *states: str) -> list[str]:
         places = [inner.Sub(last, number) if reverse else number for reverse in backward]
         elements = [_element(inner, stream, place) for stream, place in zip(streams, places, strict=True)]
         return [inner.Identity(going), *inner.inline("body", *states, *elements, keep_names=True)]
 
-    types = site.subgraph_input_types("body")[: len(states)]
-    loop = site.subgraph(iteration, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", []), *types])
+    types = subgraph_input_types(site, "body")[: len(states)]
+    loop = site.op_at(opsets.AXES_AS_INPUTS).subgraph(iteration, takes=[("int64", []), ("bool", []), *types])
     return _listed(op.Loop(length, endless(site), *states, body=loop, outputs=len(site.node.output)))
 
 
@@ -77,7 +78,7 @@ def _listed(names: str | Sequence[str]) -> list[str]:
 
 
 def _size(site: Site, op: Operators, value: str, axis: int) -> str:
-    return _element(op, op.Shape(value), site.scalar(axis, "int64", "axis"))
+    return _element(op, op.Shape(value), site.constant(axis, "int64", "axis"))
 
 
 def _element(op: Operators, value: str, place: str) -> str:
@@ -99,7 +100,7 @@ def add_a_scan_over_the_batch(site: Site) -> None:
         return _entry(site, op, by_scan, own[: len(states)], own[len(states) :], length)
 
     scanned = [lengths, *values] if lengths else values
-    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[_type_of_entry(site, name) for name in scanned])
+    body = site.op_at(opsets.AXES_AS_INPUTS).subgraph(entry, takes=[_type_of_entry(site, name) for name in scanned])
     results = site.op.Scan(*scanned, body=body, num_scan_inputs=len(scanned), outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
 
@@ -114,7 +115,7 @@ def replace_with_loops(site: Site) -> None:
         results = _entry(site, op, by_loop, taken[: len(states)], taken[len(states) :], length)
         return [op.Identity(going), *results]
 
-    body = site.subgraph(entry, opset=opsets.AXES_AS_INPUTS, takes=[("int64", []), ("bool", [])])
+    body = site.op_at(opsets.AXES_AS_INPUTS).subgraph(entry, takes=[("int64", []), ("bool", [])])
     op = site.op_at(opsets.AXES_AS_INPUTS)
     results = op.Loop(_size(site, op, streams[0], 0), endless(site), body=body, outputs=len(site.node.output))
     site.replace(*_with_time(site, _listed(results), states, streams))
@@ -126,10 +127,10 @@ def _with_time(site: Site, results: list[str], states: Sequence[str], streams: S
     if isinstance(batch_and_time[-1], int) or (isinstance(batch_and_time[0], int) and batch_and_time[0]):
         return results
     op = site.op_at(opsets.BFLOAT16)
-    zero, two, last = (site.constant_int64([place], "place") for place in (0, 2, END))
+    zero, two, last = (site.constant([place], "int64", "place") for place in (0, 2, END))
     for position in range(len(states), len(results)):
         result, output = results[position], site.output(position)
-        site.declare(result, site.dtype(output), site.shape(output))
+        site.op.declare(result, site.dtype(output), site.shape(output))
         sizes = op.Slice(op.Shape(streams[0]), zero, two), op.Slice(op.Shape(result), two, last)
         results[position] = op.Reshape(result, op.Concat(*sizes, axis=0))
     return results
@@ -175,22 +176,22 @@ def _entry(
         inner = None if shape is None else shape[1:]
         if inner and length and position >= len(states):
             inner[0] = None
-        site.declare(result, site.dtype(output), inner)
+        site.op.declare(result, site.dtype(output), inner)
         if length and position >= len(states):
             results[position] = _padded(site, op, result, site.dtype(output), length, streams[0])
     return results
 
 
 def _first(site: Site, op: Operators, stream: str, length: str) -> str:
-    zero = site.constant_int64([0], "zero")
+    zero = site.constant([0], "int64", "zero")
     return str(op.Slice(stream, zero, op.Unsqueeze(length, zero), zero))
 
 
 def _padded(site: Site, op: Operators, result: str, dtype: str, length: str, longest: str) -> str:
     """Pad a result with zeros to the length of the longest sequence, as runtimes do."""
-    missing = op.Unsqueeze(op.Sub(_size(site, op, longest, 0), length), site.constant_int64([0], "zero"))
-    element = op.Slice(op.Shape(result), site.constant_int64([1], "one"), site.constant_int64([END], "last"))
-    filler = op.Expand(site.zero(dtype), op.Concat(missing, element, axis=0))
+    missing = op.Unsqueeze(op.Sub(_size(site, op, longest, 0), length), site.constant([0], "int64", "zero"))
+    element = op.Slice(op.Shape(result), site.constant([1], "int64", "one"), site.constant([END], "int64", "last"))
+    filler = op.Expand(zero(site, dtype), op.Concat(missing, element, axis=0))
     return str(op.Concat(result, filler, axis=0))
 
 
@@ -219,7 +220,7 @@ def add_a_batch_axis(site: Site) -> None:
             outputs=len(site.node.output),
         )
         for result, output in zip(_listed(scanned), site.node.output, strict=True):
-            site.declare(result, site.dtype(output), None)
+            site.op.declare(result, site.dtype(output), None)
         results = [op.Squeeze(result, axes=[0]) for result in _listed(scanned)]
     _give_in_order(site, results, len(states))
 
@@ -245,7 +246,7 @@ def _give_in_order(site: Site, results: list[str], states: int) -> None:
         output = site.output(position)
         shape = site.shape(output)
         in_front = None if shape is None else [shape[axis], *shape[:axis], *shape[axis + 1 :]]
-        site.declare(results[position], site.dtype(output), in_front)
+        site.op.declare(results[position], site.dtype(output), in_front)
         if backward:
             results[position] = _turned_around(site, results[position])
         if axis:
@@ -258,7 +259,7 @@ def _give_in_order(site: Site, results: list[str], states: int) -> None:
 def _turned_around(site: Site, value: str) -> str:
     op = site.op_at(opsets.BFLOAT16)
     bounds = [[-1], [-(2**63)], [0], [-1]]
-    return str(op.Slice(value, *(site.constant_int64(bound, "bounds") for bound in bounds)))
+    return str(op.Slice(value, *(site.constant(bound, "int64", "bounds") for bound in bounds)))
 
 
 STEPS = [

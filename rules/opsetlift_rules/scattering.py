@@ -105,17 +105,17 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
 
     def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:
-        this = inner.Unsqueeze(number, site.constant_int64([0]))
+        this = inner.Unsqueeze(number, site.constant([0], "int64"))
         place = inner.Gather(written, this, axis=0)
         row = inner.Gather(rows, place, axis=0)
         row = row if carrier == dtype else inner.Cast(row, to=dtype)
         combined = getattr(inner, operator)(row, inner.Gather(writing.updates, this))
         combined = combined if carrier == dtype else inner.Cast(combined, to=carrier)
-        tuples = inner.Unsqueeze(place, site.constant_int64([1]))
+        tuples = inner.Unsqueeze(place, site.constant([1], "int64"))
         return [inner.Identity(going), inner.ScatterND(rows, tuples, combined)]
 
     dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
-    graph = site.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
+    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
     count = positions.indices(writing.number_of_updates)
     # This Loop means the same at every version.
     op = site.op_at(min(site.opset, site.target))
@@ -170,7 +170,7 @@ def _slices(site: Site, positions: Positions) -> _Writing:
     count = positions.product(positions.sizes(indices, because=_BECAUSE)[:-1])
     if site.rank(indices) != 2:
         updates = reshape_exactly(op, updates, positions.shape([count, *slice_sizes]))
-        row = site.constant_int64([-1], "row")
+        row = site.constant([-1], "int64", "row")
         places = places.reshape(-1) if not isinstance(places, str) else str(op.Reshape(places, row))
     if indexed > 1:
         rows = reshape_exactly(op, data, positions.shape([positions.product(sizes[:indexed]), *slice_sizes]))
@@ -191,9 +191,9 @@ def _chosen_by_a_table(site: Site, positions: Positions, writing: _Writing) -> s
         source[written] = int(count) + numpy.arange(written.size)
         return positions.gather(rows, source)
     numbers = positions.column(positions.counted(positions.add(writing.number_of_updates, numpy.array(1))), 1)
-    named = op.Concat(site.constant_int64([-1], "none"), positions.indices(written), axis=0)
+    named = op.Concat(site.constant([-1], "int64", "none"), positions.indices(written), axis=0)
     places = positions.counted(count)
-    is_named = op.Equal(op.Unsqueeze(named, site.constant_int64([1])), positions.indices(places))
+    is_named = op.Equal(op.Unsqueeze(named, site.constant([1], "int64")), positions.indices(places))
     table = positions.multiply(op.Cast(is_named, to=positions.dtype), numbers)
     last = op.ReduceMax(positions.name(table), axes=[0], keepdims=0)
     is_written = op.Cast(op.Cast(last, to="bool"), to=positions.dtype)

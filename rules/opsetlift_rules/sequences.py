@@ -14,7 +14,7 @@ import numpy
 
 from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Introduction
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -68,13 +68,13 @@ def select_element(site: Site) -> None:
     op = site.op_at(opsets.AXES_AS_INPUTS)
     position = site.input(1)
     if site.shape(position) != []:
-        position = op.Reshape(position, site.constant_int64([], "scalar"))
+        position = op.Reshape(position, site.constant([], "int64", "scalar"))
     site.replace(op.Gather(_stacked(site, op, list(parts), 0), position, axis=0))
 
 
 def fold_length(site: Site) -> None:
     """Replace SequenceLength-11 with the number of known elements."""
-    site.replace(site.scalar(len(_parts(site)), "int64", "length"))
+    site.replace(site.constant(len(_parts(site)), "int64", "length"))
 
 
 def concatenate_elements(site: Site) -> None:
@@ -90,7 +90,7 @@ def concatenate_elements(site: Site) -> None:
 
 
 def _stacked(site: Site, op: Operators, parts: list[str], axis: int) -> str:
-    axes = site.constant_int64([axis])
+    axes = site.constant([axis], "int64")
     return str(op.Concat(*(op.Unsqueeze(part, axes) for part in parts), axis=axis))
 
 
@@ -131,7 +131,7 @@ def split_into_elements(site: Site) -> None:
     axis = site.attribute("axis", 0)
     lengths = _lengths(site, axis)
     if isinstance(lengths, str):
-        count = site.static_shape(lengths, because="its length is the number of elements")[0]
+        count = static_shape(site, lengths, because="its length is the number of elements")[0]
     else:
         count = len(lengths)
     if not 0 < count <= _MOST_PARTS:
@@ -142,10 +142,10 @@ def split_into_elements(site: Site) -> None:
             )
         site.scalarize(0, ())
         return
-    split = lengths if isinstance(lengths, str) else site.constant_int64(lengths, "lengths")
+    split = lengths if isinstance(lengths, str) else site.constant(lengths, "int64", "lengths")
     parts = op.Split(site.input(0), split, axis=axis, outputs=count) if count > 1 else [site.input(0)]
     if not site.input(1) and not site.attribute("keepdims", 1):
-        parts = [op.Squeeze(part, site.constant_int64([axis])) for part in parts]
+        parts = [op.Squeeze(part, site.constant([axis], "int64")) for part in parts]
     site.scalarize(0, list(parts))
 
 

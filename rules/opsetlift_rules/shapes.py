@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
-from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.rulebook.site import Dims, Operators, Site, has_attribute, known_shape, pop_attribute, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import (
@@ -28,6 +28,7 @@ from opsetlift_rules.helpers.axes import (
 )
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.zeros import zero
 
 # Reshape
 
@@ -35,7 +36,7 @@ from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 def move_shape_to_an_input(site: Site) -> None:
     """Move the shape of Reshape-1 to an input of Reshape-5."""
     site.remove_attribute("consumed_inputs")
-    site.append_input(site.constant_int64(site.pop_attribute("shape", []), "shape"))
+    site.set_input(len(site.inputs), site.constant(pop_attribute(site, "shape", []), "int64", "shape"))
 
 
 def move_shape_to_an_attribute(site: Site) -> None:
@@ -75,16 +76,16 @@ def _with_one_inferred(dims: Dims) -> list[int] | None:
 
 def _dimensions_of_1_come_and_go(site: Site, target: list[int]) -> bool:
     """Reshape with Squeeze and Unsqueeze, which take all dtypes, if only dimensions of size 1 change."""
-    shape = site.known_shape(0)
+    shape = known_shape(site, 0)
     resolved = None if shape is None else _resolved(target, shape)
     if shape is None or resolved is None or [dim for dim in resolved if dim != 1] != [dim for dim in shape if dim != 1]:
         return False
     op = site.op_at(opsets.AXES_AS_INPUTS)
     value = site.input(0)
     if gone := [position for position, dim in enumerate(shape) if dim == 1]:
-        value = op.Squeeze(value, site.constant_int64(gone))
+        value = op.Squeeze(value, site.constant(gone, "int64"))
     if new := [position for position, dim in enumerate(resolved) if dim == 1]:
-        value = op.Unsqueeze(value, site.constant_int64(new))
+        value = op.Unsqueeze(value, site.constant(new, "int64"))
     site.replace(value)
     return True
 
@@ -107,7 +108,7 @@ def remove_allowzero(site: Site) -> None:
 
     A 0 that means size 0 makes the result empty: a zero, expanded to the shape.
     """
-    if not site.pop_attribute("allowzero", 0):
+    if not pop_attribute(site, "allowzero", 0):
         return
     shape = site.constant_value(1)
     if shape is not None:
@@ -116,7 +117,7 @@ def remove_allowzero(site: Site) -> None:
             return
         site.replace(_empty(site, site.op, site.input(1)))
         return
-    dims = site.known_shape(0)
+    dims = known_shape(site, 0)
     if dims is not None and all(dims):
         return
     op = site.op
@@ -135,7 +136,7 @@ def remove_allowzero(site: Site) -> None:
     def empty(inner: Operators) -> list[str]:
         return [_empty(site, inner, wanted)]
 
-    site.replace(op.If(has_elements, then_branch=site.subgraph(reshaped), else_branch=site.subgraph(empty)))
+    site.replace(op.If(has_elements, then_branch=site.op.subgraph(reshaped), else_branch=site.op.subgraph(empty)))
 
 
 def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
@@ -144,10 +145,10 @@ def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
     For that the empty data gets an element.
     """
     data, wanted = site.inputs
-    one = site.constant_int64([1], "one")
+    one = site.constant([1], "int64", "one")
     is_empty = op.Sub(one, op.Cast(has_elements, to="int64"))
-    row = op.Reshape(data, site.constant_int64([-1], "row"))
-    filler = op.Tile(op.Reshape(site.zero(site.dtype(0)), one), is_empty)
+    row = op.Reshape(data, site.constant([-1], "int64", "row"))
+    filler = op.Tile(op.Reshape(zero(site, site.dtype(0)), one), is_empty)
     shape = op.Add(wanted, op.Mul(is_empty, op.Sub(one, wanted)))
     repeats = op.Add(one, op.Mul(is_empty, op.Sub(wanted, one)))
     return str(op.Tile(op.Reshape(op.Concat(row, filler, axis=0), shape), repeats))
@@ -161,7 +162,7 @@ def _copies_give_zeros(dims: Dims | None, target: list[int]) -> bool:
 
 def _empty(site: Site, op: Operators, shape: str) -> str:
     """A tensor of the data's dtype that has no element: of `shape`, which has a 0."""
-    return str(op.Expand(site.zero(site.dtype(0)), shape))
+    return str(op.Expand(zero(site, site.dtype(0)), shape))
 
 
 # Squeeze and Unsqueeze
@@ -186,7 +187,7 @@ def move_squeeze_axes_to_an_attribute(site: Site) -> None:
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
-    (count,) = site.static_shape(1, because=because)
+    (count,) = static_shape(site, 1, because=because)
     rank = site.rank(0, because=because)
     op = site.op_at(opsets.ALLOWZERO)
     named = NamedAxes(site, op, site.input(1), rank).are_named()
@@ -196,10 +197,10 @@ def move_squeeze_axes_to_an_attribute(site: Site) -> None:
         shape = op.Compress(sizes, op.Not(op.Cast(named, to="bool")), axis=0)
     else:
         # For each dimension that is left, the size of the one whose number among those that are kept is the same.
-        is_kept = op.Sub(site.constant_int64([1], "one"), named)
-        places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], "places")
+        is_kept = op.Sub(site.constant([1], "int64", "one"), named)
+        places = site.constant(numpy.arange(1, rank - count + 1, dtype=numpy.int64)[:, None], hint="places")
         is_here = op.Cast(op.Equal(_numbered(site, op, is_kept, rank), places), to="int64")
-        shape = op.ReduceSum(op.Mul(is_here, sizes), site.constant_int64([1]), keepdims=0)
+        shape = op.ReduceSum(op.Mul(is_here, sizes), site.constant([1], "int64"), keepdims=0)
     site.replace(reshape_exactly(op, site.input(0), shape))
 
 
@@ -207,20 +208,20 @@ def convert_scalar_axes_to_a_vector(site: Site) -> None:
     """Write scalar axes of Unsqueeze-21 as a vector: 23 requires one, and ONNX's own functions pass a scalar."""
     axes = site.constant_value(1)
     if axes is not None and axes.ndim == 0:
-        site.set_input(1, site.constant_int64([int(axes)]))
+        site.set_input(1, site.constant([int(axes)], "int64"))
     elif axes is None and site.shape(1) == []:
-        site.set_input(1, site.op.Reshape(site.input(1), site.constant_int64([1], "length")))
+        site.set_input(1, site.op.Reshape(site.input(1), site.constant([1], "int64", "length")))
 
 
 def write_non_negative_axes(site: Site) -> None:
     """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1."""
-    if site.has_attribute("axes"):
+    if has_attribute(site, "axes"):
         make_axes_non_negative(site)
         return
-    dims = site.static_shape(0, because="without axes all dimensions of size 1 are removed")
+    dims = static_shape(site, 0, because="without axes all dimensions of size 1 are removed")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
-        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant_int64(axes)))
+        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant(axes, "int64")))
     else:
         site.replace(site.op.Identity(site.input(0)))
 
@@ -230,10 +231,10 @@ def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
-    (count,) = site.static_shape(1, because=because)
+    (count,) = static_shape(site, 1, because=because)
     rank = site.rank(0, because=because) + count
     op = site.op_at(opsets.ALLOWZERO)
-    one = site.constant_int64([1], "one")
+    one = site.constant([1], "int64", "one")
     is_old = op.Sub(one, NamedAxes(site, op, site.input(1), rank).are_named())
     # New dimensions have the number 0, the index of the 1.
     sizes = op.Concat(one, op.Shape(site.input(0)), axis=0)
@@ -243,8 +244,8 @@ def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
 
 def _numbered(site: Site, op: Operators, is_counted: str, rank: int) -> str:
     """The dimensions that are counted, by 1 or 0 for each, numbered from 1 on; 0 for the others."""
-    up_to_here = op.Mul(site.constant(numpy.tri(rank, dtype=numpy.int64), "up_to_here"), is_counted)
-    return str(op.Mul(is_counted, op.ReduceSum(up_to_here, site.constant_int64([1]), keepdims=0)))
+    up_to_here = op.Mul(site.constant(numpy.tri(rank, dtype=numpy.int64), hint="up_to_here"), is_counted)
+    return str(op.Mul(is_counted, op.ReduceSum(up_to_here, site.constant([1], "int64"), keepdims=0)))
 
 
 # Flatten
@@ -263,14 +264,14 @@ def flatten_other_types_with_reshape(site: Site) -> None:
     if site.dtype(0) in FIRST_FLOATS:
         return
     axis = site.attribute("axis", 1)
-    sizes = site.known_shape(0)
+    sizes = known_shape(site, 0)
     op = site.op_at(opsets.ALLOWZERO)
     if sizes is not None:
         matrix = [math.prod(sizes[:axis]), math.prod(sizes[axis:])]
-        site.replace(reshape_exactly(op, site.input(0), site.constant_int64(matrix, "shape")))
+        site.replace(reshape_exactly(op, site.input(0), site.constant(matrix, "int64", "shape")))
         return
     shape = op.Shape(site.input(0))
-    bounds = [site.constant_int64([bound], "bound") for bound in (0, axis, END)]
+    bounds = [site.constant([bound], "int64", "bound") for bound in (0, axis, END)]
     parts = [op.Slice(shape, first, last) for first, last in pairwise(bounds)]
     matrix_shape = op.Concat(*(op.ReduceProd(part, keepdims=1) for part in parts), axis=0)
     site.replace(reshape_exactly(op, site.input(0), matrix_shape))

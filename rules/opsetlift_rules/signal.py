@@ -12,7 +12,7 @@ import math
 from functools import partial
 
 from opsetlift.rulebook.rule import Introduction, RuleLike, Step, as_rule, rounding
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
@@ -26,7 +26,7 @@ _BECAUSE = (
 
 def move_axis_to_an_input(site: Site) -> None:
     """Move the axis of DFT-17, 1 by default, to an input of DFT-20."""
-    site.set_input(2, site.scalar(site.pop_attribute("axis", 1), "int64", "axis"))
+    site.set_input(2, site.constant(pop_attribute(site, "axis", 1), "int64", "axis"))
 
 
 def move_axis_to_an_attribute(site: Site) -> None:
@@ -45,10 +45,10 @@ def move_axis_to_an_attribute(site: Site) -> None:
     def along(number: int, op: Operators) -> list[str]:
         if number == rank - 2:
             return [op.DFT(*site.inputs[:2], axis=number, **attributes)]
-        places = (site.scalar(place, "int64", "place") for place in (number, number - rank))
+        places = (site.constant(place, "int64", "place") for place in (number, number - rank))
         is_this = op.Or(*(op.Equal(site.input(2), place) for place in places))
-        this = site.subgraph(lambda inner: [inner.DFT(*site.inputs[:2], axis=number, **attributes)])
-        return [op.If(is_this, then_branch=this, else_branch=site.subgraph(partial(along, number + 1)))]
+        this = site.op.subgraph(lambda inner: [inner.DFT(*site.inputs[:2], axis=number, **attributes)])
+        return [op.If(is_this, then_branch=this, else_branch=site.op.subgraph(partial(along, number + 1)))]
 
     site.replace(*along(0, site.op))
 
@@ -68,8 +68,8 @@ def compute_dft_with_matmul(site: Site) -> None:
 
     value = op.Cast(site.input(0), to="double") if dtype != "double" else site.input(0)
     if rows != whole:
-        start, axes = site.constant_int64([0], "start"), site.constant_int64([axis])
-        value = op.Slice(value, start, op.Unsqueeze(named(site, rows), site.constant_int64([0])), axes)
+        start, axes = site.constant([0], "int64", "start"), site.constant([axis], "int64")
+        value = op.Slice(value, start, op.Unsqueeze(named(site, rows), site.constant([0], "int64")), axes)
     perm = [*(other for other in range(rank - 1) if other != axis), axis, rank - 1]
     head = [size(site, op, site.input(0), other) for other in perm[:-2]]
     value = reshaped(site, op, op.Transpose(value, perm=perm), [*head, product(site, op, [rows, parts])])
@@ -106,7 +106,7 @@ def _length(site: Site, op: Operators, whole: Size, is_real_result: bool) -> Siz
         return whole
     if isinstance(whole, int):
         return 2 * (whole - 1)
-    two, one = (site.scalar(number, "int64", "number") for number in (2, 1))
+    two, one = (site.constant(number, "int64", "number") for number in (2, 1))
     return str(op.Mul(two, op.Sub(whole, one)))
 
 
@@ -114,7 +114,7 @@ def _half(site: Site, op: Operators, length: Size) -> Size:
     """The number of bins of a real signal's spectrum that determine the others."""
     if isinstance(length, int):
         return length // 2 + 1
-    two, one = (site.scalar(number, "int64", "number") for number in (2, 1))
+    two, one = (site.constant(number, "int64", "number") for number in (2, 1))
     return str(op.Add(op.Div(length, two), one))
 
 
@@ -136,10 +136,10 @@ def _matrix(
     (rows, parts), (bins, result_parts) = source, result
 
     def number(value: float) -> str:
-        return site.scalar(value, "double", "number")
+        return site.constant(value, "double", "number")
 
     row, column = (numbers_up_to(site, op, count) for count in (rows, bins))
-    turns = op.Mul(op.Unsqueeze(row, site.constant_int64([1])), column)
+    turns = op.Mul(op.Unsqueeze(row, site.constant([1], "int64")), column)
     whole = op.Cast(named(site, length), to="double")
     fraction = op.Div(op.Cast(op.Mod(turns, named(site, length)), to="double"), whole)
     angle = op.Mul(fraction, number(2 * math.pi))
@@ -148,18 +148,18 @@ def _matrix(
         scale = op.Div(number(1), whole)
         if result_parts == 1:
             # A bin in the left half also counts for its mirror image in the right half.
-            twice = op.Cast(op.Mul(row, site.scalar(2, "int64", "two")), to="double")
+            twice = op.Cast(op.Mul(row, site.constant(2, "int64", "two")), to="double")
             is_alone = op.Or(op.Equal(twice, number(0)), op.Equal(twice, whole))
             weights = op.Mul(op.Where(is_alone, number(1), number(2)), scale)
-            scale = op.Unsqueeze(weights, site.constant_int64([1]))
+            scale = op.Unsqueeze(weights, site.constant([1], "int64"))
         cosine, sine = op.Mul(cosine, scale), op.Neg(op.Mul(sine, scale))
-    last = site.constant_int64([2])
+    last = site.constant([2], "int64")
     # Forward: (re + i im) * (cos - i sin).
     blocks = [[cosine, op.Neg(sine)], [sine, cosine]]
     stacked = [
         op.Concat(*(op.Unsqueeze(one, last) for one in block[:result_parts]), axis=2) for block in blocks[:parts]
     ]
-    second = site.constant_int64([1])
+    second = site.constant([1], "int64")
     joined = op.Concat(*(op.Unsqueeze(one, second) for one in stacked), axis=1)
     shape = [product(site, op, [rows, parts]), product(site, op, [bins, result_parts])]
     return reshaped(site, op, joined, shape)
@@ -183,11 +183,11 @@ def compute_stft_with_matmul(site: Site) -> None:
 
     def places() -> str:
         starts = op.Mul(numbers_up_to(site, op, count), named(site, step))
-        return str(op.Add(op.Unsqueeze(starts, site.constant_int64([1])), numbers_up_to(site, op, length)))
+        return str(op.Add(op.Unsqueeze(starts, site.constant([1], "int64")), numbers_up_to(site, op, length)))
 
     frames = gather_within(site, signal, site.folded(places, "places"), axis=1)
     if window:
-        frames = op.Mul(frames, op.Unsqueeze(window, site.constant_int64([1])))
+        frames = op.Mul(frames, op.Unsqueeze(window, site.constant([1], "int64")))
     bins = _half(site, op, length) if site.attribute("onesided", 1) else length
     matrix = site.folded(lambda: _matrix(site, op, (length, parts), (bins, 2), length, False), "transform")
     flat = reshaped(site, op, frames, [batch, count, product(site, op, [length, parts])])
@@ -206,7 +206,7 @@ def _frames(site: Site, op: Operators, whole: Size, length: Size, step: Size) ->
     if isinstance(whole, int) and isinstance(length, int) and isinstance(step, int):
         return (whole - length) // step + 1
     room = op.Sub(named(site, whole), named(site, length))
-    return str(op.Add(op.Div(room, named(site, step)), site.scalar(1, "int64", "one")))
+    return str(op.Add(op.Div(room, named(site, step)), site.constant(1, "int64", "one")))
 
 
 def _window(*coefficients: float) -> RuleLike:
@@ -215,12 +215,12 @@ def _window(*coefficients: float) -> RuleLike:
     def compute_window_from_cosines(site: Site) -> None:
         known = site.constant_value(site.output(0))
         if known is not None:
-            site.replace(site.constant(known, "window"))
+            site.replace(site.constant(known, hint="window"))
             return
         op = site.op_at(opsets.ALLOWZERO)
 
         def number(value: float) -> str:
-            return site.scalar(value, "float", "number")
+            return site.constant(value, "float", "number")
 
         count = _number(site, op, 0)
         steps = op.Cast(named(site, count), to="float")
@@ -232,7 +232,7 @@ def _window(*coefficients: float) -> RuleLike:
         value = op.Sub(number(a0), op.Mul(number(a1), op.Cos(angle)))
         for a2 in more:
             value = op.Add(value, op.Mul(number(a2), op.Cos(op.Mul(angle, number(2)))))
-        to = site.dtype_attribute("output_datatype", "float")
+        to = dtype_attribute(site, "output_datatype", "float")
         site.replace(op.Cast(value, to=to) if to != "float" else value)
 
     return as_rule(compute_window_from_cosines)
@@ -249,7 +249,7 @@ def fold_constant_weights(site: Site) -> None:
                 "of powers would decide the bin: make the inputs constant"
             ),
         )
-    site.replace(site.constant(known, "weights"))
+    site.replace(site.constant(known, hint="weights"))
 
 
 STEPS = [

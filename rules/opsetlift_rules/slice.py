@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, pop_attribute, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
@@ -20,11 +20,11 @@ from opsetlift_rules.helpers.signs import added_where, is_negative
 
 def move_attributes_to_inputs(site: Site) -> None:
     """Move starts, ends and axes of Slice-1 to inputs of Slice-10."""
-    axes = site.pop_attribute("axes")
+    axes = pop_attribute(site, "axes")
     for name in ("starts", "ends"):
-        site.append_input(site.constant_int64(site.pop_attribute(name), name))
+        site.set_input(len(site.inputs), site.constant(pop_attribute(site, name), "int64", name))
     if axes is not None:
-        site.append_input(site.constant_int64(axes))
+        site.set_input(len(site.inputs), site.constant(axes, "int64"))
 
 
 def make_axes_non_negative(site: Site) -> None:
@@ -35,13 +35,13 @@ def make_axes_non_negative(site: Site) -> None:
     axes = site.constant_value(3)
     because = "below opset 11 negative axes must be made non-negative"
     if axes is None:
-        rank = site.scalar(site.rank(0, because=because), site.dtype(3), "rank")
+        rank = site.constant(site.rank(0, because=because), site.dtype(3), "rank")
         op = site.op
         counts_back = is_negative(site, op, site.input(3))
         site.set_input(3, added_where(op, counts_back, site.input(3), rank, site.dtype(3)))
     elif axes.size and axes.min() < 0:
         counted = counted_from_front(site, axes.reshape(-1).tolist(), site.rank(0, because=because))
-        site.set_input(3, site.constant(numpy.array(counted, axes.dtype), "axes"))
+        site.set_input(3, site.constant(numpy.array(counted, axes.dtype), hint="axes"))
 
 
 def move_inputs_to_attributes(site: Site) -> None:
@@ -89,7 +89,7 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
     for axis, size, (start, end, step) in zip(axes, sizes, slices, strict=True):
         if step != 1 and isinstance(size, int):
             indices = numpy.arange(size, dtype=numpy.int64)[_clamped(start, end, step, size)]
-            value = op.Gather(value, site.constant(indices, "indices"), axis=axis)
+            value = op.Gather(value, site.constant(indices, hint="indices"), axis=axis)
     site.replace(value)
 
 
@@ -115,7 +115,7 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     op = site.op_at(opsets.AXES_AS_INPUTS)
     sizes = op.Cast(op.Shape(site.input(0)), to="double")
     starts, ends, steps, named = _by_dimension(site, op, rank, sizes, because)
-    zero = site.constant(numpy.zeros(rank), "zero")
+    zero = site.constant(numpy.zeros(rank), hint="zero")
     is_backward = op.Cast(op.Less(steps, zero), to="double")
     last = op.Sub(sizes, is_backward)
     bounds = []
@@ -129,7 +129,7 @@ def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
     counts = op.Relu(op.Ceil(op.Div(op.Sub(stop, first), steps)))
     value = site.input(0)
     for axis in named if axes is None else counted_from_front(site, axes, rank):
-        number = site.scalar(axis, "int64", "axis")
+        number = site.constant(axis, "int64", "axis")
         count = op.Cast(op.Gather(counts, number), to="int64")
         numbers = op.Mul(op.Cast(iota(site, op, count), to="double"), op.Gather(steps, number))
         indices = op.Cast(op.Add(numbers, op.Gather(first, number)), to="int64")
@@ -143,15 +143,15 @@ def _by_dimension(
     """Starts, ends and steps of all dimensions, and the dimensions that the axes may name."""
     starts, ends = (op.Cast(site.input(position), to="double") for position in (1, 2))
     steps = op.Cast(site.input(4), to="double") if site.input(4) else None
-    ones = site.constant(numpy.ones(rank), "ones")
+    ones = site.constant(numpy.ones(rank), hint="ones")
     if not site.input(3):
-        (length,) = site.static_shape(1, because=because)
+        (length,) = static_shape(site, 1, because=because)
         rest = rank - length
         if rest:
-            tail = site.constant_int64([length], "bound")
-            starts = op.Concat(starts, site.constant(numpy.zeros(rest), "zero"), axis=0)
-            ends = op.Concat(ends, op.Slice(sizes, tail, site.constant_int64([rank], "bound")), axis=0)
-            steps = None if steps is None else op.Concat(steps, site.constant(numpy.ones(rest), "ones"), axis=0)
+            tail = site.constant([length], "int64", "bound")
+            starts = op.Concat(starts, site.constant(numpy.zeros(rest), hint="zero"), axis=0)
+            ends = op.Concat(ends, op.Slice(sizes, tail, site.constant([rank], "int64", "bound")), axis=0)
+            steps = None if steps is None else op.Concat(steps, site.constant(numpy.ones(rest), hint="ones"), axis=0)
         return starts, ends, steps or ones, range(length)
     axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
     named = NamedAxes(site, op, axes, rank, "double")

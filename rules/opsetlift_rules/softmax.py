@@ -23,7 +23,7 @@ def flatten_trailing_dimensions(site: Site) -> None:
     if axis == -1 or (shape is not None and _is_last(site, axis, shape)):
         site.set_attribute("axis", axis)
         return
-    rows = site.copy(site.op.Flatten(site.input(0), axis=axis), axis=-1)
+    rows = site.op.copy(site.op.Flatten(site.input(0), axis=axis), axis=-1)
     op = site.op_at(opsets.ALLOWZERO)
     # Where Reshape copies a dimension for a 0 just there where it is 0, it need not be told that 0 means 0.
     allows_zero = None if shape is not None and _copies_give_zeros(shape, axis) else 1
@@ -57,7 +57,7 @@ def transpose_axis_to_the_last(site: Site) -> None:
     order = [*(dimension for dimension in range(rank) if dimension != position), position]
     inverse = [order.index(dimension) for dimension in range(rank)]
     op = site.op
-    site.replace(op.Transpose(site.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
+    site.replace(op.Transpose(site.op.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
 
 
 _AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"

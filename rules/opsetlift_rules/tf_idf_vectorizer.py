@@ -21,7 +21,7 @@ def count_n_grams_by_comparison(site: Site) -> None:
         site.refuse(Why.NO_EQUIVALENT, "below opset 9 no operator compares strings")
     rank = site.rank(0, because="TfIdfVectorizer accepts vectors and matrices")
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    tokens = site.input(0) if rank == 2 else op.Unsqueeze(site.input(0), site.constant_int64([0]))
+    tokens = site.input(0) if rank == 2 else op.Unsqueeze(site.input(0), site.constant([0], "int64"))
     counts = [_counts(site, op, tokens, grams) for _, grams in _pool(site)]
     if not counts:
         site.refuse(Why.NO_EQUIVALENT, "no n-gram of the pool has a length that the node counts")
@@ -31,8 +31,8 @@ def count_n_grams_by_comparison(site: Site) -> None:
     places, weights = _columns(site)
     matrix = numpy.zeros((len(places), max(site.attribute("ngram_indexes")) + 1), numpy.float32)
     matrix[numpy.arange(len(places)), places] = weights
-    result = op.MatMul(found, site.constant(matrix, "weights"))
-    site.replace(result if rank == 2 else op.Squeeze(result, site.constant_int64([0])))
+    result = op.MatMul(found, site.constant(matrix, hint="weights"))
+    site.replace(result if rank == 2 else op.Squeeze(result, site.constant([0], "int64")))
 
 
 def _pool(site: Site) -> Iterator[tuple[int, Array]]:
@@ -57,13 +57,13 @@ def _counts(site: Site, op: Operators, tokens: str, grams: Array) -> str:
         for position, column in enumerate(grams.T):
             end = (position - last) * distance or numpy.iinfo(numpy.int64).max
             bounds = [[position * distance], [end], [1]]
-            window = op.Slice(tokens, *(site.constant_int64(one, "bounds") for one in bounds)) if last else tokens
-            keys = site.constant(column.astype(dtype)[None, None], "tokens")
-            matches.append(op.Equal(op.Unsqueeze(window, site.constant_int64([2])), keys))
+            window = op.Slice(tokens, *(site.constant(one, "int64", "bounds") for one in bounds)) if last else tokens
+            keys = site.constant(column.astype(dtype)[None, None], hint="tokens")
+            matches.append(op.Equal(op.Unsqueeze(window, site.constant([2], "int64")), keys))
         matched = matches[0]
         for match in matches[1:]:
             matched = op.And(matched, match)
-        totals.append(op.ReduceSum(op.Cast(matched, to="float"), site.constant_int64([1]), keepdims=0))
+        totals.append(op.ReduceSum(op.Cast(matched, to="float"), site.constant([1], "int64"), keepdims=0))
     return str(op.Sum(*totals)) if len(totals) > 1 else str(totals[0])
 
 

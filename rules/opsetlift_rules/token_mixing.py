@@ -17,6 +17,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float, expand_body_in_float
+from opsetlift_rules.helpers.zeros import zero
 
 _DECAY, _BETA = 4, 5
 """Inputs of LinearAttention."""
@@ -33,20 +34,20 @@ def decompose_rotary_embedding(site: Site) -> None:
     heads = site.attribute("num_heads", 0)
     value = with_heads(site, op, site.input(0), heads) if is_packed else site.input(0)
     # Packed heads come after the length, others before it.
-    axis = site.constant_int64([2 if is_packed else 1])
+    axis = site.constant([2 if is_packed else 1], "int64")
     cosine, sine = (_angles(site, op, position, axis) for position in (1, 2))
     rotated = site.attribute("rotary_embedding_dim", 0) or _known_size(site, value)
     if rotated:
-        half, end = (site.constant_int64([number], "bound") for number in (rotated // 2, rotated))
+        half, end = (site.constant([number], "int64", "bound") for number in (rotated // 2, rotated))
     else:
         end = sizes(site, op, value, 3)
-        half = op.Div(end, site.constant_int64([2], "two"))
+        half = op.Div(end, site.constant([2], "int64", "two"))
     first, second = _parts(site, op, value, half, end)
     real = op.Sub(op.Mul(cosine, first), op.Mul(sine, second))
     imaginary = op.Add(op.Mul(sine, first), op.Mul(cosine, second))
     result = [_interleaved(site, op, real, imaginary, end)] if site.attribute("interleaved", 0) else [real, imaginary]
     if site.attribute("rotary_embedding_dim", 0) and rotated != _known_size(site, value):
-        result.append(op.Slice(value, end, site.constant_int64([END], "last"), site.constant_int64([3])))
+        result.append(op.Slice(value, end, site.constant([END], "int64", "last"), site.constant([3], "int64")))
     whole = op.Concat(*result, axis=3) if len(result) > 1 else result[0]
     site.replace(without_heads(site, op, whole, heads) if is_packed else whole)
 
@@ -63,18 +64,18 @@ def _angles(site: Site, op: Operators, position: int, axis: str) -> str:
 
 
 def _parts(site: Site, op: Operators, value: str, half: str, end: str) -> tuple[str, str]:
-    zero, one, two, axis = (site.constant_int64([number], "number") for number in (0, 1, 2, 3))
+    zero, one, two, axis = (site.constant([number], "int64", "number") for number in (0, 1, 2, 3))
     if site.attribute("interleaved", 0):
         return op.Slice(value, zero, end, axis, two), op.Slice(value, one, end, axis, two)
     return op.Slice(value, zero, half, axis), op.Slice(value, half, end, axis)
 
 
 def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str) -> str:
-    axis = site.constant_int64([4])
+    axis = site.constant([4], "int64")
     pairs = op.Concat(op.Unsqueeze(real, axis), op.Unsqueeze(imaginary, axis), axis=4)
     known = site.constant_value(end)
     if known is not None and known[0] > 0:
-        return str(op.Reshape(pairs, site.constant_int64([0, 0, 0, int(known[0])], "shape")))
+        return str(op.Reshape(pairs, site.constant([0, 0, 0, int(known[0])], "int64", "shape")))
     return str(op.Reshape(pairs, op.Concat(sizes(site, op, real, 0, 3), end, axis=0), allowzero=1))
 
 
@@ -93,7 +94,7 @@ def replace_with_a_scan_over_tokens(site: Site) -> None:
 
     def step(inner: Operators, before: str, query: str, key: str, value: str, *rates_now: str) -> list[str]:
         given = dict(zip(rates, rates_now, strict=True))
-        last, before_last = (site.constant_int64([axis]) for axis in (-1, -2))
+        last, before_last = (site.constant([axis], "int64") for axis in (-1, -2))
         column, row = inner.Unsqueeze(key, last), inner.Unsqueeze(value, before_last)
         decayed = inner.Mul(inner.Exp(inner.Unsqueeze(given[_DECAY], last)), before) if _DECAY in given else before
         if _BETA in given:
@@ -102,18 +103,18 @@ def replace_with_a_scan_over_tokens(site: Site) -> None:
         after = inner.Add(decayed, inner.Mul(column, row))
         shown = after
         if heads != shared:
-            sharing = site.constant_int64(numpy.arange(shared).repeat(heads // shared).tolist(), "heads")
+            sharing = site.constant(numpy.arange(shared).repeat(heads // shared).tolist(), "int64", "heads")
             shown = inner.Gather(after, sharing, axis=1)
         read = inner.MatMul(inner.Unsqueeze(query, before_last), shown)
         return [after, inner.Squeeze(read, before_last)]
 
-    body = site.subgraph(step, opset=opsets.ALLOWZERO, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
+    body = site.op_at(opsets.ALLOWZERO).subgraph(step, takes=[(dtype, [None] * 4), *((dtype, dims) for dims in steps)])
     axes = {"scan_input_axes": [1] * len(scanned), "scan_output_axes": [1]}
     final, results = op.Scan(state, *scanned, outputs=2, num_scan_inputs=len(scanned), body=body, **axes)
-    site.declare(final, dtype, site.shape(state))
-    site.declare(results, dtype, [None] * 4)
+    site.op.declare(final, dtype, site.shape(state))
+    site.op.declare(results, dtype, [None] * 4)
     # A Scan over no tokens does not know the other sizes of what it stacks.
-    width = op.Mul(sizes(site, op, value, 3), site.constant_int64([heads], "heads"))
+    width = op.Mul(sizes(site, op, value, 3), site.constant([heads], "int64", "heads"))
     whole = site.folded(lambda: str(op.Concat(sizes(site, op, query, 0, 2), width, axis=0)), "shape")
     packed = op.Reshape(op.Mul(results, _scale(site, op, query, dtype)), whole, allowzero=1)
     wanted = site.dtype(3) if site.input(3) else dtype
@@ -128,7 +129,7 @@ def _rates(site: Site, op: Operators, heads: int) -> dict[int, str]:
         rates[_DECAY] = with_heads(site, op, site.input(_DECAY), heads)
     if "delta" in update_rule:
         # One rate for each head, or one for all of them.
-        rates[_BETA] = op.Unsqueeze(site.input(_BETA), site.constant_int64([3]))
+        rates[_BETA] = op.Unsqueeze(site.input(_BETA), site.constant([3], "int64"))
     return rates
 
 
@@ -137,17 +138,17 @@ def _first_state(site: Site, op: Operators, query: str, key: str, value: str) ->
     dtype = site.dtype(0)
     if site.input(3):
         return site.input(3) if site.dtype(3) == dtype else str(op.Cast(site.input(3), to=dtype))
-    parts = [sizes(site, op, query, 0, 1), site.constant_int64([site.attribute("kv_num_heads")], "heads")]
+    parts = [sizes(site, op, query, 0, 1), site.constant([site.attribute("kv_num_heads")], "int64", "heads")]
     parts += [sizes(site, op, name, 3) for name in (key, value)]
     shape = site.folded(lambda: str(op.Concat(*parts, axis=0)), "shape")
-    return str(op.Expand(site.zero(dtype), shape))
+    return str(op.Expand(zero(site, dtype), shape))
 
 
 def _scale(site: Site, op: Operators, query: str, dtype: str) -> str:
     """The scale that is given, else one by the square root of the size of a head."""
     scale, size = site.attribute("scale", 0.0), _known_size(site, query)
     if scale or size:
-        return site.scalar(scale or 1 / math.sqrt(size), dtype, "scale")
+        return site.constant(scale or 1 / math.sqrt(size), dtype, "scale")
     return str(op.Reciprocal(op.Sqrt(op.Cast(sizes(site, op, query, 3), to=dtype))))
 
 

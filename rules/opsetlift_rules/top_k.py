@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, pop_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -25,7 +25,7 @@ _LARGEST_ONLY = 10
 
 def move_k_to_an_input(site: Site) -> None:
     """Move k of TopK-1 to an input of TopK-10."""
-    site.append_input(site.constant_int64([site.pop_attribute("k")], "k"))
+    site.set_input(len(site.inputs), site.constant([pop_attribute(site, "k")], "int64", "k"))
 
 
 def move_k_to_an_attribute(site: Site) -> None:
@@ -45,15 +45,15 @@ def move_k_to_an_attribute(site: Site) -> None:
             "TopK needs a constant k below opset 10; here k and the size of the axis are known only at run time",
         )
     op = site.op_at(opsets.BFLOAT16)
-    count = op.Reshape(site.input(1), site.constant_int64([], "shape"))
+    count = op.Reshape(site.input(1), site.constant([], "int64", "shape"))
     first = iota(site, op, count)
-    sorted_ = site.copy(site.input(0), k=size, outputs=2)
+    sorted_ = site.op.copy(site.input(0), k=size, outputs=2)
     site.replace(*(gather_within(site, value, first, axis=axis % len(dims)) for value in sorted_))
 
 
 def sort_smallest_and_integers_as_largest_floats(site: Site) -> None:
     """Write TopK-11 for TopK-10, which finds the largest floats only and always sorts them."""
-    is_largest = site.pop_attribute("largest", 1)
+    is_largest = pop_attribute(site, "largest", 1)
     site.remove_attribute("sorted")
     axis, dtype = site.attribute("axis", -1), site.dtype(0)
     if axis < -1:
@@ -76,15 +76,15 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
 
     Of equal ones the first then comes first, and NaN, the greatest, last.
     """
-    position = site.constant_int64([axis], "axis")
-    back = site.constant_int64([-1], "minus_one")
-    turned = op.Slice(data, back, site.constant_int64([_FIRST], "end"), position, back)
+    position = site.constant([axis], "int64", "axis")
+    back = site.constant([-1], "int64", "minus_one")
+    turned = op.Slice(data, back, site.constant([_FIRST], "int64", "end"), position, back)
     size = op.Gather(op.Shape(data), position)
     sorted_ = _greatest(site, op, turned, size, axis)
     known = site.constant_value(k)
-    end = op.Sub(back, k) if known is None else site.constant_int64([-1 - int(known.reshape(()))], "end")
+    end = op.Sub(back, k) if known is None else site.constant([-1 - int(known.reshape(()))], "int64", "end")
     values, indices = (op.Slice(value, back, end, position, back) for value in sorted_)
-    return values, op.Sub(op.Sub(size, site.constant_int64([1], "one")), indices)
+    return values, op.Sub(op.Sub(size, site.constant([1], "int64", "one")), indices)
 
 
 def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:
@@ -102,10 +102,10 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     rest = data if dtype == wide else op.Cast(data, to=wide)
     parts = []
     for number in _UNITS[carrier]:
-        unit = site.constant(numpy.array(number, numpy_dtype(wide)), "unit")
+        unit = site.constant(numpy.array(number, numpy_dtype(wide)), hint="unit")
         parts.append(op.Div(rest, unit))
         rest = op.Sub(rest, op.Mul(parts[-1], unit))
-    size = op.Gather(op.Shape(data), site.constant_int64([axis], "axis"))
+    size = op.Gather(op.Shape(data), site.constant([axis], "int64", "axis"))
     _, indices = top(op.Cast(rest, to=carrier), size, axis=axis, outputs=2)
     for part in reversed(parts):
         in_order = op.GatherElements(op.Cast(part, to=carrier), indices, axis=axis)

@@ -92,7 +92,7 @@ def replace_regressor_with_tree_ensemble(site: Site) -> None:
     scores = _transformed(site, value, _Scores(trees, base, targets, aggregate), transform, dtype)
     if later:
         offsets = numpy.array([weight for _, weight in later])
-        scores = site.op_in("", opsets.BFLOAT16).Add(scores, site.constant(offsets, "base_values"))
+        scores = site.op_at(opsets.BFLOAT16, "").Add(scores, site.constant(offsets, hint="base_values"))
     site.replace(_as(site, scores, "float"))
 
 
@@ -124,25 +124,25 @@ def replace_classifier_with_tree_ensemble(site: Site) -> None:
     else:
         sums = _Scores(trees, base, len(labels))
         scores = _tree_ensemble(site, value, sums, "NONE", "double")
-        top = site.op_in("", opsets.BFLOAT16).ArgMax(scores, axis=1, keepdims=0)
+        top = site.op_at(opsets.BFLOAT16, "").ArgMax(scores, axis=1, keepdims=0)
         if transform in _OPERATORS:
             scores = _by_operator(site, scores, transform)
         elif transform != "NONE":
             scores = _tree_ensemble(site, value, sums, transform, "double")
-    labelled = site.op_in("", opsets.NON_NEGATIVE_INDICES).Gather(site.constant(labels, "labels"), top, axis=0)
+    labelled = site.op_at(opsets.NON_NEGATIVE_INDICES, "").Gather(site.constant(labels, hint="labels"), top, axis=0)
     site.replace(labelled, _as(site, scores, "float"))
 
 
 def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str, str]:
     """The class, and the scores of both classes, of which the trees compute the second."""
-    op = site.op_in("", opsets.AXES_AS_INPUTS)
+    op = site.op_at(opsets.AXES_AS_INPUTS, "")
     is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
     positive = _tree_ensemble(site, value, sums, "NONE", "double")
-    threshold = site.scalar(0.5 if is_probability else 0, "double", "threshold")
-    is_positive = op.Greater(op.Squeeze(positive, site.constant_int64([1])), threshold)
+    threshold = site.constant(0.5 if is_probability else 0, "double", "threshold")
+    is_positive = op.Greater(op.Squeeze(positive, site.constant([1], "int64")), threshold)
     top = op.Cast(is_positive, to="int64")
     if transform == "NONE" and is_probability:
-        return top, op.Concat(op.Sub(site.scalar(1, "double", "one"), positive), positive, axis=1)
+        return top, op.Concat(op.Sub(site.constant(1, "double", "one"), positive), positive, axis=1)
     if transform == "NONE" or transform in _OPERATORS:
         scores = op.Concat(op.Neg(positive), positive, axis=1)
         return top, scores if transform == "NONE" else _by_operator(site, scores, transform)
@@ -174,7 +174,7 @@ def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
 
 
 def _as(site: Site, value: str, dtype: str) -> str:
-    return value if site.dtype(value) == dtype else str(site.op_in("", opsets.BFLOAT16).Cast(value, to=dtype))
+    return value if site.dtype(value) == dtype else str(site.op_at(opsets.BFLOAT16, "").Cast(value, to=dtype))
 
 
 def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype: str) -> str:
@@ -185,7 +185,7 @@ def _transformed(site: Site, value: str, scores: _Scores, transform: str, dtype:
 
 def _by_operator(site: Site, scores: str, transform: str) -> str:
     site.rounds()
-    op, attributes = site.op_in("", opsets.BFLOAT16), {"axis": 1} if transform == "SOFTMAX" else {}
+    op, attributes = site.op_at(opsets.BFLOAT16, ""), {"axis": 1} if transform == "SOFTMAX" else {}
     return str(getattr(op, _OPERATORS[transform])(scores, **attributes))
 
 
@@ -205,7 +205,7 @@ def _tree_ensemble(site: Site, value: str, scores: _Scores, transform: str, dtyp
         post_transform=_TRANSFORMS.index(transform),
         **forest.attributes(numpy.float32 if dtype == "float" else numpy.float64),
     )
-    site.declare(result, dtype, [None, scores.targets])
+    site.op.declare(result, dtype, [None, scores.targets])
     return str(result)
 
 

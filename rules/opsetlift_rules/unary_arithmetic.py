@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
@@ -26,23 +26,25 @@ def multiply_integers_by_minus_one(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype not in FLOATING:
         site.replace(
-            site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(site.input(0), site.scalar(-1, dtype, "minus_one"))
+            site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(site.input(0), site.constant(-1, dtype, "minus_one"))
         )
 
 
 def multiply_by_minus_one(site: Site) -> None:
     """Replace Neg with Mul by -1, for runtimes without the dtype: it changes the sign of zeros and wraps around too."""
-    if not site.widen_to_kernel():
+    if not widen_to_kernel(site):
         site.replace(
             site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Mul(
-                site.input(0), site.scalar(-1, site.dtype(0), "minus_one")
+                site.input(0), site.constant(-1, site.dtype(0), "minus_one")
             )
         )
 
 
 def divide_one_by_the_input(site: Site) -> None:
     """Replace Reciprocal with 1 / x, for runtimes without the dtype: both round once."""
-    site.replace(site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Div(site.scalar(1, site.dtype(0), "one"), site.input(0)))
+    site.replace(
+        site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Div(site.constant(1, site.dtype(0), "one"), site.input(0))
+    )
 
 
 def compute_integer_abs_with_max(site: Site) -> None:
@@ -55,7 +57,7 @@ def compute_integer_abs_with_max(site: Site) -> None:
         site.replace(site.op.Identity(site.input(0)))
     elif dtype not in FLOATING:
         op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
-        site.replace(op.Max(site.input(0), op.Mul(site.input(0), site.scalar(-1, dtype, "minus_one"))))
+        site.replace(op.Max(site.input(0), op.Mul(site.input(0), site.constant(-1, dtype, "minus_one"))))
 
 
 def compute_the_sign_by_comparison(site: Site) -> None:
@@ -65,7 +67,7 @@ def compute_the_sign_by_comparison(site: Site) -> None:
     if dtype.startswith("uint"):
         site.replace(op.Cast(op.Cast(value, to="bool"), to=dtype))
         return
-    zero = site.scalar(0, dtype, "zero")
+    zero = site.constant(0, dtype, "zero")
     sign = op.Sub(op.Cast(op.Greater(value, zero), to=dtype), op.Cast(op.Less(value, zero), to=dtype))
     if dtype in FLOATING:
         # Tanh is finite for every number and NaN for NaN, so that this difference is 0 or NaN.
@@ -81,14 +83,14 @@ def decompose_round(site: Site) -> None:
     """
     op, dtype = site.op, site.dtype(0)
     value = site.input(0)
-    zero, a_half = site.scalar(0, dtype, "zero"), site.scalar(0.5, dtype, "half")
+    zero, a_half = site.constant(0, dtype, "zero"), site.constant(0.5, dtype, "half")
     is_negative = op.Less(value, zero)
     truncated = _truncated(site, op, is_negative, zero)
     halved = op.Mul(op.Abs(truncated), a_half)
     half_if_odd = op.Sub(halved, op.Floor(halved))
     # Beside an odd number the threshold is the greatest number below a half, so that a half is greater too.
     below_half = float(numpy.nextafter(numpy_dtype(dtype).type(0.5), numpy_dtype(dtype).type(0)))
-    threshold = op.Sub(a_half, op.Mul(half_if_odd, site.scalar(1 - 2 * below_half, dtype, "step")))
+    threshold = op.Sub(a_half, op.Mul(half_if_odd, site.constant(1 - 2 * below_half, dtype, "step")))
     goes_on = op.Greater(op.Abs(op.Sub(value, truncated)), threshold)
     down, up = op.And(goes_on, is_negative), op.And(goes_on, op.Not(is_negative))
     site.replace(op.Sub(truncated, op.Sub(op.Cast(down, to=dtype), op.Cast(up, to=dtype))))

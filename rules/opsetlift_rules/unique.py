@@ -57,7 +57,7 @@ class _Groups:
         return not isinstance(self._count, str) and int(self._count) == 0
 
     def none(self, output: int) -> str:
-        return self._site.constant_int64([], "none") if output else self._data
+        return self._site.constant([], "int64", "none") if output else self._data
 
     def in_order(self, output: int) -> str:
         """An output of which the elements come in ascending order."""
@@ -108,8 +108,8 @@ class _Groups:
             return [inner.Identity(going), inner.Gather(order, by_key)]
 
         count = None if isinstance(self._count, str) else int(self._count)
-        graph = site.subgraph(
-            body, takes=[("int64", []), ("bool", []), ("int64", [count])], opset=opsets.AXES_AS_INPUTS
+        graph = site.op_at(opsets.AXES_AS_INPUTS).subgraph(
+            body, takes=[("int64", []), ("bool", []), ("int64", [count])]
         )
         start = self._positions.indices(self._positions.counted(self._count))
         loop = site.op_at(min(site.opset, site.target)).Loop
@@ -132,8 +132,8 @@ class _Groups:
         site, op = self._site, self._op
         axis = 0 if self._is_row else 1
         keys = gather_within(site, self._columns, self._order, axis=axis)
-        upper = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (1, END, axis)))
-        lower = op.Slice(keys, *(site.constant_int64([bound], "bound") for bound in (0, -1, axis)))
+        upper = op.Slice(keys, *(site.constant([bound], "int64", "bound") for bound in (1, END, axis)))
+        lower = op.Slice(keys, *(site.constant([bound], "int64", "bound") for bound in (0, -1, axis)))
         if site.dtype(self._columns) in FLOATING:
             # NaN equals NaN, as in numpy.unique, to which the text refers.
             is_one_nan = op.Xor(op.IsNaN(lower), op.IsNaN(upper))
@@ -142,18 +142,18 @@ class _Groups:
             differs = op.Not(op.Equal(lower, upper))
         differs = op.Cast(differs, to="float")
         if not self._is_row:
-            differs = op.Cast(op.ReduceSum(differs, site.constant_int64([0]), keepdims=0), to="bool")
+            differs = op.Cast(op.ReduceSum(differs, site.constant([0], "int64"), keepdims=0), to="bool")
             differs = op.Cast(differs, to="float")
-        begin = site.constant(numpy.ones(1, numpy.float32), "begin")
+        begin = site.constant(numpy.ones(1, numpy.float32), hint="begin")
         begins = op.Concat(begin, differs, axis=0)
         if isinstance(self._count, str):
             # Without elements there is no group.
-            begins = op.Slice(begins, site.constant_int64([0], "bound"), self._all)
+            begins = op.Slice(begins, site.constant([0], "int64", "bound"), self._all)
         return str(op.Cast(begins, to="bool"))
 
     @cached_property
     def _starts(self) -> str:
-        return str(self._op.Squeeze(self._op.NonZero(self._begins), self._site.constant_int64([0])))
+        return str(self._op.Squeeze(self._op.NonZero(self._begins), self._site.constant([0], "int64")))
 
     @cached_property
     def _first(self) -> str:
@@ -170,7 +170,7 @@ class _Groups:
         """For each group the number of its elements."""
         op, site = self._op, self._site
         bounds = op.Concat(self._starts, self._all, axis=0)
-        ends = op.Slice(bounds, site.constant_int64([1], "bound"), site.constant_int64([END], "bound"))
+        ends = op.Slice(bounds, site.constant([1], "int64", "bound"), site.constant([END], "int64", "bound"))
         return str(op.Sub(ends, self._starts))
 
     @cached_property
@@ -180,13 +180,13 @@ class _Groups:
 
     @cached_property
     def _occurrences(self) -> str:
-        return str(self._op.Squeeze(self._op.NonZero(self._is_first), self._site.constant_int64([0])))
+        return str(self._op.Squeeze(self._op.NonZero(self._is_first), self._site.constant([0], "int64")))
 
     def _numbered(self, marks: str) -> str:
         """For each place the number of marks up to it, less one."""
         op, site = self._op, self._site
-        total = op.CumSum(op.Cast(marks, to="int64"), site.scalar(0, "int64", "axis"))
-        return str(op.Sub(total, site.scalar(1, "int64", "one")))
+        total = op.CumSum(op.Cast(marks, to="int64"), site.constant(0, "int64", "axis"))
+        return str(op.Sub(total, site.constant(1, "int64", "one")))
 
     def _gather(self, values: str, indices: str) -> str:
         return gather_within(self._site, values, indices)

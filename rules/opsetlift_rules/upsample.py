@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, pop_attribute
 from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.support.refusal import Why
@@ -25,7 +25,7 @@ _MODES = {"bilinear": "linear", "linear": "bilinear"}
 
 def write_scales_for_every_axis(site: Site) -> None:
     """Write height_scale and width_scale of Upsample-1 as the scales [1, 1, height, width] of Upsample-7."""
-    height, width = (site.pop_attribute(f"{side}_scale") for side in ("height", "width"))
+    height, width = (pop_attribute(site, f"{side}_scale") for side in ("height", "width"))
     site.set_attribute("scales", [1.0, 1.0, height, width])
     _rename_mode(site)
 
@@ -58,12 +58,14 @@ def write_height_and_width_scale(site: Site) -> None:
             )
             site.replace(op.Cast(wide, to=site.dtype(0)))
             return
-    _resample(site, site.constant(numpy.array(scales, numpy.float32), "scales"))
+    _resample(site, site.constant(numpy.array(scales, numpy.float32), hint="scales"))
 
 
 def move_scales_to_an_input(site: Site) -> None:
     """Move the scales of Upsample-7 to an input of Upsample-9."""
-    site.append_input(site.constant(numpy.array(site.pop_attribute("scales"), numpy.float32), "scales"))
+    site.set_input(
+        len(site.inputs), site.constant(numpy.array(pop_attribute(site, "scales"), numpy.float32), hint="scales")
+    )
 
 
 def move_scales_to_an_attribute(site: Site) -> None:

@@ -65,8 +65,8 @@ def _gather(site: Site) -> None:
     sizes = [dim for dim in target or () if isinstance(dim, int)]
     count = math.prod(sizes)
     if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:
-        size = site.scalar(count, number, "size")
-        numbers = site.constant(numpy.arange(count, 2 * count).reshape(sizes).astype(_NUMPY[number]), "numbers")
+        size = site.constant(count, number, "size")
+        numbers = site.constant(numpy.arange(count, 2 * count).reshape(sizes).astype(_NUMPY[number]), hint="numbers")
     else:
         elements = op.Size(condition)
         shaped = reshape_exactly(op, iota(site, op, elements), op.Shape(condition))
@@ -78,7 +78,7 @@ def _gather(site: Site) -> None:
         indices = op.Cast(indices, to="int64")
     rows = [first, second]
     if target is None or len(target) != 1:
-        rows = [op.Reshape(value, site.constant_int64([-1], "row")) for value in rows]
+        rows = [op.Reshape(value, site.constant([-1], "int64", "row")) for value in rows]
     site.replace(gather_within(site, op.Concat(*rows, axis=0), indices))
 
 
@@ -94,12 +94,12 @@ def _shape_at_run_time(site: Site, op: Operators) -> str:
     because = "below opset 9 the inputs must be broadcast to one shape first"
     ranks = [site.rank(value, because=because) for value in site.inputs]
     rank = max(ranks)
-    ones = site.constant_int64([1] * rank, "ones")
+    ones = site.constant([1] * rank, "int64", "ones")
     padded = []
     for value, own in zip(site.inputs, ranks, strict=True):
         shape = op.Shape(value)
         if own < rank:
-            shape = op.Concat(site.constant_int64([1] * (rank - own), "ones"), shape, axis=0)
+            shape = op.Concat(site.constant([1] * (rank - own), "int64", "ones"), shape, axis=0)
         padded.append(shape)
 
     def wider(one: str, other: str) -> str:

@@ -79,8 +79,9 @@ class StepDraft:
         """A module of rules for an operator that had no step before."""
         names = ["Step", *(["unchanged"] if "=unchanged" in self.entry else [])]
         imports = [f"from opsetlift.rulebook.rule import {', '.join(names)}"]
-        if any("Site" in one for one in self.code):
-            imports.append("from opsetlift.rulebook.site import Site")
+        of_sites = [name for name in ("Site", "has_attribute", "pop_attribute") if name in " ".join(self.code)]
+        if of_sites:
+            imports.append(f"from opsetlift.rulebook.site import {', '.join(of_sites)}")
         if any("Why." in one for one in self.code):
             imports.append("from opsetlift.support.refusal import Why")
         history = textwrap.fill(f"{self.operator}  {self.newer}: {' · '.join(self.changes)}", 115)
@@ -261,10 +262,10 @@ def _lost_attributes(near: Definition, far: Definition, going: str) -> Iterator[
     operator, old, new = far.schema.name, near.schema.attributes, far.schema.attributes
     for name, attribute in sorted(old.items()):
         default, other = _default(attribute), new.get(name)
-        has_it = f'site.has_attribute("{name}")'
+        has_it = f'has_attribute(site, "{name}")'
         if other is None and default is not None:
             sentence = f"{going} {operator} has no attribute {name}; only its default converts"
-            lines = _refusal(sentence, f'site.pop_attribute("{name}", {_text(default)}) != {_text(default)}')
+            lines = _refusal(sentence, f'pop_attribute(site, "{name}", {_text(default)}) != {_text(default)}')
             yield _Loss(name, lines, _attribute_text(attribute))
         elif other is None:
             test = "" if attribute.required else has_it
@@ -275,7 +276,7 @@ def _lost_attributes(near: Definition, far: Definition, going: str) -> Iterator[
             yield _Loss(name, [f"if not {has_it}:", f'    site.set_attribute("{name}", {_text(default)})'])
     for name, attribute in sorted(new.items()):
         if attribute.required and not (name in old and old[name].required):
-            test = "" if name not in old else f'not site.has_attribute("{name}")'
+            test = "" if name not in old else f'not has_attribute(site, "{name}")'
             yield _Loss(name, _refusal(f"{going} {operator} requires an attribute {name}", test))
 
 

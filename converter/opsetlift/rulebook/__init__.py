@@ -5,6 +5,7 @@ PUBLIC_MODULES = (
     "coverage",  # the table of which transitions have rules
     "explain",  # what happens to an operator between two opsets
     "function_body",  # a node as the function body that its schema gives it
+    "rounding",  # the bound that a rule may claim for a site
     "routes",  # an operator's transitions between two opsets
     "rule",  # `Step`, `Introduction`, `Fallback` and the combinators of rules
     "site",  # what a rule sees of a node and may do to it

@@ -15,7 +15,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.model.inlining import rename
 from opsetlift.model.scopes import imported_opsets, referenced_names, subgraphs
 from opsetlift.rulebook.rule import Rule
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.site import Site, known_shape
 from opsetlift.specification import history
 from opsetlift.support.refusal import Why
 
@@ -68,7 +68,7 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
     def materialize(formals: Iterable[str]) -> None:
         for formal in formals:
             if formal in known:
-                names[formal] = site.constant(known.pop(formal), formal)
+                names[formal] = site.constant(known.pop(formal), hint=formal)
 
     for body_node in function.node:
         node = NodeProto()
@@ -76,10 +76,10 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
         _bind_attributes(site, node, attributes)
         for _, graph in subgraphs(body_node):
             materialize(referenced_names(graph))
-        rename([node], names, site.fresh_name)
+        rename([node], names, site.op.fresh_name)
         node.name = ""
-        opset = opsets[history.canonical_domain(node.domain)]
-        site.preview(node, opset)
+        op = site.op_at(opsets[history.canonical_domain(node.domain)])
+        op.preview(node)
         value = _small_value(site, node)
         if value is not None:
             known[body_node.output[0]] = value
@@ -87,7 +87,7 @@ def _emit(site: Site, function: FunctionProto, attributes: Mapping[str, Attribut
         # In a function the constants that this emits are nodes, and come before the one that reads them.
         materialize(body_node.input)
         node.input[:] = [names.get(formal, formal) for formal in body_node.input]
-        site.emit(node, opset)
+        op.add(node)
     materialize(function.output)
     # An output that the node does not ask for is one that a body made for it may leave out.
     site.replace(*(names.get(output) for output in function.output[: len(site.node.output)]))
@@ -97,7 +97,7 @@ def _small_value(site: Site, node: NodeProto) -> Array | None:
     """The value of a node's only output, where it is known and small."""
     if len(node.output) != 1:
         return None
-    shape = site.known_shape(node.output[0])
+    shape = known_shape(site, node.output[0])
     if shape is None or math.prod(shape) > _MOST_ELEMENTS:
         return None
     return site.constant_value(node.output[0])

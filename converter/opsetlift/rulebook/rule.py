@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from opsetlift.rulebook.site import Site
-from opsetlift.rulebook.site.rounding import RoundingBound
+from opsetlift.rulebook.rounding import RoundingBound
+from opsetlift.rulebook.site import Site, widen, widen_if_lost, widen_to_kernel
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 
@@ -159,7 +159,7 @@ def exact_cast(*dtypes: str, through: str) -> Rule:
 
     def cast_through(site: Site) -> None:
         if site.dtype(0) in dtypes:
-            site.widen(through)
+            widen(site, through)
 
     return Rule(f"cast through {through}", cast_through, for_lost_types=True)
 
@@ -170,7 +170,7 @@ def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
     def cast_and_round(site: Site) -> None:
         if site.dtype(0) in dtypes:
             site.rounds()
-            site.widen(through)
+            widen(site, through)
 
     rule = replace(as_rule(cast_and_round), name=f"cast through {through}", for_lost_types=True)
     return rounding(rule, ulps=1, because=because, when=f"the dtype is {' or '.join(dtypes)}")
@@ -183,7 +183,7 @@ def widen_values(*, like: int = 0) -> Rule:
     """
 
     def cast_through_wider_type(site: Site) -> None:
-        site.widen_if_lost(like=like)
+        widen_if_lost(site, like=like)
 
     return Rule("cast through a wider type", cast_through_wider_type, for_lost_types=True)
 
@@ -192,7 +192,7 @@ def widen_for_runtime(*, like: int = 0) -> Rule:
     """A fallback where the result does not hang on the dtype of the values: in one that the runtime computes."""
 
     def cast_through_a_dtype_with_a_kernel(site: Site) -> None:
-        site.widen_to_kernel(like=like)
+        widen_to_kernel(site, like=like)
 
     return Rule("cast through a dtype that the runtime computes", cast_through_a_dtype_with_a_kernel)
 

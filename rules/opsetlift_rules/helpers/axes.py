@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 
@@ -32,8 +32,8 @@ def make_axis_non_negative(site: Site) -> None:
 
 def move_axes_to_an_input(site: Site) -> None:
     """Move the attribute `axes`, if present, to the last input."""
-    if site.has_attribute("axes"):
-        site.append_input(site.constant_int64(site.pop_attribute("axes")))
+    if has_attribute(site, "axes"):
+        site.set_input(len(site.inputs), site.constant(pop_attribute(site, "axes"), "int64"))
 
 
 def move_constant_axes_to_an_attribute(site: Site) -> bool:
@@ -66,15 +66,17 @@ class NamedAxes:
         self._site = site
         self._op = op
         numbers = numpy.arange(rank, dtype=numpy.int64)
-        column = op.Unsqueeze(axes, site.constant_int64([1]))
-        named = [op.Equal(column, site.constant(one, "dimensions")) for one in (numbers, numbers - rank)]
+        column = op.Unsqueeze(axes, site.constant([1], "int64"))
+        named = [op.Equal(column, site.constant(one, hint="dimensions")) for one in (numbers, numbers - rank)]
         self._matrix = op.Cast(op.Or(*named), to=dtype)
 
     def are_named(self) -> str:
         """How often each dimension is named: a sum over the axes, which is 0 over none (a maximum is not)."""
-        return str(self._op.ReduceSum(self._matrix, self._site.constant_int64([0]), keepdims=0))
+        return str(self._op.ReduceSum(self._matrix, self._site.constant([0], "int64"), keepdims=0))
 
     def spread(self, values: str) -> str:
         """For each dimension the value that belongs to its axis, or 0."""
-        column = self._op.Unsqueeze(values, self._site.constant_int64([1]))
-        return str(self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant_int64([0]), keepdims=0))
+        column = self._op.Unsqueeze(values, self._site.constant([1], "int64"))
+        return str(
+            self._op.ReduceSum(self._op.Mul(self._matrix, column), self._site.constant([0], "int64"), keepdims=0)
+        )

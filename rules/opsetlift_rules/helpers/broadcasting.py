@@ -56,9 +56,9 @@ def tile_onto(site: Site, op: Operators, value: str, target: Dims) -> str | None
         return None
     missing = len(target) - len(shape)
     if missing:
-        value = op.Unsqueeze(value, site.constant_int64(range(missing)))
+        value = op.Unsqueeze(value, site.constant(range(missing), "int64"))
     if any(times != 1 for times in repeats):
-        value = op.Tile(value, site.constant_int64(repeats, "repeats"))
+        value = op.Tile(value, site.constant(repeats, "int64", "repeats"))
     return value
 
 
@@ -86,10 +86,10 @@ def repeated(site: Site, op: Operators, value: str, others: Sequence[str]) -> st
         return tiled
     rank = max(map(len, shapes))
     names = [
-        op.Unsqueeze(name, site.constant_int64(range(rank - len(shape)))) if len(shape) < rank else name
+        op.Unsqueeze(name, site.constant(range(rank - len(shape)), "int64")) if len(shape) < rank else name
         for name, shape in zip((value, *others), shapes, strict=True)
     ]
-    one = site.scalar(1, "int64", "one")
+    one = site.constant(1, "int64", "one")
     own, common, *lengths = (op.Shape(name) for name in names)
     for length in lengths:
         is_one = op.Cast(op.Equal(common, one), to="int64")
@@ -135,4 +135,4 @@ def broadcast_inputs(site: Site) -> None:
     if have_one_shape([site.shape(name) for name in site.inputs]):
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    site.replace(site.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))
+    site.replace(site.op.copy(*onto_one_shape(site, op, site.inputs, site.dtype(0))))

@@ -52,7 +52,7 @@ class Coordinates:
 
     def number(self, value: float | numpy.floating[Any]) -> str:
         """A float constant."""
-        return self.site.scalar(value, "float", "number")
+        return self.site.constant(value, "float", "number")
 
     def size(self, axis: int) -> str:
         """The length of an axis of the data, float."""
@@ -63,8 +63,8 @@ class Coordinates:
         shape = self.site.shape(0)
         known = shape[axis] if shape is not None else None
         if isinstance(known, int):
-            return self.site.scalar(known, "int64", "size")
-        position = self.site.scalar(axis, "int64", "axis")
+            return self.site.constant(known, "int64", "size")
+        position = self.site.constant(axis, "int64", "axis")
         return self.folded(lambda op: op.Gather(op.Shape(self.site.input(0)), position))
 
     def folded(self, build: Callable[[Operators], str], hint: str = "constant") -> str:

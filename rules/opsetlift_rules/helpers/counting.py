@@ -10,9 +10,9 @@ LARGEST_TABLE = 1 << 22
 
 def endless(site: Site) -> str:
     """The condition of a Loop that ends by its trip count. onnxruntime up to 1.8 crashes if it is absent."""
-    return site.scalar(True, "bool", "going")
+    return site.constant(True, "bool", "going")
 
 
 def iota(site: Site, op: Operators, count: str) -> str:
     """The numbers 0, 1, ... up to `count`, an int64 scalar, exclusive. `op` writes for opset 11 or later."""
-    return str(op.Range(site.scalar(0, "int64"), count, site.scalar(1, "int64")))
+    return str(op.Range(site.constant(0, "int64"), count, site.constant(1, "int64")))

@@ -20,12 +20,12 @@ def size(site: Site, op: Operators, value: str, axis: int) -> Size:
     known = shape[axis] if shape is not None else None
     if isinstance(known, int):
         return known
-    return str(op.Gather(op.Shape(value), site.scalar(axis, "int64", "axis")))
+    return str(op.Gather(op.Shape(value), site.constant(axis, "int64", "axis")))
 
 
 def named(site: Site, number: Size) -> str:
     """The name of an int64 scalar."""
-    return site.scalar(number, "int64", "size") if isinstance(number, int) else number
+    return site.constant(number, "int64", "size") if isinstance(number, int) else number
 
 
 def divisor(site: Site, op: Operators, size: Size) -> str:
@@ -59,10 +59,12 @@ def reshaped(site: Site, op: Operators, value: str, sizes: Sequence[Size]) -> st
     """A Reshape to these sizes, any of which may be 0."""
     numbers = [one for one in sizes if isinstance(one, int)]
     if len(numbers) == len(sizes):
-        shape = site.constant_int64(numbers, "shape")
+        shape = site.constant(numbers, "int64", "shape")
         return str(op.Reshape(value, shape, **({"allowzero": 1} if 0 in numbers else {})))
-    first = site.constant_int64([0])
-    parts = [site.constant_int64([one], "shape") if isinstance(one, int) else op.Unsqueeze(one, first) for one in sizes]
+    first = site.constant([0], "int64")
+    parts = [
+        site.constant([one], "int64", "shape") if isinstance(one, int) else op.Unsqueeze(one, first) for one in sizes
+    ]
     return str(op.Reshape(value, op.Concat(*parts, axis=0), allowzero=1))
 
 

@@ -11,7 +11,7 @@ from opsetlift_rules.helpers.counting import iota
 
 def sizes(site: Site, op: Operators, value: str, first: int, stop: int = END) -> str:
     """A slice of a tensor's shape: constant where it is known."""
-    bounds = (site.constant_int64([first], "first"), site.constant_int64([stop], "stop"))
+    bounds = (site.constant([first], "int64", "first"), site.constant([stop], "int64", "stop"))
     return site.folded(lambda: str(op.Slice(op.Shape(value), *bounds)), "sizes")
 
 
@@ -19,7 +19,7 @@ def numbers_up_to(site: Site, op: Operators, value: str, axis: int) -> str:
     """0, 1, ... up to the size of an axis."""
 
     def counted() -> str:
-        size = op.Gather(op.Shape(value), site.scalar(axis, "int64", "axis"))
+        size = op.Gather(op.Shape(value), site.constant(axis, "int64", "axis"))
         return iota(site, op, size)
 
     return site.folded(counted, "numbers")
@@ -29,8 +29,8 @@ def with_heads(site: Site, op: Operators, value: str, heads: int) -> str:
     """[batch, length, heads * size] as [batch, length, heads, size]; no size is left to inference, which 0 defeats."""
     width = (site.shape(value) or [None])[-1]
     if isinstance(width, int) and width > 0:
-        return str(op.Reshape(value, site.constant_int64([0, 0, heads, width // heads], "shape")))
-    count = site.constant_int64([heads], "heads")
+        return str(op.Reshape(value, site.constant([0, 0, heads, width // heads], "int64", "shape")))
+    count = site.constant([heads], "int64", "heads")
     shape = op.Concat(sizes(site, op, value, 0, 2), count, op.Div(sizes(site, op, value, 2), count), axis=0)
     return str(op.Reshape(value, shape, allowzero=1))
 
@@ -39,8 +39,8 @@ def without_heads(site: Site, op: Operators, value: str, heads: int) -> str:
     """The inverse."""
     size = (site.shape(value) or [None])[-1]
     if isinstance(size, int) and size > 0:
-        return str(op.Reshape(value, site.constant_int64([0, 0, heads * size], "shape")))
-    width = op.Mul(sizes(site, op, value, 3), site.constant_int64([heads], "heads"))
+        return str(op.Reshape(value, site.constant([0, 0, heads * size], "int64", "shape")))
+    width = op.Mul(sizes(site, op, value, 3), site.constant([heads], "int64", "heads"))
     return str(op.Reshape(value, op.Concat(sizes(site, op, value, 0, 2), width, axis=0), allowzero=1))
 
 

@@ -21,19 +21,19 @@ def as_image(site: Site, op: Operators, value: str) -> tuple[str, Callable[[str]
     if rank < 2:
         site.refuse(Why.INVALID_MODEL, f"the input has rank {rank}, so it has no channels")
     if rank < 4:
-        axes = site.constant_int64(range(rank, 4))
+        axes = site.constant(range(rank, 4), "int64")
         return op.Unsqueeze(value, axes), lambda result: str(op.Squeeze(result, axes))
     middle = [dim for dim in shape[2:-1] if isinstance(dim, int)]
     if len(middle) < rank - 3 or not isinstance(shape[-1], int):
         site.refuse(
             Why.SHAPE_UNKNOWN, "the spatial sizes cannot be inferred, and below opset 6 they must be merged into two"
         )
-    flat = op.Reshape(value, site.constant_int64([0, 0, math.prod(middle), shape[-1]], "shape"))
+    flat = op.Reshape(value, site.constant([0, 0, math.prod(middle), shape[-1]], "int64", "shape"))
     # A 0 copies a dimension; a spatial size of 0 would copy the size of another dimension.
     if 0 in shape[2:]:
         site.refuse(
             Why.NO_EQUIVALENT,
             'a spatial size is 0, which Reshape below opset 14 takes for "copy the size of the input"',
         )
-    back = site.constant_int64([0, 0, *middle, shape[-1]], "shape")
+    back = site.constant([0, 0, *middle, shape[-1]], "int64", "shape")
     return flat, lambda result: str(op.Reshape(result, back))

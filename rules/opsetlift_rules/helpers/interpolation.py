@@ -119,7 +119,7 @@ class Resampler(Coordinates):
         if dtype in _INTEGERS:
             # What cubic interpolation overshoots stays in the dtype's range; fractions are cut off, as a cast does.
             limits = numpy.iinfo(numpy_dtype(dtype))
-            value = op.Clip(value, *(self.site.scalar(limit, carrier, "limit") for limit in (limits.min, limits.max)))
+            value = op.Clip(value, *(self.site.constant(limit, carrier, "limit") for limit in (limits.min, limits.max)))
         else:
             self._declare_rounding(dtype)
         return str(op.Cast(value, to=dtype)) if carrier != dtype else value
@@ -148,7 +148,7 @@ class Resampler(Coordinates):
         neighbours = gather_within(site, value, indices, axis=axis.axis)
 
         def shaped(name: str) -> str:
-            return str(op.Unsqueeze(name, site.constant_int64(range(2, 2 + trailing)))) if trailing else name
+            return str(op.Unsqueeze(name, site.constant(range(2, 2 + trailing), "int64"))) if trailing else name
 
         factors = site.folded(
             lambda: shaped(op.Cast(weights, to=carrier) if carrier != "float" else weights), "weights"
@@ -157,8 +157,8 @@ class Resampler(Coordinates):
         if site.constant_value(axis.scale) is None:
             # An axis whose scale turns out to be 1 stays as it is, with infinities beside finite elements.
             is_idle = op.And(op.Equal(weights, self.number(0)), self._is_identity(op, axis))
-            terms = op.Where(shaped(is_idle), site.scalar(0, carrier, "zero"), terms)
-        return str(op.ReduceSum(terms, site.constant_int64([axis.axis + 1]), keepdims=0))
+            terms = op.Where(shaped(is_idle), site.constant(0, carrier, "zero"), terms)
+        return str(op.ReduceSum(terms, site.constant([axis.axis + 1], "int64"), keepdims=0))
 
     def _is_identity(self, op: Operators, axis: ResampledAxis) -> str:
         whole = op.Equal(axis.scale, self.number(1))
@@ -171,11 +171,11 @@ class Resampler(Coordinates):
         """For each point its neighbours' indices and weights, both [points, neighbours]."""
         site, number = self.site, self.number
         reach = 1 if self.interpolation.mode == "linear" else 2
-        stretch, offsets = None, site.constant(numpy.arange(1 - reach, 1 + reach, dtype=numpy.float32), "offsets")
+        stretch, offsets = None, site.constant(numpy.arange(1 - reach, 1 + reach, dtype=numpy.float32), hint="offsets")
         if self.interpolation.antialiases:
             stretch = self.folded(lambda op: op.Max(number(1), op.Div(number(1), axis.scale)))
             offsets = self.folded(lambda op: self._stretched_offsets(op, stretch, reach))
-        axes = site.constant_int64([1])
+        axes = site.constant([1], "int64")
         column = self.folded(lambda op: op.Unsqueeze(points, axes))
         places = self.folded(lambda op: op.Add(op.Floor(column), offsets))
 
@@ -198,7 +198,7 @@ class Resampler(Coordinates):
 
     def _stretched_offsets(self, op: Operators, stretch: str, reach: int) -> str:
         count = op.Cast(op.Ceil(op.Mul(stretch, self.number(reach))), to="int64")
-        one = self.site.scalar(1, "int64", "one")
+        one = self.site.constant(1, "int64", "one")
         return str(op.Cast(op.Range(op.Sub(one, count), op.Add(one, count), one), to="float"))
 
     def _weights(self, op: Operators, distance: str) -> str:
@@ -221,8 +221,10 @@ class Resampler(Coordinates):
             return value
         trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
         if trailing:
-            outside = self.folded(lambda inner: inner.Unsqueeze(outside, site.constant_int64(range(1, 1 + trailing))))
+            outside = self.folded(
+                lambda inner: inner.Unsqueeze(outside, site.constant(range(1, 1 + trailing), "int64"))
+            )
         filling = site.constant(
-            numpy.array(self.interpolation.extrapolation_value).astype(numpy_dtype(dtype)), "filling"
+            numpy.array(self.interpolation.extrapolation_value).astype(numpy_dtype(dtype)), hint="filling"
         )
         return str(op.Where(outside, filling, value))

@@ -8,7 +8,7 @@ repeated.
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Rule
-from opsetlift.rulebook.site import Dims, Site
+from opsetlift.rulebook.site import Dims, Site, known_shape, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import common_shape, filled_like, have_one_shape, repeated
@@ -19,8 +19,8 @@ _RANKS_DECIDE = "below opset 7 the repeated dimensions must be counted"
 
 def remove_broadcast_attributes(site: Site) -> None:
     """Remove `broadcast` and `axis` of versions below 7; a part that is not a suffix gets dimensions of size 1."""
-    axis = site.pop_attribute("axis")
-    if not site.pop_attribute("broadcast", 0) or axis is None:
+    axis = pop_attribute(site, "axis")
+    if not pop_attribute(site, "broadcast", 0) or axis is None:
         return
     second = site.shape(1)
     if second is not None and all(dim == 1 for dim in second):
@@ -34,7 +34,7 @@ def remove_broadcast_attributes(site: Site) -> None:
             Why.INVALID_MODEL, f"axis {axis} places an input of rank {part} beyond the first input's rank {rank}"
         )
     if start + part < rank:
-        dimensions = site.constant_int64(range(part, rank - start))
+        dimensions = site.constant(range(part, rank - start), "int64")
         site.set_input(1, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(1), dimensions))
 
 
@@ -54,7 +54,7 @@ def add_broadcast_attributes(mirrored: str = "") -> Rule:
         if shapes[0] == [] and mirrored:
             site.replace(getattr(site.op, mirrored)(site.input(1), site.input(0), broadcast=1))
             return
-        if shapes[0] == [] and site.known_shape(1) is None and site.dtype(0) in FLOATING:
+        if shapes[0] == [] and known_shape(site, 1) is None and site.dtype(0) in FLOATING:
             site.set_input(0, filled_like(site.op_at(opsets.BFLOAT16), site.input(1), site.input(0), site.dtype(0)))
             return
         first, second = _known(site, 0), _known(site, 1)
@@ -121,7 +121,7 @@ def _squeezed(site: Site, name: str, part: Dims, whole: Dims) -> tuple[str, int 
     offset = len(whole) - len(part)
     ones = [position - offset for position in range(offset, len(whole)) if not start <= position < stop]
     if ones:
-        name = site.op_at(opsets.AXES_AS_INPUTS).Squeeze(name, site.constant_int64(ones))
+        name = site.op_at(opsets.AXES_AS_INPUTS).Squeeze(name, site.constant(ones, "int64"))
     return name, start if stop < len(whole) else None
 
 

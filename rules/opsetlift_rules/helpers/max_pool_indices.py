@@ -6,7 +6,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.rulebook.site import Array, Operators, Site, static_shape
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.windows import Windows, padded, slice_of_tap, windows_of
 
@@ -20,7 +20,7 @@ def compute_indices_of_maxima(site: Site) -> None:
     op, windows = site.op_at(opsets.BFLOAT16), windows_of(site)
     value = padded(site, op, site.input(0), site.dtype(0), windows.filled_pads, with_=-math.inf)
     indices = indices_of_maxima(site, op, value, windows)
-    site.replace(site.copy(site.input(0), outputs=1, storage_order=None), indices)
+    site.replace(site.op.copy(site.input(0), outputs=1, storage_order=None), indices)
 
 
 def indices_of_maxima(site: Site, op: Operators, value: str, windows: Windows) -> str:
@@ -29,14 +29,14 @@ def indices_of_maxima(site: Site, op: Operators, value: str, windows: Windows) -
     Axis by axis from the last: of equal maxima the first one in row-major order is found. Positions are doubles, which
     hold each of them, and -1 in the pads.
     """
-    shape = site.static_shape(0, because="the indices count the elements of the flattened input")
+    shape = static_shape(site, 0, because="the indices count the elements of the flattened input")
     column_major = bool(site.attribute("storage_order", 0))
-    position = site.constant(_positions(shape[2:], windows.filled_pads, column_major=column_major), "positions")
+    position = site.constant(_positions(shape[2:], windows.filled_pads, column_major=column_major), hint="positions")
     for axis in reversed(range(len(windows.kernel))):
         value, position = _first_maximum(site, op, value, position, windows, axis)
     planes = numpy.arange(math.prod(shape[:2]), dtype=numpy.float64) * math.prod(shape[2:])
-    starts = site.constant(planes.reshape(*shape[:2], *(1,) * len(windows.kernel)), "planes")
-    zero = site.scalar(0, "double", "zero")
+    starts = site.constant(planes.reshape(*shape[:2], *(1,) * len(windows.kernel)), hint="planes")
+    zero = site.constant(0, "double", "zero")
     position = op.Where(op.Less(position, zero), zero, position)
     return str(op.Cast(op.Add(position, starts), to="int64"))
 
@@ -54,7 +54,7 @@ def _first_maximum(
     site: Site, op: Operators, value: str, position: str, windows: Windows, axis: int
 ) -> tuple[str, str]:
     taps, span, stride = windows.kernel[axis], windows.spans[axis], windows.strides[axis]
-    zero = site.scalar(0, "double", "zero")
+    zero = site.constant(0, "double", "zero")
     best = best_position = ""
     for tap in range(taps):
         first = tap * windows.dilations[axis]

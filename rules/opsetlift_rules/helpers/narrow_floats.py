@@ -10,7 +10,7 @@ from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Rule, exact_cast, rounded_cast, rounding
 from opsetlift.rulebook.site import Operators, Site
 
-_NARROW = ("tensor(float16)", "tensor(bfloat16)")
+_NARROW = ("float16", "bfloat16")
 
 BFLOAT16_IS_ADDED = "bfloat16 is added"
 """For steps of functions that add it and change nothing else."""
@@ -40,7 +40,7 @@ def compute_narrow_floats_in_float(site: Site) -> bool:
 
     The node keeps its operator and its opset. Only for rules that declare rounding: the results round once.
     """
-    narrow = [position for position, name in enumerate(site.inputs) if name and site.type_string(name) in _NARROW]
+    narrow = [position for position, name in enumerate(site.inputs) if name and site.dtype(name, "") in _NARROW]
     if not narrow:
         return False
     site.rounds(1)
@@ -50,8 +50,8 @@ def compute_narrow_floats_in_float(site: Site) -> bool:
     wide.name = ""
     for position in narrow:
         wide.input[position] = op.Cast(site.input(position), to="float")
-    wide.output[:] = [name and site.fresh_name("wide") for name in site.node.output]
-    site.emit(wide, site.transition.near)
+    wide.output[:] = [name and op.fresh_name("wide") for name in site.node.output]
+    op.add(wide)
     wanted = [site.dtype(name) if name else "" for name in site.node.output]
     site.replace(
         *(

@@ -64,7 +64,7 @@ class Sizes(Sequence[Number]):
             return numpy.array(dim)
         op, site = self._positions.op, self._positions.site
         self._shape = self._shape or op.Shape(self._value)
-        return self._positions.of(op.Gather(self._shape, site.scalar(position, "int64", "dimension")))
+        return self._positions.of(op.Gather(self._shape, site.constant(position, "int64", "dimension")))
 
 
 class Positions:
@@ -89,12 +89,12 @@ class Positions:
         """The tensor that holds the number in the dtype of the arithmetic."""
         if isinstance(number, str):
             return number
-        return self.site.constant(number.astype(numpy_dtype(self.dtype)), hint)
+        return self.site.constant(number.astype(numpy_dtype(self.dtype)), hint=hint)
 
     def indices(self, number: Number) -> str:
         """The number as an int64 tensor."""
         if not isinstance(number, str):
-            return self.site.constant(number.astype(numpy.int64), "positions")
+            return self.site.constant(number.astype(numpy.int64), hint="positions")
         return number if self.dtype == "int64" else str(self.op.Cast(number, to="int64"))
 
     def add(self, first: Number, second: Number) -> Number:
@@ -142,7 +142,7 @@ class Positions:
         if not isinstance(number, str):
             return number.reshape(*number.shape, *[1] * trailing)
         rank = self.site.rank(number, because="new dimensions are appended to it")
-        return str(self.op.Unsqueeze(number, self.site.constant_int64(range(rank, rank + trailing))))
+        return str(self.op.Unsqueeze(number, self.site.constant(range(rank, rank + trailing), "int64")))
 
     def sizes(self, value: str | int, *, because: str) -> Sizes:
         """The dimensions of a tensor of known rank."""
@@ -186,19 +186,19 @@ class Positions:
         tuples = self.of(indices)
         if isinstance(tuples, str) and len(sizes) == 1:
             last = len(self.site.shape(indices) or []) - 1
-            squeezed = str(self.op.Squeeze(tuples, self.site.constant_int64([last])))
+            squeezed = str(self.op.Squeeze(tuples, self.site.constant([last], "int64")))
             return self.from_front(squeezed, lambda: sizes[0])
         counted = self.multiply(self.from_front(tuples, lambda: self.vector(sizes)), self.vector(self.strides(sizes)))
         if not isinstance(counted, str):
             return numpy.asarray(counted.sum(axis=-1))
-        return str(self.op.ReduceSum(counted, self.site.constant_int64([-1]), keepdims=0))
+        return str(self.op.ReduceSum(counted, self.site.constant([-1], "int64"), keepdims=0))
 
     def vector(self, numbers: Sequence[Number]) -> Number:
         """Scalars in a row."""
         known = [number for number in numbers if not isinstance(number, str)]
         if len(known) == len(numbers):
             return numpy.array(known, numpy.int64)
-        first = self.site.constant_int64([0])
+        first = self.site.constant([0], "int64")
         return str(self.op.Concat(*(self.op.Unsqueeze(self.name(number), first) for number in numbers), axis=0))
 
     def shape(self, numbers: Sequence[Number]) -> str:
@@ -209,7 +209,7 @@ class Positions:
         """All elements of a tensor in a row."""
         if len(self.site.shape(value) or []) == 1:
             return value
-        return str(self.op.Reshape(value, self.site.constant_int64([-1], "row")))
+        return str(self.op.Reshape(value, self.site.constant([-1], "int64", "row")))
 
     def gather(self, rows: str, positions: Number) -> str:
         """The elements or slices at positions that are not negative."""

@@ -43,7 +43,7 @@ def saturated(site: Site, op: Operators, value: str, dtype: str, zero_point: str
     rounded = op.Round(value)
     shifted = op.Add(rounded, zero_point) if zero_point else rounded
     limits = ml_dtypes.iinfo(numpy_dtype(to))  # type: ignore[no-untyped-call]
-    low, high = (site.scalar(float(limit), dtype, "limit") for limit in (limits.min, limits.max))
+    low, high = (site.constant(float(limit), dtype, "limit") for limit in (limits.min, limits.max))
     return str(op.Cast(op.Clip(shifted, low, high), to=to))
 
 
@@ -89,7 +89,7 @@ def widened_constant(site: Site, position: int) -> str:
     value = site.constant_value(name)
     if value is None:
         return name
-    return site.constant(value.astype(numpy.float32 if dtype.startswith("float") else numpy.int8), "values")
+    return site.constant(value.astype(numpy.float32 if dtype.startswith("float") else numpy.int8), hint="values")
 
 
 def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
@@ -101,12 +101,12 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
         return value
     if site.rank(1, because=_RANKS) == 0 or site.transition.near < _AXIS:
         # Exporters write single numbers as vectors of one, too.
-        return site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
+        return site.folded(lambda: op.Squeeze(value, site.constant([0], "int64")))
     whole = site.rank(0, because="the quantization axis is counted from the front")
     if whole <= 1:
-        return value if whole else site.folded(lambda: op.Squeeze(value, site.constant_int64([0])))
+        return value if whole else site.folded(lambda: op.Squeeze(value, site.constant([0], "int64")))
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], whole, name="axis")
-    trailing = site.constant_int64(range(1, whole - axis))
+    trailing = site.constant(range(1, whole - axis), "int64")
     return site.folded(lambda: op.Unsqueeze(value, trailing)) if axis < whole - 1 else value
 
 
@@ -114,8 +114,8 @@ def _replicated(site: Site, op: Operators, value: str) -> str:
     """Repeat each number for `block_size` elements along the axis."""
     rank = site.rank(0, because="the quantization axis is counted from the front")
     (axis,) = counted_from_front(site, [site.attribute("axis", 1)], rank, name="axis")
-    block = site.scalar(site.attribute("block_size"), "int64", "block")
-    position = site.scalar(axis, "int64", "axis")
+    block = site.constant(site.attribute("block_size"), "int64", "block")
+    position = site.constant(axis, "int64", "axis")
 
     def indices() -> str:
         length = op.Gather(op.Shape(site.input(0)), position)
@@ -125,5 +125,5 @@ def _replicated(site: Site, op: Operators, value: str) -> str:
     length = shape[axis] if shape is not None else None
     if isinstance(length, int):
         known = numpy.arange(length, dtype=numpy.int64) // site.attribute("block_size")
-        return site.folded(lambda: gather_within(site, value, site.constant(known, "indices"), axis=axis))
+        return site.folded(lambda: gather_within(site, value, site.constant(known, hint="indices"), axis=axis))
     return gather_within(site, value, indices(), axis=axis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, known_shape, pop_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -20,9 +20,9 @@ _STARTS_AT_0 = frozenset(["ReduceSum", "ReduceMean"])
 
 def move_axes_to_an_input(site: Site) -> None:
     """Move the attribute `axes` of a reduction to an input. Absent and empty axes both mean all axes."""
-    axes = site.pop_attribute("axes")
+    axes = pop_attribute(site, "axes")
     if axes:
-        site.append_input(site.constant_int64(axes))
+        site.set_input(len(site.inputs), site.constant(axes, "int64"))
 
 
 def move_axes_to_an_attribute(site: Site) -> None:
@@ -31,7 +31,7 @@ def move_axes_to_an_attribute(site: Site) -> None:
     Without axes a noop still applies the operator to each element: ReduceL1 gives the magnitude, ReduceLogSum the
     logarithm. Others become Identity.
     """
-    is_noop_if_empty = bool(site.pop_attribute("noop_with_empty_axes", 0))
+    is_noop_if_empty = bool(pop_attribute(site, "noop_with_empty_axes", 0))
     axes_name = site.input(1)
     axes = site.constant_value(axes_name)
     if axes_name and axes is None:
@@ -43,8 +43,8 @@ def move_axes_to_an_attribute(site: Site) -> None:
     elif is_noop_if_empty and site.node.op_type in _KEEPS_SINGLE_VALUES:
         site.replace(site.op.Identity(site.input(0)))
     elif is_noop_if_empty:
-        single = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), site.constant_int64([0]))
-        site.replace(site.copy(single, axes=[0], keepdims=0))
+        single = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), site.constant([0], "int64"))
+        site.replace(site.op.copy(single, axes=[0], keepdims=0))
 
 
 def make_axes_non_negative(site: Site) -> None:
@@ -72,16 +72,16 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
         )
     op = site.op_at(opsets.ALLOWZERO)
     is_reduced = _named_dimensions(site, op, axes, rank)
-    is_empty = op.Equal(op.Size(axes), site.scalar(0, "int64", "zero")) if _may_be_empty(site, axes) else ""
+    is_empty = op.Equal(op.Size(axes), site.constant(0, "int64", "zero")) if _may_be_empty(site, axes) else ""
     if is_empty and not is_noop_if_empty:
         is_reduced = op.Or(is_reduced, is_empty)
-    sizes, one = op.Shape(site.input(0)), site.scalar(1, "int64", "one")
+    sizes, one = op.Shape(site.input(0)), site.constant(1, "int64", "one")
     pairs = [op.Where(is_reduced, one, sizes), op.Where(is_reduced, sizes, one)]
-    second = site.constant_int64([1])
+    second = site.constant([1], "int64")
     shape = op.Concat(*(op.Unsqueeze(sizes, second) for sizes in pairs), axis=1)
-    shape = op.Reshape(shape, site.constant_int64([-1], "flat"))
-    keepdims = site.pop_attribute("keepdims", 1)
-    if 0 in (site.known_shape(0) or []):
+    shape = op.Reshape(shape, site.constant([-1], "int64", "flat"))
+    keepdims = pop_attribute(site, "keepdims", 1)
+    if 0 in (known_shape(site, 0) or []):
         # Below 14 Reshape cannot make every empty shape; an empty tensor is made anew.
         doubled = site.op_at(opsets.BFLOAT16_IN_CONSTANT_OF_SHAPE).ConstantOfShape(
             shape, value=numpy.zeros(1, numpy_dtype(site.dtype(0)))
@@ -89,7 +89,7 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
     else:
         doubled = op.Reshape(site.input(0), shape, allowzero=1)
     doubled_axes = [2 * position + 1 for position in range(rank)]
-    reduced = site.copy(doubled, axes=doubled_axes, keepdims=0)
+    reduced = site.op.copy(doubled, axes=doubled_axes, keepdims=0)
     if is_empty and is_noop_if_empty and site.node.op_type in _STARTS_AT_0 and site.dtype(0) in FLOATING:
         # A sum over no axes keeps -0, as ReduceMax of single values does.
         same = site.op.ReduceMax(doubled, axes=doubled_axes, keepdims=0)
@@ -102,10 +102,10 @@ def _reduce_axes_of_the_run(site: Site, axes: str, is_noop_if_empty: bool) -> No
 
 def _named_dimensions(site: Site, op: Operators, axes: str, rank: int) -> str:
     """Whether the axes name each dimension: a sum over the axes, which is 0 over none (a maximum is not)."""
-    column = op.Unsqueeze(axes, site.constant_int64([1]))
-    numbers = [site.constant_int64(range(first, first + rank), "dimensions") for first in (0, -rank)]
+    column = op.Unsqueeze(axes, site.constant([1], "int64"))
+    numbers = [site.constant(range(first, first + rank), "int64", "dimensions") for first in (0, -rank)]
     named = op.Or(*(op.Equal(column, one) for one in numbers))
-    counts = op.ReduceSum(op.Cast(named, to="int64"), site.constant_int64([0]), keepdims=0)
+    counts = op.ReduceSum(op.Cast(named, to="int64"), site.constant([0], "int64"), keepdims=0)
     return str(op.Cast(counts, to="bool"))
 
 

@@ -68,7 +68,7 @@ def axes_by_ratio(
     """
     if policy not in ("not_larger", "not_smaller"):
         coordinates.site.refuse(Why.INVALID_MODEL, f"the specification defines no keep_aspect_ratio_policy {policy!r}")
-    numbers = coordinates.site.constant_int64(axes, "axes")
+    numbers = coordinates.site.constant(axes, "int64", "axes")
     dims = coordinates.folded(lambda op: op.Gather(op.Shape(coordinates.site.input(0)), numbers))
     ratios = coordinates.folded(lambda op: op.Div(op.Cast(sizes, to="double"), op.Cast(dims, to="double")))
     extreme = "ArgMin" if policy == "not_larger" else "ArgMax"
@@ -88,7 +88,7 @@ def _by_fraction(
     """The length is rounded, halves up, which is counted in integers: floor((2 * own * n + d) / (2 * d))."""
     size, own = coordinates.size(axis), coordinates.dimension(axis)
     numerator, denominator = fraction
-    two = coordinates.site.scalar(2, "int64", "two")
+    two = coordinates.site.constant(2, "int64", "two")
     length = coordinates.folded(
         lambda op: op.Div(op.Add(op.Mul(two, op.Mul(numerator, own)), denominator), op.Mul(two, denominator))
     )
@@ -96,5 +96,5 @@ def _by_fraction(
 
 
 def _picked(coordinates: Coordinates, vector: str, position: int) -> str:
-    index = coordinates.site.scalar(position, "int64", "position")
+    index = coordinates.site.constant(position, "int64", "position")
     return coordinates.folded(lambda op: op.Gather(vector, index))

@@ -16,6 +16,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
+from opsetlift_rules.helpers.zeros import zero
 
 _FAR = float(2**40)
 
@@ -52,7 +53,7 @@ class Rows:
         site, op = self.site, self.op
         count = len(axes)
         images = images or numbers_up_to(site, op, self.batch)
-        trailing = site.constant_int64(range(1, leading + count))
+        trailing = site.constant(range(1, leading + count), "int64")
         flat = site.folded(lambda: op.Unsqueeze(op.Mul(images, named(site, self.per_image)), trailing))
         for number, axis in enumerate(axes):
             stride = product(site, op, self.spatial[number + 1 :])
@@ -62,7 +63,7 @@ class Rows:
         for number, axis in enumerate(axes):
             if axis.inside is not None:
                 inside = self._spread(axis.inside, number, leading, count, channels=True)
-                values = op.Where(inside, values, site.zero(self.dtype))
+                values = op.Where(inside, values, zero(site, self.dtype))
         weights: str | None = None
         for number, axis in enumerate(axes):
             if axis.weights is not None:
@@ -75,7 +76,7 @@ class Rows:
     def _spread(self, value: str, number: int, leading: int, count: int, *, channels: bool = False) -> str:
         axes = [leading + other for other in range(count) if other != number]
         axes += [leading + count] if channels else []
-        return str(self.op.Unsqueeze(value, self.site.constant_int64(axes))) if axes else value
+        return str(self.op.Unsqueeze(value, self.site.constant(axes, "int64"))) if axes else value
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def confined_by_border(site: Site, op: Operators, places: str, length: Size, dty
 
 def confined_by_centers(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
     """Points outside are reflected at the centers of the border elements."""
-    one, two = (site.scalar(number, "int64", "number") for number in (1, 2))
+    one, two = (site.constant(number, "int64", "number") for number in (1, 2))
     last = site.folded(lambda: op.Sub(named(site, length), one))
     period = site.folded(lambda: op.Max(op.Mul(two, last), one))
     remainder = op.Mod(op.Cast(places, to="int64"), period)
@@ -112,7 +113,7 @@ def confined_by_centers(site: Site, op: Operators, places: str, length: Size, dt
 
 def confined_by_edges(site: Site, op: Operators, places: str, length: Size, dtype: str) -> tuple[str, str | None]:
     """Points outside are reflected at the outer edges of the border elements."""
-    one, two = (site.scalar(number, "int64", "number") for number in (1, 2))
+    one, two = (site.constant(number, "int64", "number") for number in (1, 2))
     period = site.folded(lambda: op.Mul(two, named(site, length)))
     last = site.folded(lambda: op.Sub(period, one))
     remainder = op.Mod(op.Cast(places, to="int64"), period)
@@ -122,15 +123,15 @@ def confined_by_edges(site: Site, op: Operators, places: str, length: Size, dtyp
 
 
 def _bounds(site: Site, op: Operators, length: Size, dtype: str) -> tuple[str, str]:
-    low = site.scalar(0, dtype, "low")
+    low = site.constant(0, dtype, "low")
     if isinstance(length, int):
-        return low, site.scalar(length - 1, dtype, "high")
-    return low, op.Sub(op.Cast(length, to=dtype), site.scalar(1, dtype, "one"))
+        return low, site.constant(length - 1, dtype, "high")
+    return low, op.Sub(op.Cast(length, to=dtype), site.constant(1, dtype, "one"))
 
 
 def linear_weights(site: Site, op: Operators, distance: str, dtype: str) -> str:
     """The triangle of linear interpolation."""
-    return str(op.Relu(op.Sub(site.scalar(1, dtype, "one"), distance)))
+    return str(op.Relu(op.Sub(site.constant(1, dtype, "one"), distance)))
 
 
 def cubic_polynomials(
@@ -156,7 +157,7 @@ def cubic_weights(site: Site, op: Operators, distance: str, dtype: str, coeffici
     a = numpy.dtype(numpy_dtype(dtype)).type(coefficient)
 
     def number(value: float | numpy.floating[Any]) -> str:
-        return site.scalar(value, dtype, "number")
+        return site.constant(value, dtype, "number")
 
     near, far = cubic_polynomials(op, number, distance, a)
     # Both are 0 at the distance 1. NaN, which infinite points have for distances, is beyond.
@@ -168,9 +169,9 @@ def neighbours_on(
     site: Site, op: Operators, points: str, dtype: str, confine: Callable[[str], tuple[str, str | None]], weigh: Weigh
 ) -> Neighbours:
     """The neighbours of points of a float dtype on an axis."""
-    column = op.Unsqueeze(points, site.constant_int64([-1]))
+    column = op.Unsqueeze(points, site.constant([-1], "int64"))
     offsets = numpy.arange(1 - weigh.reach, 1 + weigh.reach).astype(numpy_dtype(dtype))
-    places = op.Add(op.Floor(column), site.constant(offsets, "offsets"))
+    places = op.Add(op.Floor(column), site.constant(offsets, hint="offsets"))
     weights = weigh.weights(op.Abs(op.Sub(places, column)))
     confined, inside = confine(tamed(site, op, places, dtype))
     return Neighbours(confined, weights, inside)
@@ -180,12 +181,12 @@ def nearest_on(
     site: Site, op: Operators, points: str, dtype: str, confine: Callable[[str], tuple[str, str | None]]
 ) -> Neighbours:
     """The nearest neighbour on an axis; halves round to even."""
-    rounded = op.Round(op.Unsqueeze(points, site.constant_int64([-1])))
+    rounded = op.Round(op.Unsqueeze(points, site.constant([-1], "int64")))
     confined, inside = confine(tamed(site, op, rounded, dtype))
     return Neighbours(confined, inside=inside)
 
 
 def tamed(site: Site, op: Operators, places: str, dtype: str) -> str:
     """Limit whole numbers so that they can be cast to integers; NaN becomes a point far outside."""
-    low, high = (site.scalar(bound, dtype, "bound") for bound in (-_FAR, _FAR))
+    low, high = (site.constant(bound, dtype, "bound") for bound in (-_FAR, _FAR))
     return str(op.Clip(op.Where(op.IsNaN(places), low, places), low, high))

@@ -10,12 +10,12 @@ def is_negative(site: Site, op: Operators, value: str) -> str:
 
     A float keeps the sign of each; Less takes integers from 9 on, and onnxruntime 64-bit ones from 1.0 on.
     """
-    return str(op.Less(op.Cast(value, to="float"), site.scalar(0, "float", "zero")))
+    return str(op.Less(op.Cast(value, to="float"), site.constant(0, "float", "zero")))
 
 
 def is_positive(site: Site, op: Operators, value: str) -> str:
     """Whether each integer is above 0."""
-    return str(op.Greater(op.Cast(value, to="float"), site.scalar(0, "float", "zero")))
+    return str(op.Greater(op.Cast(value, to="float"), site.constant(0, "float", "zero")))
 
 
 def added_where(op: Operators, condition: str, value: str, addend: str, dtype: str) -> str:

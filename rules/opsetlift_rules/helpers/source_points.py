@@ -64,7 +64,7 @@ class _SourcePoints:
         return str(op.Add(first, op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)))
 
     def _is_single(self, op: Operators) -> str:
-        return str(op.Equal(self._axis.length, self._coordinates.site.scalar(1, "int64", "one")))
+        return str(op.Equal(self._axis.length, self._coordinates.site.constant(1, "int64", "one")))
 
     def _target(self, op: Operators) -> str:
         """The length before it is cut to a whole number."""

@@ -148,8 +148,8 @@ def padded(site: Site, op: Operators, value: str, dtype: str, pads: Sequence[int
     if not any(pads):
         return value
     rank = len(pads) // 2
-    counts = site.constant_int64([0, 0, *pads[:rank], 0, 0, *pads[rank:]], "pads")
-    return str(op.Pad(value, counts, site.scalar(with_, dtype, "pad") if with_ else ""))
+    counts = site.constant([0, 0, *pads[:rank], 0, 0, *pads[rank:]], "int64", "pads")
+    return str(op.Pad(value, counts, site.constant(with_, dtype, "pad") if with_ else ""))
 
 
 def combined(site: Site, op: Operators, value: str, windows: Windows, combine: Callable[[Sequence[str]], str]) -> str:
@@ -168,7 +168,7 @@ def slice_of_tap(site: Site, op: Operators, value: str, axis: int, first: int, s
     if span == stride == 1:
         return value
     end = first - span + 1 or END
-    numbers = (site.constant_int64([number], "bound") for number in (first, end, axis + 2, stride))
+    numbers = (site.constant([number], "int64", "bound") for number in (first, end, axis + 2, stride))
     return str(op.Slice(value, *numbers))
 
 
@@ -180,11 +180,11 @@ def added(op: Operators) -> Callable[[Sequence[str]], str]:
 def element_counts(site: Site, op: Operators, windows: Windows, dtype: str, with_pads: bool) -> str:
     """How many elements each window covers, of the pads too if asked for, but not of what rounding up adds to them."""
     if not any(windows.filled_pads):
-        return site.scalar(math.prod(windows.kernel), dtype, "count")
+        return site.constant(math.prod(windows.kernel), dtype, "count")
     known = _known_counts(windows, with_pads)
     if known is not None:
-        return site.constant(known.astype(numpy_dtype(dtype)), "counts")
-    ones = op.Expand(site.scalar(1, dtype, "one"), op.Shape(site.input(0)))
+        return site.constant(known.astype(numpy_dtype(dtype)), hint="counts")
+    ones = op.Expand(site.constant(1, dtype, "one"), op.Shape(site.input(0)))
     ones = padded(site, op, ones, dtype, [*windows.begin, *windows.own_ends], with_=float(with_pads))
     ones = padded(site, op, ones, dtype, [*(0 for _ in windows.kernel), *windows.missing])
     return combined(site, op, ones, windows, added(op))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -10,15 +9,16 @@ from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import site_key
+from opsetlift.conversion.walk.site import NodeSite
 from opsetlift.conversion.walk.state import WalkState
 from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
-from opsetlift.conversion.walk.values import ScopeValues
+from opsetlift.conversion.walk.values import AT_TARGET, Emitted, ScopeValues
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import Container
+from opsetlift.rulebook.rounding import EXACT
 from opsetlift.rulebook.routes import Route, RoutedTransition
 from opsetlift.rulebook.rule import Rule, becomes_its_values
-from opsetlift.rulebook.site import AT_TARGET, EXACT, Emitted, Site
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
@@ -50,7 +50,7 @@ class RuleFailed(Exception):
         super().__init__(rule.name)
 
 
-class NodeWalk(ScopeValues, ABC):
+class NodeWalk(ScopeValues):
     """Takes nodes of a scope through their transitions."""
 
     def __init__(
@@ -66,10 +66,6 @@ class NodeWalk(ScopeValues, ABC):
         self._in_progress: list[Transition] = []
         self._applied_inside: AppliedRules = []
         """The rules that were applied to emitted subgraphs of the site whose rule is running."""
-
-    @abstractmethod
-    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
-        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
 
     def convert_node(self, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
         """Take a node along its route.
@@ -87,7 +83,7 @@ class NodeWalk(ScopeValues, ABC):
         """
         emitted: list[NodeProto] = []
         for routed in route.transitions:
-            site = Site(node, routed.transition, self, routed.rule.bound if routed.rule else EXACT)
+            site = NodeSite(node, routed.transition, self, routed.rule.bound if routed.rule else EXACT)
             try:
                 applied_inside = self._apply(routed, site)
                 if site.touched:
@@ -121,7 +117,7 @@ class NodeWalk(ScopeValues, ABC):
         known = [self.facts.constant(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
             rule = becomes_its_values
-        site = Site(node, transition, self, rule.bound if rule else EXACT)
+        site = NodeSite(node, transition, self, rule.bound if rule else EXACT)
         try:
             if rule is None or self._in_progress.count(transition) >= _MOST_FALLBACKS:
                 raise SiteRefused(Why.TARGET, objection)
@@ -138,7 +134,7 @@ class NodeWalk(ScopeValues, ABC):
             raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
         return emitted if site.is_replaced else [*emitted, node]
 
-    def _apply(self, routed: RoutedTransition, site: Site) -> AppliedRules:
+    def _apply(self, routed: RoutedTransition, site: NodeSite) -> AppliedRules:
         """Give the site to its rule; returns the rules that were applied to subgraphs that it emitted."""
         if routed.rule is None:
             site.refuse(Why.NOT_WRITTEN, "no rule has been written for this transition yet")
@@ -160,7 +156,7 @@ class NodeWalk(ScopeValues, ABC):
         finally:
             self._applied_inside = around
 
-    def _note_applied(self, transition: Transition, rule: Rule, site: Site, applied: AppliedRules) -> None:
+    def _note_applied(self, transition: Transition, rule: Rule, site: NodeSite, applied: AppliedRules) -> None:
         if rule.ulps:
             by_default = 0 if rule.when else rule.largest_ulps()
             rule = replace(rule, ulps=by_default if site.rounding is None else site.rounding, fewer_digits=0, when="")
@@ -170,7 +166,7 @@ class NodeWalk(ScopeValues, ABC):
             )
         applied.append((transition, rule))
 
-    def _lower_emitted(self, transition: Transition, site: Site, applied: AppliedRules) -> list[NodeProto]:
+    def _lower_emitted(self, transition: Transition, site: NodeSite, applied: AppliedRules) -> list[NodeProto]:
         """Take what a rule emitted to the target, with the name and the metadata of the original.
 
         Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -14,18 +15,24 @@ from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.inlining import Inlined
 from opsetlift.model.scopes import Container
-from opsetlift.rulebook.site import AT_TARGET, Emitted
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, tensor_type, tensor_type_proto
-from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.specification.history import AI_ONNX, Transition, canonical_domain
 from opsetlift.targets import has_kernel
 
 _LARGEST_CONSTANT = 1 << 10
 """Elements of a constant that is moved with the nodes around it; larger ones are weights."""
 
 
-class ScopeValues:
-    """What rules may ask of a scope and add to it: most of what `SiteScope` promises.
+AT_TARGET = 0
+"""The opset of emitted nodes that have been taken to the target before."""
+
+Emitted = list[tuple[NodeProto, int]]
+"""Nodes that a rule has emitted, in order, each with the opset that it is written for."""
+
+
+class ScopeValues(ABC):
+    """What a site asks of the scope that its node is in: facts, names, and what a rule may add to it.
 
     Args:
         walk: What all scopes of the model share.
@@ -185,3 +192,18 @@ class ScopeValues:
         if name in self._parts:
             return self._parts[name]
         return self.parent.parts(name) if self.parent else None
+
+    @abstractmethod
+    def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
+        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
+
+    @abstractmethod
+    def finish_subgraph(
+        self,
+        node: NodeProto,
+        transition: Transition,
+        emitted: Emitted,
+        inputs: Sequence[ValueInfoProto],
+        outputs: Sequence[str],
+    ) -> GraphProto:
+        """A subgraph of nodes that the rule for `node` emitted at a transition, taken to the target already."""

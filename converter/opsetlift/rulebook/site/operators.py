@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto, TypeProto
 
-from opsetlift.model.inlining import inlined
-from opsetlift.rulebook.site.attributes import encode_attribute
-from opsetlift.rulebook.site.scope import AT_TARGET, Emitted
-from opsetlift.rulebook.site.view import SiteView
-from opsetlift.specification.dtypes import element_type
+Dims = list[int | str | None]
+"""A number, a symbol or None per dimension."""
 
 
-class Operators:
-    """Emits nodes as the specification writes them: `op.Clip(x, low, high)` -> the name of its output.
+class Operators(ABC):
+    """Emits nodes for one opset, as the specification writes them: `op.Clip(x, low, high)` returns the output's name.
 
     Inputs are value names, "" (or None) for an absent optional one; attributes are keywords. `outputs=2` gives a tuple
     of two names; `to=` and `dtype=` take dtype names ("float") as well as numbers.
     """
 
-    def __init__(self, site: SiteView, opset: int, domain: str, emitted: Emitted) -> None:
-        self._site = site
-        self._opset = opset
-        self._domain = domain
-        self._emitted = emitted
+    __slots__ = ()
 
     def __getattr__(self, operator: str) -> Callable[..., Any]:
-        if operator.startswith("__"):
+        if operator.startswith("_"):
             raise AttributeError(operator)
         return partial(self.emit, operator)
 
+    @abstractmethod
     def emit(self, operator: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> Any:
         """Emit a node of the operator of this name: `op.emit("Clip", x, low, high)` is `op.Clip(x, low, high)`.
 
@@ -45,36 +40,64 @@ class Operators:
         Returns:
             The name of the output; of several, a tuple.
         """
-        node = NodeProto(op_type=operator, domain=self._domain)
-        node.input.extend(name or "" for name in inputs)
-        node.output.extend(self._site.scope.fresh_name(operator) for _ in range(outputs))
-        for name, value in attributes.items():
-            if value is not None:
-                attribute = node.attribute.add(name=name)
-                if name in ("to", "dtype") and isinstance(value, str):
-                    # Before opset 6 dtypes are written in words.
-                    value = element_type(value) if self._opset >= 6 else value.upper()
-                encode_attribute(attribute, value)
-        self._emitted.append((node, self._opset))
-        self._site.scope.register(node, self._opset, self._domain)
-        return node.output[0] if outputs == 1 else tuple(node.output)
 
+    @abstractmethod
+    def copy(self, *inputs: str | None, outputs: int | None = None, **changed: Any) -> Any:
+        """Emit the site's operator with the attributes of its node on other inputs.
+
+        Args:
+            inputs: As for `emit`.
+            outputs: How many outputs it has; by default those of the node, absent ones included.
+            changed: Attributes with other values, by name; one that is None is left out.
+
+        Returns:
+            The name of the output; of several, a tuple.
+        """
+
+    @abstractmethod
     def at(self, opset: int) -> Operators:
         """Emits to the same place nodes that are written for another opset."""
-        return Operators(self._site, opset, self._domain, self._emitted)
 
-    def inline(self, attribute: str, *inputs: str, keep_names: bool = False) -> list[str]:
-        """The nodes of one of the site's subgraphs, which have been taken to the target, on `inputs` for its own.
+    @abstractmethod
+    def subgraph(
+        self,
+        build: Callable[..., Sequence[str]],
+        *,
+        takes: Sequence[tuple[str, Sequence[int | str | None] | None] | TypeProto] = (),
+    ) -> GraphProto:
+        """Build a subgraph for a node that is emitted afterwards; returns it converted to the target.
 
-        `keep_names` is for when they stand in a subgraph again, and only once.
+        Args:
+            build: Called as `build(op, *inputs)` with the names of the inputs: emits the nodes and returns the names of
+                the outputs. Each output must be computed in the subgraph; an outer value goes through Identity.
+            takes: For each input its type, or its dtype and shape.
         """
-        site = self._site
-        content = inlined(site.attribute(attribute), inputs, site.scope.fresh_name, keep_names=keep_names)
-        site.scope.register_inlined(site.node, attribute, content, self._emitted, as_nodes=keep_names)
-        self._emitted.extend((node, AT_TARGET) for node in content.nodes)
-        computed = {name for node in content.nodes for name in node.output}
-        results: list[str] = []
-        for name in content.outputs:
-            is_own = name in computed and name not in results
-            results.append(name if is_own else self.Identity(name))
-        return results
+
+    @abstractmethod
+    def inline(self, attribute: str, *inputs: str, keep_names: bool = False) -> list[str]:
+        """Emit the nodes of one of the site's subgraphs, which have been converted to the target.
+
+        Args:
+            attribute: The attribute that holds the subgraph.
+            inputs: The values that its inputs are replaced with.
+            keep_names: For nodes that are in a subgraph again, and only once.
+
+        Returns:
+            The names of its outputs.
+        """
+
+    @abstractmethod
+    def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
+        """Declare the type of an emitted value, where onnx's inference cannot know it; a shape of None has no rank."""
+
+    @abstractmethod
+    def add(self, node: NodeProto) -> None:
+        """Emit a node that is written already, in any domain; its outputs have names from `fresh_name`."""
+
+    @abstractmethod
+    def preview(self, node: NodeProto) -> None:
+        """Make the facts known of a node that may be added later."""
+
+    @abstractmethod
+    def fresh_name(self, hint: str) -> str:
+        """A name that nothing in the model has, made from that of the model's node that is being converted."""

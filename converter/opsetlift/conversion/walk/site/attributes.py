@@ -14,9 +14,15 @@ from opsetlift.model.arrays import tensor_of
 def encode_attribute(attribute: AttributeProto, value: Any) -> None:
     """Write a Python value into an attribute: int, float, str, bytes, array, graph, or a list of one kind.
 
+    Or another attribute, whose value or reference is copied.
+
     An empty list becomes INTS. Raises TypeError for anything else.
     """
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, AttributeProto):
+        name = attribute.name
+        attribute.CopyFrom(value)
+        attribute.name = name
+    elif isinstance(value, (list, tuple)):
         _encode_list(attribute, value)
     elif isinstance(value, (int, numpy.integer)):
         attribute.type, attribute.i = AttributeProto.INT, int(value)
