@@ -59,20 +59,20 @@ def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
 
 def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     operator, dtype = site.node.op_type, site.dtype(0)
-    carrier = "double" if dtype in FLOATING else dtype
-    value = site.input(0) if carrier == dtype else op.Cast(site.input(0), to=carrier)
+    compute_dtype = "double" if dtype in FLOATING else dtype
+    value = site.input(0) if compute_dtype == dtype else op.Cast(site.input(0), to=compute_dtype)
     dims = site.shape(0) or []
     others = [position for position in range(rank) if position != axis]
     shape = op.Shape(value)
     slice_shape = op.Gather(shape, site.constant(others, "int64"), axis=0)
     is_exclusive, is_reverse = (bool(site.attribute(name, 0)) for name in ("exclusive", "reverse"))
-    states = [_filled(op, slice_shape, number[operator], carrier) for number in (_START, _BEFORE_THE_FIRST)]
+    states = [_filled(op, slice_shape, number[operator], compute_dtype) for number in (_START, _BEFORE_THE_FIRST)]
     may_be_empty = not isinstance(dims[axis], int) or dims[axis] == 0
     if may_be_empty:
         # Without iterations a Scan does not know the shape of its outputs: one on an extra last value is added.
         sizes = op.Concat(shape, site.constant([1], "int64", "one"), axis=0)
         order = [rank if position == axis else position for position in range(rank)]
-        last = _filled(op, op.Gather(sizes, site.constant(order, "int64"), axis=0), _START[operator], carrier)
+        last = _filled(op, op.Gather(sizes, site.constant(order, "int64"), axis=0), _START[operator], compute_dtype)
         value = op.Concat(*([last, value] if is_reverse else [value, last]), axis=axis)
 
     def inclusive(inner: Operators, total: str, element: str) -> list[str]:
@@ -83,7 +83,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
         total = getattr(inner, _COMBINE[operator])(total, element)
         return [total, inner.Identity(total), inner.Identity(previous)]
 
-    takes: list[tuple[str, Dims]] = [(carrier, [dims[other] for other in others])] * (3 if is_exclusive else 2)
+    takes: list[tuple[str, Dims]] = [(compute_dtype, [dims[other] for other in others])] * (3 if is_exclusive else 2)
     directions = [1] if is_reverse else None
     _, *_, result = op.Scan(
         *(states if is_exclusive else states[:1]),
@@ -99,7 +99,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     if may_be_empty:
         bounds = [1, END] if is_reverse else [0, -1]
         result = op.Slice(result, *(site.constant([bound], "int64", "bound") for bound in [*bounds, axis]))
-    return str(result) if carrier == dtype else str(op.Cast(result, to=dtype))
+    return str(result) if compute_dtype == dtype else str(op.Cast(result, to=dtype))
 
 
 def cast_axis_to_int32(site: Site) -> None:

@@ -9,8 +9,8 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Operators, Site, dtype_attribute
-from opsetlift.specification.carriers import cast_back_attributes
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.specification.wider_dtypes import cast_back_attributes
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import gather_within
 

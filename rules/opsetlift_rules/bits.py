@@ -54,17 +54,17 @@ def replace_shift_with_mul_or_div(site: Site) -> None:
     The power is gathered from a table, whose last entry is for all amounts beyond the width.
     """
     dtype = site.dtype(0)
-    op, carrier, width = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype), _width(dtype)
+    op, compute_dtype, width = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _compute_dtype(dtype), _width(dtype)
     value = _number(site, op, site.input(0), dtype)
     place = site.folded(lambda: _place(site, op, dtype), "place")
 
     def looked_up(*values: int) -> str:
-        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(carrier)), hint="powers")
+        table = site.constant(numpy.array(values, numpy.uint64).astype(numpy_dtype(compute_dtype)), hint="powers")
         return site.folded(lambda: str(op.Gather(table, place)), "power")
 
     powers = [1 << position for position in range(width)]
     if site.attribute("direction") == "LEFT":
-        site.replace(_as(op, op.Mul(value, looked_up(*powers, 0)), carrier, dtype))
+        site.replace(_as(op, op.Mul(value, looked_up(*powers, 0)), compute_dtype, dtype))
         return
     if width < 64:
         shifted = op.Div(value, looked_up(*powers, 1))
@@ -77,28 +77,28 @@ def replace_shift_with_mul_or_div(site: Site) -> None:
         quotient = op.Div(rest, looked_up(*powers[:-1], 1, 1))
         shifted = op.Mul(quotient, looked_up(*[1] * (width - 1), 0, 0))
         shifted = op.Add(shifted, op.Mul(sign, looked_up(*reversed(powers), 0)))
-    site.replace(_as(op, shifted, carrier, dtype))
+    site.replace(_as(op, shifted, compute_dtype, dtype))
 
 
 def _place(site: Site, op: Operators, dtype: str) -> str:
     """The shift amount, at most the width."""
-    carrier, width = _carrier(dtype), _width(dtype)
+    compute_dtype, width = _compute_dtype(dtype), _width(dtype)
     amount = _number(site, op, site.input(1), dtype)
-    is_beyond = op.Less(site.constant(width - 1, carrier, "last"), amount)
+    is_beyond = op.Less(site.constant(width - 1, compute_dtype, "last"), amount)
     if width == 64:
-        is_beyond = op.Or(is_beyond, op.Less(amount, zero(site, carrier)))
-    beyond = op.Cast(is_beyond, to=carrier)
-    inside = op.Mul(amount, op.Sub(site.constant(1, carrier, "one"), beyond))
-    return str(op.Add(inside, op.Mul(beyond, site.constant(width, carrier, "width"))))
+        is_beyond = op.Or(is_beyond, op.Less(amount, zero(site, compute_dtype)))
+    beyond = op.Cast(is_beyond, to=compute_dtype)
+    inside = op.Mul(amount, op.Sub(site.constant(1, compute_dtype, "one"), beyond))
+    return str(op.Add(inside, op.Mul(beyond, site.constant(width, compute_dtype, "width"))))
 
 
 def replace_bitwise_not_with_sub(site: Site) -> None:
     """Replace BitwiseNot-18 with Sub: all bits set, less x; of a signed integer, -1 - x."""
     dtype = site.dtype(0)
-    op, carrier = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _carrier(dtype)
+    op, compute_dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), _compute_dtype(dtype)
     ones = -1 if dtype in _SIGNED or _width(dtype) == 64 else _modulus(dtype) - 1
-    difference = op.Sub(site.constant(ones, carrier, "ones"), _as(op, site.input(0), dtype, carrier))
-    site.replace(_as(op, difference, carrier, dtype))
+    difference = op.Sub(site.constant(ones, compute_dtype, "ones"), _as(op, site.input(0), dtype, compute_dtype))
+    site.replace(_as(op, difference, compute_dtype, dtype))
 
 
 def compute_bit_by_bit(site: Site) -> None:
@@ -108,16 +108,16 @@ def compute_bit_by_bit(site: Site) -> None:
     twice.
     """
     op, dtype = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC), site.dtype(0)
-    carrier = _carrier(dtype)
+    compute_dtype = _compute_dtype(dtype)
     first, second = (_number(site, op, value, dtype) for value in site.inputs)
     result = common = _common_bits(site, op, first, second, dtype)
     if site.node.op_type != "BitwiseAnd":
         rest = common if site.node.op_type == "BitwiseOr" else op.Add(common, common)
         result = op.Sub(op.Add(first, second), rest)
-    site.replace(_as(op, result, carrier, dtype))
+    site.replace(_as(op, result, compute_dtype, dtype))
 
 
-def _carrier(dtype: str) -> str:
+def _compute_dtype(dtype: str) -> str:
     """The dtype in which the bits are computed: one for which runtimes have arithmetic."""
     return "int32" if _width(dtype) < 32 else "int64"
 
@@ -127,12 +127,12 @@ def _number(site: Site, op: Operators, value: str, dtype: str) -> str:
 
     Not by casts to an unsigned dtype and on: there are runtimes that make one of the two, from the signed one.
     """
-    carrier = _carrier(dtype)
-    value = _as(op, value, dtype, carrier)
+    compute_dtype = _compute_dtype(dtype)
+    value = _as(op, value, dtype, compute_dtype)
     if dtype not in _SIGNED or _width(dtype) == 64:
         return value
-    is_negative = op.Cast(op.Less(value, zero(site, carrier)), to=carrier)
-    return str(op.Add(value, op.Mul(is_negative, site.constant(_modulus(dtype), carrier, "modulus"))))
+    is_negative = op.Cast(op.Less(value, zero(site, compute_dtype)), to=compute_dtype)
+    return str(op.Add(value, op.Mul(is_negative, site.constant(_modulus(dtype), compute_dtype, "modulus"))))
 
 
 def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
@@ -141,18 +141,18 @@ def _as(op: Operators, value: str, dtype: str, wanted: str) -> str:
 
 def _common_bits(site: Site, op: Operators, first: str, second: str, dtype: str) -> str:
     """The number whose bits both have; 64 bits are summed in halves, as there are runtimes that sum in double."""
-    carrier, width = _carrier(dtype), _width(dtype)
+    compute_dtype, width = _compute_dtype(dtype), _width(dtype)
     numbers: Sequence[str] = (first, second)
     parts = []
     if width == 64:
         signs, numbers = zip(*(_sign_and_rest(site, op, value) for value in numbers), strict=True)
         parts.append(op.Mul(op.Mul(*signs), _least(site)))
         width -= 1
-    two, last = site.constant(2, carrier, "two"), site.constant([-1], "int64")
+    two, last = site.constant(2, compute_dtype, "two"), site.constant([-1], "int64")
     columns = [op.Unsqueeze(value, last) for value in numbers]
     for start in range(0, width, 32):
         values = [1 << position for position in range(start, min(start + 32, width))]
-        powers = site.constant(numpy.array(values, numpy_dtype(carrier)), hint="powers")
+        powers = site.constant(numpy.array(values, numpy_dtype(compute_dtype)), hint="powers")
         bits = [op.Mod(op.Div(column, powers), two) for column in columns]
         parts.append(op.ReduceSum(op.Mul(op.Mul(*bits), powers), last, keepdims=0))
     return str(reduce(op.Add, parts))

@@ -26,13 +26,13 @@ def sum_overlapping_blocks(site: Site) -> None:
     """Replace Col2Im-18: for each element of the image, gather and sum the block elements on it, axis by axis."""
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
-    carrier = COMPUTED_IN.get(dtype, dtype)
-    if carrier not in _SUMMED:
+    compute_dtype = COMPUTED_IN.get(dtype, dtype)
+    if compute_dtype not in _SUMMED:
         site.refuse(Why.NO_EQUIVALENT, f"Col2Im adds the elements of overlapping blocks, and no operator adds {dtype}")
     (rank,) = static_shape(site, 1, because="the number of spatial axes must be known")
     image, block = ([_element(site, op, position, axis) for axis in range(rank)] for position in (1, 2))
     counts = [_count(site, op, axis, image[axis], block[axis]) for axis in range(rank)]
-    value = op.Cast(site.input(0), to=carrier) if carrier != dtype else site.input(0)
+    value = op.Cast(site.input(0), to=compute_dtype) if compute_dtype != dtype else site.input(0)
     channels = _divided(site, op, size(site, op, site.input(0), 1), product(site, op, block))
     batch = size(site, op, site.input(0), 0)
     value = reshaped(site, op, value, [batch, channels, *block, *counts])
@@ -41,10 +41,10 @@ def sum_overlapping_blocks(site: Site) -> None:
     lengths = [product(site, op, [block[axis], counts[axis]]) for axis in range(rank)]
     value = reshaped(site, op, value, [batch, channels, *lengths])
     for axis in range(rank):
-        value = _summed(site, op, value, carrier, axis, rank, (image[axis], block[axis], counts[axis]))
-    if carrier in ("float", "double"):
+        value = _summed(site, op, value, compute_dtype, axis, rank, (image[axis], block[axis], counts[axis]))
+    if compute_dtype in ("float", "double"):
         site.rounds()
-    site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
+    site.replace(op.Cast(value, to=dtype) if compute_dtype != dtype else value)
 
 
 def _element(site: Site, op: Operators, position: int, index: int) -> Size:

@@ -16,7 +16,7 @@ from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
 # Casts that keep different values different; uint64 wraps around.
-_INTEGER_CARRIERS = {
+_WIDER_INTEGERS = {
     "int8": "int32",
     "uint8": "int32",
     "int16": "int32",
@@ -51,8 +51,8 @@ def compute_equality_from_order(site: Site) -> None:
     equal).
     """
     dtype = site.dtype(0)
-    if dtype in _INTEGER_CARRIERS:
-        widen(site, _INTEGER_CARRIERS[dtype])
+    if dtype in _WIDER_INTEGERS:
+        widen(site, _WIDER_INTEGERS[dtype])
     elif dtype in FLOATING:
         op = site.op
         first, second = site.inputs

@@ -18,8 +18,8 @@ from onnx import TensorProto, numpy_helper
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Array, Site, dtype_attribute, has_attribute, known_shape, pop_attribute
-from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
+from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype, holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
@@ -115,13 +115,13 @@ def fill_in_a_wider_type_and_cast(site: Site) -> None:
     if value is None:
         return
     dtype = dtype_name(value.data_type)
-    carrier = (
-        exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+    compute_dtype = (
+        exact_wider_dtype(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
         if dtype not in FIRST_FLOATS
         else None
     )
-    if carrier is not None and dtype in _CAST_INTO:
-        wide = numpy_helper.to_array(value).astype(numpy_dtype(carrier))
+    if compute_dtype is not None and dtype in _CAST_INTO:
+        wide = numpy_helper.to_array(value).astype(numpy_dtype(compute_dtype))
         result = site.op.ConstantOfShape(site.input(0), value=wide.reshape(1))
         site.replace(site.op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 

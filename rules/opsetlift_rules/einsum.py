@@ -40,24 +40,24 @@ def decompose_the_equation(site: Site) -> None:
     dtype = site.dtype(0)
     terms, result = _parsed(site)
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    carrier = COMPUTED_IN.get(dtype, dtype)
+    compute_dtype = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
         site.rounds()
     operands = []
     for name, labels in zip(site.inputs, terms, strict=True):
-        value = op.Cast(name, to=carrier) if carrier != dtype else name
+        value = op.Cast(name, to=compute_dtype) if compute_dtype != dtype else name
         operands.append(_with_diagonals(site, op, Operand(value, labels)))
     current = operands[0]
-    if carrier not in FLOATING or len(operands) == 1:
+    if compute_dtype not in FLOATING or len(operands) == 1:
         current = _summed(site, op, current, _needed(operands[1:], result))
     for position in range(1, len(operands)):
         needed, following = _needed(operands[position + 1 :], result), operands[position]
-        if carrier not in FLOATING:
+        if compute_dtype not in FLOATING:
             # Floats are summed after multiplication: infinity times a sum differs from the sum of the products.
             following = _summed(site, op, following, needed | set(current.labels))
         current = _combined(site, op, current, following, needed)
     ordered = _ordered(op, current, result).name
-    site.replace(op.Cast(ordered, to=dtype) if carrier != dtype else ordered)
+    site.replace(op.Cast(ordered, to=dtype) if compute_dtype != dtype else ordered)
 
 
 def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:

@@ -12,7 +12,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, widen_for_runtime
 from opsetlift.rulebook.site import Operators, Site, static_shape
-from opsetlift.specification.carriers import holds
+from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -78,25 +78,25 @@ def tile_one_axis_at_a_time(site: Site) -> None:
         elif times != 1:
             unknown.append((axis, times))
     if unknown:
-        carrier = _carrier(site)
-        counts = [(axis, site.constant(times, carrier, "tiles")) for axis, times in unknown]
-        value = _copied(site, op, value, carrier, counts)
+        compute_dtype = _compute_dtype(site)
+        counts = [(axis, site.constant(times, compute_dtype, "tiles")) for axis, times in unknown]
+        value = _copied(site, op, value, compute_dtype, counts)
     site.replace(value)
 
 
 def _copy_at_run_time(site: Site) -> None:
     rank = site.rank(0, because="below opset 6 Tile repeats one dimension, so each dimension needs a node of its own")
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    carrier = _carrier(site)
+    compute_dtype = _compute_dtype(site)
     counts = []
     for axis in range(rank):
         bounds = [site.constant([bound], "int64", "bound") for bound in (axis, axis + 1)]
         count = op.Squeeze(op.Slice(site.input(1), *bounds), site.constant([0], "int64"))
-        counts.append((axis, op.Cast(count, to=carrier)))
-    site.replace(_copied(site, site.op, site.input(0), carrier, counts))
+        counts.append((axis, op.Cast(count, to=compute_dtype)))
+    site.replace(_copied(site, site.op, site.input(0), compute_dtype, counts))
 
 
-def _carrier(site: Site) -> str:
+def _compute_dtype(site: Site) -> str:
     """The dtype of counts and data of Tile-1, which are the same: only double surely holds the counts."""
     if not holds("double", site.dtype(0)):
         site.refuse(
@@ -106,13 +106,13 @@ def _carrier(site: Site) -> str:
     return "double"
 
 
-def _copied(site: Site, op: Operators, value: str, carrier: str, counts: Sequence[tuple[int, str]]) -> str:
+def _copied(site: Site, op: Operators, value: str, compute_dtype: str, counts: Sequence[tuple[int, str]]) -> str:
     dtype = site.dtype(0)
-    if dtype != carrier:
-        value = op.Cast(value, to=carrier)
+    if dtype != compute_dtype:
+        value = op.Cast(value, to=compute_dtype)
     for axis, count in counts:
-        value = op.Tile(value, count, site.constant(axis, carrier, "axis"))
-    return str(op.Cast(value, to=dtype)) if dtype != carrier else value
+        value = op.Tile(value, count, site.constant(axis, compute_dtype, "axis"))
+    return str(op.Cast(value, to=dtype)) if dtype != compute_dtype else value
 
 
 STEPS = [

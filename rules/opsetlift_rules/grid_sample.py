@@ -76,11 +76,11 @@ def decompose_grid_sample(site: Site) -> None:
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
     mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))
     precision = "double" if "double" in (dtype, grid_dtype) else "float"
-    carrier = dtype if mode == "nearest" else _carrier(site, dtype, mode)
-    data = op.Cast(site.input(0), to=carrier) if carrier != dtype else site.input(0)
+    compute_dtype = dtype if mode == "nearest" else _compute_dtype(site, dtype, mode)
+    data = op.Cast(site.input(0), to=compute_dtype) if compute_dtype != dtype else site.input(0)
     grid = op.Cast(site.input(1), to=precision) if grid_dtype != precision else site.input(1)
 
-    rows = Rows(site, op, data, carrier)
+    rows = Rows(site, op, data, compute_dtype)
     rank = len(rows.spatial)
     confine = _confine(site)
     axes = []
@@ -102,10 +102,10 @@ def decompose_grid_sample(site: Site) -> None:
         site.rounds()
         value = op.ReduceSum(terms, site.constant(summed, "int64"), keepdims=0)
     value = op.Transpose(value, perm=[0, leading, *range(1, leading)])
-    site.replace(op.Cast(value, to=dtype) if carrier != dtype else value)
+    site.replace(op.Cast(value, to=dtype) if compute_dtype != dtype else value)
 
 
-def _carrier(site: Site, dtype: str, mode: str) -> str:
+def _compute_dtype(site: Site, dtype: str, mode: str) -> str:
     if dtype in ("float", "double"):
         return dtype
     if dtype not in _NARROW:

@@ -85,17 +85,17 @@ def _divide_integers(site: Site, dtype: str) -> None:
     Of a division by zero, which the text leaves to the platform, the remainder is 0.
     """
     op = site.op_at(opsets.BFLOAT16)
-    carrier = COMPUTED_IN.get(dtype, dtype)
+    compute_dtype = COMPUTED_IN.get(dtype, dtype)
     dividend, divisor = (
-        op.Cast(name, to=carrier) if carrier != dtype else name for name in (site.input(0), site.input(1))
+        op.Cast(name, to=compute_dtype) if compute_dtype != dtype else name for name in (site.input(0), site.input(1))
     )
     remainder = op.Sub(dividend, op.Mul(op.Div(dividend, divisor), divisor))
     if not site.attribute("fmod", 0) and not dtype.startswith("uint"):
-        remainder = _with_sign_of(site, op, remainder, divisor, carrier)
+        remainder = _with_sign_of(site, op, remainder, divisor, compute_dtype)
     value = site.constant_value(1)
     if value is None or not value.all():
-        remainder = op.Mul(remainder, op.Cast(op.Cast(divisor, to="bool"), to=carrier))
-    site.replace(op.Cast(remainder, to=dtype) if carrier != dtype else remainder)
+        remainder = op.Mul(remainder, op.Cast(op.Cast(divisor, to="bool"), to=compute_dtype))
+    site.replace(op.Cast(remainder, to=dtype) if compute_dtype != dtype else remainder)
 
 
 def _with_sign_of(site: Site, op: Operators, remainder: str, divisor: str, dtype: str) -> str:

@@ -157,14 +157,14 @@ def normalize_groups_as_instances(site: Site) -> None:
     op = site.op_at(opsets.ALLOWZERO)
     rank = site.rank(0, because="scale and bias need a dimension of size 1 for each spatial axis")
     stage, value, back = _staged(site, op, site.input(0))
-    carrier = "float" if stage == "bfloat16" else stage
-    value = op.Cast(value, to=carrier) if carrier != stage else value
+    compute_dtype = "float" if stage == "bfloat16" else stage
+    value = op.Cast(value, to=compute_dtype) if compute_dtype != stage else value
     # Adding -0 changes no number, zeros included.
-    one, zero = (site.constant(number, carrier, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
+    one, zero = (site.constant(number, compute_dtype, hint) for number, hint in ((1, "one"), (-0.0, "zero")))
     groups = site.constant([site.attribute("num_groups")], "int64", "groups")
     ones, zeros = (site.folded(lambda name=name: str(op.Expand(name, groups)), "values") for name in (one, zero))  # type: ignore[misc]
     normalised = _instances_normalised(site, op, value, ones, zeros)
-    normalised = back(op.Cast(normalised, to=stage) if carrier != stage else normalised)
+    normalised = back(op.Cast(normalised, to=stage) if compute_dtype != stage else normalised)
     aligned = site.constant(range(1, rank - 1), "int64")
     scale, bias = (op.Unsqueeze(name, aligned) if rank > 2 else name for name in site.inputs[1:])
     site.replace(op.Add(op.Mul(normalised, scale), bias))

@@ -24,8 +24,8 @@ from opsetlift.rulebook.site import (
     widen_if_lost,
     widen_to_kernel,
 )
-from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift.specification.wider_dtypes import exact_wider_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
@@ -89,23 +89,25 @@ def move_inputs_to_attributes(site: Site) -> None:
     pads = site.constant_value(1)
     value = _value_as_attribute(site)
     dtype = site.dtype(0)
-    carrier = (
-        dtype if dtype in FIRST_FLOATS else exact_carrier(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
+    compute_dtype = (
+        dtype
+        if dtype in FIRST_FLOATS
+        else exact_wider_dtype(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
     )
-    if pads is None or value is None or carrier is None:
+    if pads is None or value is None or compute_dtype is None:
         site.replace(pad_by_gather(site))
         return
     attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
     if value != 0 or numpy.signbit(value):
         attributes["value"] = value
-    if carrier == dtype:
+    if compute_dtype == dtype:
         site.remove_input(2)
         site.remove_input(1)
         for name, given in attributes.items():
             site.set_attribute(name, given)
         return
     op = site.op
-    padded = op.Pad(op.Cast(site.input(0), to=carrier), mode=site.attribute("mode"), **attributes)
+    padded = op.Pad(op.Cast(site.input(0), to=compute_dtype), mode=site.attribute("mode"), **attributes)
     site.replace(op.Cast(padded, to=dtype))
 
 

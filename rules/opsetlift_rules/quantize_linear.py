@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute, known_shape
-from opsetlift.specification.carriers import cast_takes
+from opsetlift.specification.wider_dtypes import cast_takes
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
 

@@ -15,8 +15,8 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, Rule, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
-from opsetlift.specification.carriers import cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -25,7 +25,7 @@ from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
 from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
 
 _BECAUSE = "the flat positions of the written elements depend on its dimensions"
-_CARRIERS = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
+_WIDER_DTYPES = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
 _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
@@ -101,26 +101,26 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
     written = positions.indices(writing.written)
     dtype = site.dtype(0)
     # Loop takes bfloat16 from 16 on.
-    carrier = "float" if dtype == "bfloat16" and site.target < opsets.BFLOAT16_IN_LOOPS else dtype
-    start = writing.rows if carrier == dtype else positions.op.Cast(writing.rows, to=carrier)
+    compute_dtype = "float" if dtype == "bfloat16" and site.target < opsets.BFLOAT16_IN_LOOPS else dtype
+    start = writing.rows if compute_dtype == dtype else positions.op.Cast(writing.rows, to=compute_dtype)
 
     def body(inner: Operators, number: str, going: str, rows: str) -> list[str]:
         this = inner.Unsqueeze(number, site.constant([0], "int64"))
         place = inner.Gather(written, this, axis=0)
         row = inner.Gather(rows, place, axis=0)
-        row = row if carrier == dtype else inner.Cast(row, to=dtype)
+        row = row if compute_dtype == dtype else inner.Cast(row, to=dtype)
         combined = getattr(inner, operator)(row, inner.Gather(writing.updates, this))
-        combined = combined if carrier == dtype else inner.Cast(combined, to=carrier)
+        combined = combined if compute_dtype == dtype else inner.Cast(combined, to=compute_dtype)
         tuples = inner.Unsqueeze(place, site.constant([1], "int64"))
         return [inner.Identity(going), inner.ScatterND(rows, tuples, combined)]
 
     dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
-    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), (carrier, dims)])
+    graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), (compute_dtype, dims)])
     count = positions.indices(writing.number_of_updates)
     # This Loop means the same at every version.
     op = site.op_at(min(site.opset, site.target))
     rows = op.Loop(count, endless(site), start, body=graph)
-    site.replace(writing.restored(positions, rows if carrier == dtype else positions.op.Cast(rows, to=dtype)))
+    site.replace(writing.restored(positions, rows if compute_dtype == dtype else positions.op.Cast(rows, to=dtype)))
 
 
 @dataclass
@@ -223,13 +223,15 @@ def scatter_the_cache_by_elements(site: Site) -> None:
             indices = op.Mod(positions.name(indices), divisor(site, op, size))
     everywhere = op.Expand(positions.indices(indices), positions.shape(extents))
     op, dtype = site.op, site.dtype(0)
-    carrier = (
-        exact_carrier(dtype, _CARRIERS, site.opset) if dtype.startswith(("float8", "float4", "int4", "uint4")) else None
+    compute_dtype = (
+        exact_wider_dtype(dtype, _WIDER_DTYPES, site.opset)
+        if dtype.startswith(("float8", "float4", "int4", "uint4"))
+        else None
     )
-    if carrier is not None:
-        cache, update = op.Cast(cache, to=carrier), op.Cast(update, to=carrier)
+    if compute_dtype is not None:
+        cache, update = op.Cast(cache, to=compute_dtype), op.Cast(update, to=compute_dtype)
     result = op.ScatterElements(cache, everywhere, update, axis=axis)
-    site.replace(result if carrier is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
+    site.replace(result if compute_dtype is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 
 
 _ORDER = (

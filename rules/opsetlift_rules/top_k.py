@@ -97,18 +97,18 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
         values, indices = top(op.Cast(data, to=COMPARED_IN[dtype]), k, axis=axis, outputs=2)
         return op.Cast(values, to=dtype), indices
     # No float holds 64 bits: sorted by the lowest part, then by the ones above it, equal ones stay in their order.
-    carrier = "double" if site.computes("TopK", T="double") else "float"
+    compute_dtype = "double" if site.computes("TopK", T="double") else "float"
     wide = dtype if dtype == "uint64" else "int64"
     rest = data if dtype == wide else op.Cast(data, to=wide)
     parts = []
-    for number in _UNITS[carrier]:
+    for number in _UNITS[compute_dtype]:
         unit = site.constant(numpy.array(number, numpy_dtype(wide)), hint="unit")
         parts.append(op.Div(rest, unit))
         rest = op.Sub(rest, op.Mul(parts[-1], unit))
     size = op.Gather(op.Shape(data), site.constant([axis], "int64", "axis"))
-    _, indices = top(op.Cast(rest, to=carrier), size, axis=axis, outputs=2)
+    _, indices = top(op.Cast(rest, to=compute_dtype), size, axis=axis, outputs=2)
     for part in reversed(parts):
-        in_order = op.GatherElements(op.Cast(part, to=carrier), indices, axis=axis)
+        in_order = op.GatherElements(op.Cast(part, to=compute_dtype), indices, axis=axis)
         _, places = top(in_order, k if part is parts[0] else size, axis=axis, outputs=2)
         indices = op.GatherElements(indices, places, axis=axis)
     return op.GatherElements(data, indices, axis=axis), indices

@@ -12,8 +12,8 @@ import numpy
 
 from opsetlift.rulebook.rule import Step, unchanged
 from opsetlift.rulebook.site import Site, pop_attribute
-from opsetlift.specification.carriers import exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift.specification.wider_dtypes import exact_wider_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.coordinates import Interpolation
 from opsetlift_rules.helpers.interpolation import Resampler, resampling
@@ -50,11 +50,11 @@ def write_height_and_width_scale(site: Site) -> None:
         _rename_mode(site)
         return
     if is_image and site.attribute("mode", "nearest") == "nearest":
-        carrier = exact_carrier(site.dtype(0), [tensor_type(dtype) for dtype in _FIRST_TAKES], site.opset)
-        if carrier is not None:
+        compute_dtype = exact_wider_dtype(site.dtype(0), [tensor_type(dtype) for dtype in _FIRST_TAKES], site.opset)
+        if compute_dtype is not None:
             op = site.op
             wide = op.Upsample(
-                op.Cast(site.input(0), to=carrier), height_scale=scales[2], width_scale=scales[3], mode="nearest"
+                op.Cast(site.input(0), to=compute_dtype), height_scale=scales[2], width_scale=scales[3], mode="nearest"
             )
             site.replace(op.Cast(wide, to=site.dtype(0)))
             return

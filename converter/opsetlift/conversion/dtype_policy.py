@@ -18,8 +18,8 @@ from opsetlift.conversion.retyping import FLOATS, INTEGERS, Retyped, changed_typ
 from opsetlift.conversion.specialise import specialisable, specialise
 from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import FunctionKey, called_function_key, function_key
-from opsetlift.specification.carriers import holds
 from opsetlift.specification.dtypes import dtype_name
+from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 

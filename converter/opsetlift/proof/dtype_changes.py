@@ -29,7 +29,7 @@ from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
 from opsetlift.proof.whole_model import model_inputs
 from opsetlift.specification import dtypes
-from opsetlift.specification.carriers import holds
+from opsetlift.specification.wider_dtypes import holds
 
 
 def prove_dtypes(

@@ -9,7 +9,7 @@ from opsetlift.rulebook.site import Dims, Operators, Site, wider_type_if_lost
 from opsetlift.specification.dtypes import shape_of_type, tensor_type_proto
 from opsetlift.support.refusal import Why
 
-Carriers = list[str | None]
+WiderDtypes = list[str | None]
 
 
 def subgraph_output_shape(site: Site, attribute: str, position: int) -> Dims | None:
@@ -66,7 +66,7 @@ def cast_values_around_the_body(site: Site) -> None:
     )
 
 
-def _with_casts(site: Site, body: str, taken: Carriers, given: Carriers) -> GraphProto:
+def _with_casts(site: Site, body: str, taken: WiderDtypes, given: WiderDtypes) -> GraphProto:
     types = subgraph_input_types(site, body)
     narrow = [site.dtype(name) if dtype else "" for name, dtype in zip(site.inputs, taken, strict=True)]
     wide = [

@@ -109,20 +109,22 @@ class Resampler(Coordinates):
                 ),
             )
         op = self.op
-        carrier = _FLOATS.get(dtype) or _INTEGERS[dtype]
-        value = op.Cast(value, to=carrier) if carrier != dtype else value
+        compute_dtype = _FLOATS.get(dtype) or _INTEGERS[dtype]
+        value = op.Cast(value, to=compute_dtype) if compute_dtype != dtype else value
         for axis, points in moving:
             indices, weights = self._taps(axis, points)
             if dtype in _INTEGERS:
                 self._check_exact(weights)
-            value = self._weighted(value, axis, indices, weights, carrier)
+            value = self._weighted(value, axis, indices, weights, compute_dtype)
         if dtype in _INTEGERS:
             # What cubic interpolation overshoots stays in the dtype's range; fractions are cut off, as a cast does.
             limits = numpy.iinfo(numpy_dtype(dtype))
-            value = op.Clip(value, *(self.site.constant(limit, carrier, "limit") for limit in (limits.min, limits.max)))
+            value = op.Clip(
+                value, *(self.site.constant(limit, compute_dtype, "limit") for limit in (limits.min, limits.max))
+            )
         else:
             self._declare_rounding(dtype)
-        return str(op.Cast(value, to=dtype)) if carrier != dtype else value
+        return str(op.Cast(value, to=dtype)) if compute_dtype != dtype else value
 
     def _declare_rounding(self, dtype: str) -> None:
         if not (self.interpolation.antialiases or self.interpolation.excludes_outside):
@@ -141,7 +143,7 @@ class Resampler(Coordinates):
                 ),
             )
 
-    def _weighted(self, value: str, axis: ResampledAxis, indices: str, weights: str, carrier: str) -> str:
+    def _weighted(self, value: str, axis: ResampledAxis, indices: str, weights: str, compute_dtype: str) -> str:
         """Gathered neighbours have a dimension of their own, behind the axis; it is summed away."""
         site, op = self.site, self.op
         trailing = site.rank(0, because="the weights need a dimension of size 1 for each later axis") - axis.axis - 1
@@ -151,13 +153,13 @@ class Resampler(Coordinates):
             return str(op.Unsqueeze(name, site.constant(range(2, 2 + trailing), "int64"))) if trailing else name
 
         factors = site.folded(
-            lambda: shaped(op.Cast(weights, to=carrier) if carrier != "float" else weights), "weights"
+            lambda: shaped(op.Cast(weights, to=compute_dtype) if compute_dtype != "float" else weights), "weights"
         )
         terms = op.Mul(neighbours, factors)
         if site.constant_value(axis.scale) is None:
             # An axis whose scale turns out to be 1 stays as it is, with infinities beside finite elements.
             is_idle = op.And(op.Equal(weights, self.number(0)), self._is_identity(op, axis))
-            terms = op.Where(shaped(is_idle), site.constant(0, carrier, "zero"), terms)
+            terms = op.Where(shaped(is_idle), site.constant(0, compute_dtype, "zero"), terms)
         return str(op.ReduceSum(terms, site.constant([axis.axis + 1], "int64"), keepdims=0))
 
     def _is_identity(self, op: Operators, axis: ResampledAxis) -> str:

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy
 
 from opsetlift.rulebook.site import Operators, Site
-from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift.specification.wider_dtypes import cast_takes
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota

@@ -25,9 +25,9 @@ from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.arrays import array_of, tensor_of
 from opsetlift.model.names import Names
 from opsetlift.model.scopes import Container
-from opsetlift.specification.carriers import cast_takes
 from opsetlift.specification.dtypes import dtype_of_type, element_type
 from opsetlift.specification.history import AI_ONNX, definition
+from opsetlift.specification.wider_dtypes import cast_takes
 from opsetlift.support.refusal import Refusal, Why
 
 

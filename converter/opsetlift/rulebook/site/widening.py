@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from opsetlift.rulebook.site.site import Site
 from opsetlift.specification import history
-from opsetlift.specification.carriers import carriers_of, cast_back_attributes, exact_carrier
 from opsetlift.specification.dtypes import tensor_type
+from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype, wider_dtypes_of
 
 
 def widen(site: Site, dtype: str, *, like: int = 0) -> None:
@@ -48,7 +48,7 @@ def wider_type_if_lost(site: Site, value: str | int, variable: str) -> str | Non
     if not dtype or definition is None:
         return None
     allowed = definition.allowed_types(variable)
-    return None if tensor_type(dtype) in allowed else exact_carrier(dtype, allowed, site.opset)
+    return None if tensor_type(dtype) in allowed else exact_wider_dtype(dtype, allowed, site.opset)
 
 
 def widen_if_lost(site: Site, *, like: int = 0) -> None:
@@ -73,7 +73,7 @@ def widen_to_kernel(site: Site, *, like: int = 0) -> bool:
     formals = definition.schema.inputs
     variable = formals[min(like, len(formals) - 1)].type_str
     allowed = definition.allowed_types(variable)
-    for dtype in carriers_of(site.dtype(like)):
+    for dtype in wider_dtypes_of(site.dtype(like)):
         if tensor_type(dtype) in allowed and site.computes(site.node.op_type, **{variable: dtype}):
             widen(site, dtype, like=like)
             return True

@@ -6,22 +6,22 @@ import pytest
 
 from opsetlift.evaluator import Evaluator
 from opsetlift.proof.special_values import every_value_of, special_values
-from opsetlift.specification.carriers import cast_back_attributes, exact_carrier, holds
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type
+from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype, holds
 
 DTYPES = [dtype_name(number) for number in onnx.TensorProto.DataType.values() if number != onnx.TensorProto.UNDEFINED]
-PAIRS = [(dtype, carrier) for dtype in DTYPES for carrier in DTYPES if carrier != dtype and holds(carrier, dtype)]
+PAIRS = [(dtype, wider) for dtype in DTYPES for wider in DTYPES if wider != dtype and holds(wider, dtype)]
 
 
-@pytest.mark.parametrize(("dtype", "carrier"), PAIRS)
-def test_values_come_back_from_a_wider_type_bit_by_bit(dtype, carrier):
+@pytest.mark.parametrize(("dtype", "wider"), PAIRS)
+def test_values_come_back_from_a_wider_type_bit_by_bit(dtype, wider):
     values = every_value_of(dtype)
     if values is None:
         values = special_values(dtype)
     back = onnx.helper.make_node(
         "Cast", ["wide"], ["y"], to=onnx.TensorProto.DataType.Value(dtype.upper()), **cast_back_attributes(dtype)
     )
-    there = onnx.helper.make_node("Cast", ["x"], ["wide"], to=onnx.TensorProto.DataType.Value(carrier.upper()))
+    there = onnx.helper.make_node("Cast", ["x"], ["wide"], to=onnx.TensorProto.DataType.Value(wider.upper()))
     graph = onnx.helper.make_graph(
         [there, back],
         "g",
@@ -41,11 +41,11 @@ def test_values_come_back_from_a_wider_type_bit_by_bit(dtype, carrier):
 
 @pytest.mark.parametrize("dtype", ["string", "complex64", "complex128", "int64", "uint64", "double"])
 def test_some_dtypes_fit_into_no_other(dtype):
-    assert exact_carrier(dtype, [tensor_type(one) for one in DTYPES], 28) is None
+    assert exact_wider_dtype(dtype, [tensor_type(one) for one in DTYPES], 28) is None
 
 
 @pytest.mark.parametrize(
-    ("dtype", "opset", "carrier"),
+    ("dtype", "opset", "wider"),
     [
         ("bfloat16", 13, "float"),
         ("bfloat16", 12, None),
@@ -56,5 +56,5 @@ def test_some_dtypes_fit_into_no_other(dtype):
         ("bool", 1, "uint8"),
     ],
 )
-def test_there_is_no_wider_type_where_cast_does_not_take_the_dtype(dtype, opset, carrier):
-    assert exact_carrier(dtype, [tensor_type(one) for one in DTYPES if one != dtype], opset) == carrier
+def test_there_is_no_wider_type_where_cast_does_not_take_the_dtype(dtype, opset, wider):
+    assert exact_wider_dtype(dtype, [tensor_type(one) for one in DTYPES if one != dtype], opset) == wider

@@ -1,7 +1,6 @@
-"""Wider types that represent every value of a dtype, and to which Cast converts without a change.
+"""Wider dtypes: they hold every value of a dtype, and Cast converts to them and back without a change.
 
-A wider type (carrier) holds every value of the dtype, signed zeros, infinities and NaN included (the payload of a NaN
-is no value), and Cast takes both dtypes at the opset in question.
+Signed zeros, infinities and NaN are values, the payload of a NaN is not. Cast takes both dtypes at the opset asked for.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from functools import lru_cache
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import tensor_type
 
-_CARRIERS = {
+_WIDER_DTYPES = {
     "bool": ("uint8", "int8", "int32", "float", "int64", "float16", "double"),
     "int2": ("int8", "int16", "int32", "int64", "float", "double"),
     "uint2": ("uint8", "int8", "int16", "int32", "int64", "float", "double"),
@@ -36,7 +35,7 @@ _CARRIERS = {
     "bfloat16": ("float", "double"),
     "float": ("double",),
 }
-"""Wider types by dtype, the one to prefer first: integers in integers, then the narrowest."""
+"""Wider dtypes by dtype, the one to prefer first: integers in integers, then the narrowest."""
 
 _FLOAT8_WITH_INFINITY = "float8e5m2"
 
@@ -48,26 +47,26 @@ def cast_takes(dtype: str, opset: int) -> bool:
     return found is not None and all(tensor_type(dtype) in found.allowed_types(variable) for variable in ("T1", "T2"))
 
 
-def exact_carrier(dtype: str, allowed: Collection[str], opset: int) -> str | None:
-    """The best wider type for `dtype` among the types `allowed` ("tensor(float)", ...); None where there is none."""
+def exact_wider_dtype(dtype: str, allowed: Collection[str], opset: int) -> str | None:
+    """The best wider dtype for `dtype` among the types `allowed` ("tensor(float)", ...); None where there is none."""
     if not cast_takes(dtype, opset):
         return None
-    for carrier in _CARRIERS.get(dtype, ()):
-        if tensor_type(carrier) in allowed and cast_takes(carrier, opset):
-            return carrier
+    for wider in _WIDER_DTYPES.get(dtype, ()):
+        if tensor_type(wider) in allowed and cast_takes(wider, opset):
+            return wider
     return None
 
 
-def carriers_of(dtype: str) -> tuple[str, ...]:
+def wider_dtypes_of(dtype: str) -> tuple[str, ...]:
     """The dtypes that hold every value of `dtype`, the one to prefer first."""
-    return _CARRIERS.get(dtype, ())
+    return _WIDER_DTYPES.get(dtype, ())
 
 
-def holds(carrier: str, dtype: str) -> bool:
-    """Whether every value of `dtype` is one of `carrier`."""
-    return carrier == dtype or carrier in _CARRIERS.get(dtype, ())
+def holds(wider: str, dtype: str) -> bool:
+    """Whether every value of `dtype` is one of `wider`."""
+    return wider == dtype or wider in _WIDER_DTYPES.get(dtype, ())
 
 
 def cast_back_attributes(dtype: str) -> dict[str, int]:
-    """What a Cast from a wider type back to `dtype` needs, so that infinities stay: a saturating one has none."""
+    """What a Cast from a wider dtype back to `dtype` needs, so that infinities stay: a saturating one has none."""
     return {"saturate": 0} if dtype == _FLOAT8_WITH_INFINITY else {}
