@@ -104,6 +104,67 @@ def test_errors_about_files_and_memory_are_no_faults() -> None:
         convert(model_of(TEXT), to=18, rule_book=book(raises(MemoryError())))
 
 
+EINSUM = 'c = Einsum <equation = "bij,bjk->bik"> (a, b)'
+CONTRADICTIONS = {
+    "Einsum": (
+        13,
+        11,
+        "(float[3,3,4] a, float[2,4,5] b) => (float[I,J,K] c)",
+        EINSUM,
+        "",
+        "'b' stands for 3 and for 2",
+    ),
+    "Einsum in a branch": (
+        13,
+        11,
+        "(bool p, float[3,3,4] a, float[2,4,5] b, float[I,J,K] d) => (float[I,J,K] y)",
+        f"y = If (p) <then_branch = t () => (float[I,J,K] c) {{ {EINSUM} }}, "
+        "else_branch = e () => (float[I,J,K] s) { s = Identity (d) }>",
+        "",
+        "'b' stands for 3 and for 2",
+    ),
+    "Einsum in a function": (
+        13,
+        11,
+        "(float[3,3,4] x, float[2,4,5] w) => (float[I,J,K] y)",
+        "y = own.product (x, w)",
+        f'<domain: "own", opset_import: ["": 13]> product (a, b) => (c) {{ {EINSUM} }}',
+        "'b' stands for 3 and for 2",
+    ),
+    "LayerNormalization": (
+        17,
+        16,
+        "(float[3,4,5] a, float[2] b) => (float[I,J,K] c)",
+        "c = LayerNormalization (a, b)",
+        "",
+        "Scale [2] must be unidirectional broadcastable to X",
+    ),
+    "GroupNormalization": (
+        21,
+        17,
+        "(float[1,4,5,5] a, float[3] b) => (float[I,J,K,L] c)",
+        "c = GroupNormalization <num_groups = 3> (a, b, b)",
+        "",
+        "num_groups 3 must be a divisor of the number of channels",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_sizes_that_contradict_each_other_are_the_fault_of_the_model_although_onnx_accepts_it(case: str) -> None:
+    """onnx infers no contradiction from such a node, and finds one in what takes its place."""
+    opset, target, signature, node, function, objection = CONTRADICTIONS[case]
+    imports = f'["": {opset}, "own": 1]' if function else f'["": {opset}]'
+    model = onnx.parser.parse_model(f"<ir_version: 8, opset_import: {imports}> g {signature} {{ {node} }} {function}")
+    onnx.checker.check_model(model, full_check=True)
+    with pytest.raises(ConversionRefused) as caught:
+        convert(model, to=target)
+    (refusal,) = caught.value.refusals
+    assert refusal.why is Why.INVALID_MODEL
+    assert (refusal.operator, refusal.node) == (case.split()[0], "c")
+    assert objection in refusal.sentence
+
+
 def test_reach_does_not_call_it_a_refusal() -> None:
     with pytest.raises(InternalError):
         reach(model_of(TEXT), targets=[], rule_book=book(raises(KeyError("axes"))))

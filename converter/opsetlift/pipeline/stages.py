@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.conversion.walked import walked_copy
-from opsetlift.facts import ModelFacts
+from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ResultRejected, check_model, load_model, repaired, validate_model
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
@@ -33,7 +33,7 @@ from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
 from opsetlift.support.internal_error import internal_error
-from opsetlift.support.refusal import ConversionRefused
+from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -171,9 +171,12 @@ def _check(model: ModelProto, job: Job) -> Given:
     """By onnx.checker; then the shapes that the runtime would find to be declared falsely."""
     runtime, declared_falsely = job.options.runtime, []
     if job.options.check:
+        original = _model_before_conversion(job)
         try:
-            declared_falsely = check_model(model, job.base_dir, original=_model_before_conversion(job))
+            declared_falsely = check_model(model, job.base_dir, original=original)
         except ResultRejected as error:
+            if refusals := _invalid_nodes(job.facts_of(original)):
+                raise ConversionRefused(refusals) from error
             raise internal_error(error, "the conversion") from error
     job.notes += declared_falsely
     if runtime is not None and not runtime.takes_false_shapes:
@@ -182,6 +185,20 @@ def _check(model: ModelProto, job: Job) -> Given:
             raise ConversionRefused(refusals)
         forget_false_shapes(facts)
     return model, None
+
+
+def _invalid_nodes(facts: ModelFacts) -> list[Refusal]:
+    """Nodes that cannot run, although onnx.checker accepts them: it does not compare the sizes in an Einsum, say."""
+    return [
+        Refusal(Why.INVALID_MODEL, f"the node is invalid at its opset: {objection}", *_names_of(node), scope.path, "")
+        for scope in facts.all_scopes()
+        for node in scope.container.node
+        if (objection := objection_to(node, scope))
+    ]
+
+
+def _names_of(node: NodeProto) -> tuple[str, str]:
+    return node.op_type, node.name or next(filter(None, node.output), "")
 
 
 def _normalise(model: ModelProto, job: Job) -> Given:
