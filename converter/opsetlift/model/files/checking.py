@@ -16,6 +16,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
+from opsetlift.model.files.inference_in_parts import infer_in_parts, needs_parts
 from opsetlift.model.files.tensors import is_external, stored_bytes
 from opsetlift.model.scopes import Container, imported_opsets, subgraphs
 from opsetlift.specification.dtypes import dtype_name
@@ -87,10 +88,14 @@ def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
     for container in (copied.graph, *copied.functions):
         _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
     try:
-        onnx.checker.check_model(copied, full_check=not incomplete)
+        in_parts = needs_parts(copied)
+        onnx.checker.check_model(copied, full_check=not (incomplete or in_parts))
         if incomplete:
-            bare = without_weights(model, base_dir)
-            onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
+            copied = without_weights(model, base_dir)
+        if in_parts:
+            infer_in_parts(copied)
+        elif incomplete:
+            onnx.shape_inference.infer_shapes(copied, check_type=True, strict_mode=True)
     except EncodeError as error:
         raise ModelFileError("the model cannot be written: it is nested too deeply, or too large") from error
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
