@@ -64,8 +64,9 @@ def _status_of_ours(error: OpsetLiftError) -> tuple[int, list[str]]:
     from opsetlift.proof import NotEquivalent
 
     if isinstance(error, ConversionRefused) and all(one.why is Why.INVALID_MODEL for one in error.refusals):
-        more = f" (and {len(error.refusals) - 1} more such nodes)" if len(error.refusals) > 1 else ""
-        return UNUSABLE, [f"{error.refusals[0]}{more}"]
+        first, *others = error.refusals
+        more = f" (and {len(others)} more such nodes)" if others else ""
+        return UNUSABLE, [f"{first}{more}"]
     if isinstance(error, ConversionRefused):
         count = len(error.refusals)
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"

@@ -8,6 +8,7 @@ that ended it.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import traceback
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     occupy_standard_streams()
-    if hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with raised_as_exceptions():
