@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from opsetlift.cli import main
+from opsetlift.development.__main__ import main as develop
 from opsetlift.proof import Certificate
 from opsetlift.proof.certificate import model_sha256
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeVerdict
@@ -23,6 +25,25 @@ from opsetlift.rulebook.book import RuleBook, default_rule_book, rule_modules
 from opsetlift.rulebook.rule import Rule
 from opsetlift.specification.history import Transition
 from testing.small_models import externalise, minimum_model, model_of, weighted_model
+
+COMMANDS = ["", "convert", "normalize", "prove", "reach", "targets", "measure", "explain", "coverage"]
+
+
+def modules_after(package: str, arguments: list[str]) -> set[str]:
+    """The modules that a command has imported when it ends."""
+    script = f"""
+import sys
+from {package}.__main__ import main
+sys.argv[1:] = {arguments!r}
+try:
+    main()
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stdout
+    return set(ended.stderr.split())
 
 
 @pytest.fixture
@@ -55,7 +76,7 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = book.entry(transition)
     assert entry is not None
     book._entries[transition] = type(entry)(Rule("lose axes", lose_axes), entry.module, entry.because)
-    monkeypatch.setattr(sys.modules["opsetlift.pipeline.stages"], "default_rule_book", lambda: book)
+    monkeypatch.setattr(import_module("opsetlift.pipeline.stages"), "default_rule_book", lambda: book)
 
 
 def files(folder: Path) -> set[str]:
@@ -448,9 +469,7 @@ class TestProcess:
         assert json.loads(output.out) == {"status": "error", "message": "gone.onnx: no such file"}
         assert output.err == "opsetlift: gone.onnx: no such file\n"
 
-    @pytest.mark.parametrize(
-        "command", ["", "convert", "normalize", "prove", "reach", "targets", "measure", "explain", "coverage"]
-    )
+    @pytest.mark.parametrize("command", COMMANDS)
     def test_help_fits_80_columns_and_ends_with_an_example(
         self, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -461,6 +480,25 @@ class TestProcess:
         assert len(page) <= 33
         assert page[-1].startswith(f"  Example: opsetlift {command}")
         assert command == "" or set(re.findall(r"--[a-z-]+", page[-1])) <= set(re.findall(r"--[a-z-]+", str(page[:-1])))
+
+    @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
+    def test_help_of_each_command_imports_neither_onnx_nor_numpy(self, command: str) -> None:
+        assert modules_after("opsetlift", [command, "--help"]).isdisjoint({"onnx", "numpy"})
+
+    @pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+    def test_help_and_version_import_neither_onnx_nor_numpy(self, arguments: list[str]) -> None:
+        assert modules_after("opsetlift", arguments).isdisjoint({"onnx", "numpy"})
+
+    @pytest.mark.parametrize("command", [[], ["new-step"]])
+    def test_help_of_the_development_command_ends_with_an_example_and_imports_no_onnx(
+        self, command: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit):
+            develop([*command, "--help"])
+        page = capsys.readouterr().out.rstrip().splitlines()
+        assert len(page) <= 33
+        assert page[-1].startswith("Example: opsetlift-dev new-step")
+        assert modules_after("opsetlift.development", [*command, "--help"]).isdisjoint({"onnx", "numpy"})
 
     @pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"], ["--version"]])
     def test_help_is_no_error(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -531,10 +531,10 @@ class TestSignals:
         target = with_weights(tmp_path / "d", "m.onnx", value=1, location="m.onnx.opsetlift-1.data")
         where = "opsetlift.cli.conversion.show" if where == "show" else where
         script = f"""
-import os, sys, time
+import importlib, os, sys, time
 import opsetlift.cli
 holder, _, name = {where!r}.rpartition(".")
-holder = sys.modules[holder]
+holder = importlib.import_module(holder)
 def stop(*_, **__):
     os.kill(os.getpid(), {int(number)})
     time.sleep(10)

@@ -255,8 +255,8 @@ class TestTheCommandLine:
             "convert": ("opsetlift.cli.conversion", "run", ["in.onnx", "out.onnx", "--to", "18"]),
             "normalize": ("opsetlift.normalizer", "chosen_passes", ["in.onnx", "out.onnx"]),
             "prove": ("opsetlift.cli.proving", "load_model", ["in.onnx", "in.onnx"]),
-            "reach": ("opsetlift.cli.main", "reach_of", ["in.onnx"]),
-            "explain": ("opsetlift.cli.main", "explain_operator", ["Add"]),
+            "reach": ("opsetlift.cli.reaching", "reach_of", ["in.onnx"]),
+            "explain": ("opsetlift.cli.pages", "explain_operator", ["Add"]),
         }
         module, name, arguments = targets[command]
         monkeypatch.setattr(import_module(module), name, fail)

@@ -119,7 +119,7 @@ def test_importing_the_package_does_not_import_onnx():
     assert modules_after("import opsetlift").isdisjoint({"onnx", "numpy"})
 
 
-def test_the_command_line_does_not_import_the_normaliser_or_the_kernels():
-    found = modules_after("import opsetlift.cli")
+def test_the_conversion_command_does_not_import_the_normaliser_or_the_kernels():
+    found = modules_after("import opsetlift.cli.conversion")
     assert found.isdisjoint({"onnx_graphsurgeon", "opsetlift.normalizer", "onnxruntime"})
     assert "opsetlift.evaluator.kernels.recurrent" not in found

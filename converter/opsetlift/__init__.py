@@ -1,7 +1,6 @@
 """OpsetLift: moves ONNX models between opset versions and proves that what it wrote computes the same."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from opsetlift.support.refusal import ConversionRefused, Refusal, Why
     from opsetlift.targets import TargetFileError, UnknownTarget
 
-__version__ = version("opsetlift")
+__version__: str
 
 _PLACES = {
     "opsetlift.conversion.destination": ("UnreachableTarget",),
@@ -90,6 +89,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What is public is imported when it is used: onnx and graphsurgeon take most of a second."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        globals()[name] = version("opsetlift")
+        return globals()[name]
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)

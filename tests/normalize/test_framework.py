@@ -17,7 +17,6 @@ from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer import (
     Context,
     Pass,
-    PassConflict,
     PassFailed,
     Pattern,
     UnknownPass,
@@ -26,7 +25,7 @@ from opsetlift.normalizer import (
     to_graph,
     to_model,
 )
-from opsetlift.normalizer.discovery import ORDER
+from opsetlift.normalizer.discovery import ORDER, PassConflict
 from opsetlift.pipeline.normalize import normalize
 from opsetlift.support import plugins
 from testing.conversion import model

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
-from opsetlift.conversion.destination import UnreachableTarget
-from opsetlift.conversion.dtype_policy import UnusableDtypes
-from opsetlift.model.files import ModelFileError
-from opsetlift.pipeline.results import ProofMissing
-from opsetlift.proof import NotEquivalent
-from opsetlift.rulebook.explain import UnknownOperator
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.internal_error import InternalError, how_to_report, internal_error
-from opsetlift.support.plugins import PluginFault
 from opsetlift.support.refusal import ConversionRefused, Why
-from opsetlift.targets import TargetFileError, UnknownTarget
 
 DONE = 0
 UNUSABLE = 1
@@ -56,9 +47,26 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         return OUTPUT_LOST, [str(error)]
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, ["interrupted; nothing was written"]
+    if isinstance(error, OpsetLiftError) and not isinstance(error, InternalError):
+        return _status_of_ours(error)
+    if isinstance(error, UsageFault):
+        return UNUSABLE, [str(error)]
+    if _COMMAND_LINE_FAULT is not None and isinstance(error, _COMMAND_LINE_FAULT):
+        return UNUSABLE, [str(error.format_message()).replace("\n", " ")]  # type: ignore[attr-defined]
+    if isinstance(error, MemoryError):
+        return UNUSABLE, ["there is not enough memory for this model"]
+    return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
+
+
+def _status_of_ours(error: OpsetLiftError) -> tuple[int, list[str]]:
+    # Imported here, where they have been imported by what raised the error: `--help` does without.
+    from opsetlift.pipeline.results import ProofMissing
+    from opsetlift.proof import NotEquivalent
+
     if isinstance(error, ConversionRefused) and all(one.why is Why.INVALID_MODEL for one in error.refusals):
-        more = f" (and {len(error.refusals) - 1} more such nodes)" if len(error.refusals) > 1 else ""
-        return UNUSABLE, [f"{error.refusals[0]}{more}"]
+        first, *others = error.refusals
+        more = f" (and {len(others)} more such nodes)" if others else ""
+        return UNUSABLE, [f"{first}{more}"]
     if isinstance(error, ConversionRefused):
         count = len(error.refusals)
         head = f"refused: {count} {'place' if count == 1 else 'places'} cannot be converted; nothing was written"
@@ -69,35 +77,7 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
         return REFUSED, [head, *str(error).splitlines()]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
-    if isinstance(
-        error,
-        (
-            ModelFileError,
-            PluginFault,
-            UnreachableTarget,
-            UnknownOperator,
-            UnknownTarget,
-            UnusableDtypes,
-            TargetFileError,
-            UsageFault,
-            *_faults_of_passes(),
-        ),
-    ):
-        return UNUSABLE, [str(error)]
-    if _COMMAND_LINE_FAULT is not None and isinstance(error, _COMMAND_LINE_FAULT):
-        return UNUSABLE, [str(error.format_message()).replace("\n", " ")]  # type: ignore[attr-defined]
-    if isinstance(error, MemoryError):
-        return UNUSABLE, ["there is not enough memory for this model"]
-    return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
-
-
-def _faults_of_passes() -> tuple[type[Exception], ...]:
-    """The errors of wrong passes and shapes. Importing the normaliser is slow, and only its own code raises them."""
-    if "opsetlift.normalizer" not in sys.modules:
-        return ()
-    from opsetlift.normalizer import PassConflict, PassFailed, ShapeFault, UnknownPass
-
-    return PassConflict, PassFailed, ShapeFault, UnknownPass
+    return UNUSABLE, [str(error)]
 
 
 _SHOWN_FAULTS = 5

@@ -1,4 +1,4 @@
-"""The commands, and the exit status of each way in which they end.
+"""The commands, and the exit status of each way in which they end. Each imports what it needs: `--help` needs little.
 
 0 done; 1 bad usage or unusable input; 2 refused; 3 not equivalent; 70 a defect of OpsetLift or of a package whose rules
 it applies (OPSETLIFT_TRACEBACK=1 shows where); 74 standard output is closed or full; 128 and the number of the signal
@@ -8,20 +8,17 @@ that ended it.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import onnx
 import typer
 
-from opsetlift.cli.certificates import prove_again
-from opsetlift.cli.conversion import Request, run_request
 from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
@@ -32,18 +29,9 @@ from opsetlift.cli.errors import (
     UsageFault,
     status_of,
 )
-from opsetlift.cli.normalizing import list_passes
 from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
-from opsetlift.cli.pages import coverage_page, explanation_page
-from opsetlift.cli.proving import prove_files
-from opsetlift.cli.reaching import reach_page
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
-from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
-from opsetlift.pipeline.reach import reach as reach_of
-from opsetlift.rulebook.coverage import Coverage
-from opsetlift.rulebook.explain import explain as explain_operator
 from opsetlift.support.internal_error import InternalError, as_json, internal_error
-from opsetlift.targets import find_target
 
 app = typer.Typer(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
@@ -99,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     occupy_standard_streams()
-    if hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with raised_as_exceptions():
@@ -150,8 +138,17 @@ def _report(error: BaseException, *, is_json: bool) -> int:
 
 def _print_version(is_asked_for: bool) -> None:
     if is_asked_for:
-        show(f"opsetlift {version('opsetlift')} (onnx {onnx.__version__})")
+        from importlib.metadata import version
+
+        show(f"opsetlift {version('opsetlift')} (onnx {version('onnx')})")
         raise typer.Exit
+
+
+def _run_request(command: str, options: Mapping[str, Any]) -> int:
+    """Run `convert` or `normalize` with the options of the command line, named as the fields of `Request`."""
+    from opsetlift.cli.conversion import Request, run_request
+
+    return run_request(Request(command=command, **options))
 
 
 @app.callback()
@@ -190,29 +187,7 @@ def convert(
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
-    return run_request(
-        Request(
-            command="convert",
-            source=source,
-            target=target,
-            to=to,
-            ir=ir,
-            runtime=runtime,
-            dtype=dtype,
-            dtype_interface=dtype_interface,
-            exact=exact,
-            fix_shapes=fix_shapes,
-            normalize=normalize,
-            passes=passes,
-            dry_run=dry_run,
-            certificate=certificate,
-            no_prove=no_prove,
-            require_proof=require_proof,
-            force=force,
-            seed=seed,
-            json=json,
-        )
-    )
+    return _run_request("convert", locals())
 
 
 @app.command(
@@ -247,33 +222,14 @@ def normalize(
 
     The options mean the same as for opsetlift convert: a model is converted first where a destination is given.
     """
-    if list_them:
+    given = locals()
+    if given.pop("list_them"):
+        from opsetlift.cli.normalizing import list_passes
+
         return list_passes(as_json=json)
     if source is None or target is None:
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
-    return run_request(
-        Request(
-            command="normalize",
-            source=source,
-            target=target,
-            to=to,
-            ir=ir,
-            runtime=runtime,
-            dtype=dtype,
-            dtype_interface=dtype_interface,
-            exact=exact,
-            fix_shapes=fix_shapes,
-            normalize=True,
-            passes=passes,
-            dry_run=dry_run,
-            certificate=certificate,
-            no_prove=no_prove,
-            require_proof=require_proof,
-            force=force,
-            seed=seed,
-            json=json,
-        )
-    )
+    return _run_request("normalize", {**given, "normalize": True})
 
 
 @app.command(
@@ -304,6 +260,9 @@ def prove(
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
+    from opsetlift.cli.certificates import prove_again
+    from opsetlift.cli.proving import prove_files
+
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
@@ -331,12 +290,9 @@ def reach(
     json: Json = False,
 ) -> int:
     """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes nothing."""
-    found = reach_of(model, targets=runtimes or None, exact=exact)
-    if json:
-        show_json(found.as_dict())
-    else:
-        show(*reach_page(found, is_detailed=bool(runtimes)))
-    return DONE
+    from opsetlift.cli.reaching import show_reach
+
+    return show_reach(model, runtimes, exact=exact, as_json=json)
 
 
 @app.command(
@@ -351,13 +307,9 @@ def targets(
     json: Json = False,
 ) -> int:
     """List the known runtimes, or show what one of them accepts and how that is known."""
-    if json:
-        show_json([target_as_dict(find_target(name))] if name else [target_as_dict(one) for one in all_targets()])
-    elif name:
-        show(*target_page(find_target(name)))
-    else:
-        show(targets_table())
-    return DONE
+    from opsetlift.cli.targets import show_targets
+
+    return show_targets(name, as_json=json)
 
 
 @app.command(
@@ -410,14 +362,11 @@ def explain(
     json: Json = False,
 ) -> int:
     """Show how an operator changed from opset to opset, and the rules that convert it."""
+    from opsetlift.cli.pages import show_explanation
+
     if opsets and len(opsets) != 2:
         raise UsageFault("explain takes an operator and either no opsets or two")
-    explanation = explain_operator(operator, (opsets[0], opsets[1]) if opsets else None)
-    if json:
-        show_json(explanation.as_dict())
-    else:
-        show(*explanation_page(explanation))
-    return DONE
+    return show_explanation(operator, (opsets[0], opsets[1]) if opsets else None, as_json=json)
 
 
 @app.command(
@@ -429,11 +378,6 @@ def coverage(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/coverage.md.")] = False,
 ) -> int:
     """Show which version transitions of which operators have rules."""
-    found = Coverage()
-    if json:
-        show_json(found.as_dict())
-    elif markdown:
-        show(found.markdown().rstrip("\n"))
-    else:
-        show(*coverage_page(found))
-    return DONE
+    from opsetlift.cli.pages import show_coverage
+
+    return show_coverage(as_json=json, as_markdown=markdown)

@@ -37,7 +37,7 @@ def shapes_from(text: str | None) -> dict[str, int | tuple[int, ...]]:
         if name in shapes:
             raise UsageFault(f"--fix-shapes names {name!r} twice")
         sizes = tuple(map(int, numbers))
-        shapes[name] = sizes if len(sizes) > 1 else sizes[0]
+        shapes[name] = sizes if len(sizes) > 1 else int(size)
     return shapes
 
 

@@ -1,4 +1,4 @@
-"""The pages of `opsetlift explain` and `opsetlift coverage`."""
+"""`opsetlift explain` and `opsetlift coverage`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from opsetlift.cli.output import table
+from opsetlift.cli.errors import DONE
+from opsetlift.cli.output import show, show_json, table
 from opsetlift.rulebook.book import TransitionState
 from opsetlift.rulebook.coverage import Coverage
 from opsetlift.rulebook.explain import Explanation, RuleInForce
+from opsetlift.rulebook.explain import explain as explain_operator
 from opsetlift.specification.history import display_domain
 
 
-def explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
+def show_explanation(operator: str, opsets: tuple[int, int] | None, *, as_json: bool) -> int:
+    """Print how an operator changed, between two opsets or ever; returns the exit status."""
+    explanation = explain_operator(operator, opsets)
+    if as_json:
+        show_json(explanation.as_dict())
+    else:
+        show(*_explanation_page(explanation))
+    return DONE
+
+
+def _explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
     """Each step with its changes and rules."""
     versions = ", ".join(map(str, explanation.since_versions))
     yield f"{explanation.operator} of {explanation.domain}: since-versions {versions}"
@@ -39,7 +51,19 @@ def _described(rule: RuleInForce) -> str:
     return " ".join(parts)
 
 
-def coverage_page(coverage: Coverage) -> Iterator[RenderableType]:
+def show_coverage(*, as_json: bool, as_markdown: bool) -> int:
+    """Print which transitions have rules, as tables, JSON or the page docs/coverage.md; returns the exit status."""
+    coverage = Coverage()
+    if as_json:
+        show_json(coverage.as_dict())
+    elif as_markdown:
+        show(coverage.markdown().rstrip("\n"))
+    else:
+        show(*_coverage_page(coverage))
+    return DONE
+
+
+def _coverage_page(coverage: Coverage) -> Iterator[RenderableType]:
     """Every step with the state of its transitions, the counts at the end."""
     rows = [(display_domain(s.domain), s.operator, s.step, s.up, s.down) for s in coverage.steps()]
     yield table(("domain", "operator", "step", "up", "down"), rows)

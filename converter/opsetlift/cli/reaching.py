@@ -1,18 +1,31 @@
-"""The pages of `opsetlift reach`."""
+"""`opsetlift reach`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import RenderableType
 
-from opsetlift.cli.output import opsets, printable, table
+from opsetlift.cli.errors import DONE
+from opsetlift.cli.output import opsets, printable, show, show_json, table
 from opsetlift.pipeline.reach import Answer, Reach
+from opsetlift.pipeline.reach import reach as reach_of
 from opsetlift.support.refusal import Refusal
 
 
-def reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:
+def show_reach(model: Path, runtimes: Sequence[str] | None, *, exact: bool, as_json: bool) -> int:
+    """Print where a model can be converted to; returns the exit status."""
+    reach = reach_of(model, targets=runtimes or None, exact=exact)
+    if as_json:
+        show_json(reach.as_dict())
+    else:
+        show(*_reach_page(reach, is_detailed=bool(runtimes)))
+    return DONE
+
+
+def _reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:
     """Tables of opsets and runtimes, neighbours with the same answer in one line, and then the refusals.
 
     Args:

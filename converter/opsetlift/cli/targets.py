@@ -1,4 +1,4 @@
-"""The pages of `opsetlift targets`."""
+"""`opsetlift targets`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,39 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from opsetlift.cli.output import printable, table
+from opsetlift.cli.errors import DONE
+from opsetlift.cli.output import printable, show, show_json, table
 from opsetlift.specification.history import display_domain
-from opsetlift.targets import Target, catalogue
+from opsetlift.targets import Target, catalogue, find_target
 
 
-def all_targets() -> Iterator[Target]:
+def show_targets(name: str | None, *, as_json: bool) -> int:
+    """Print the known runtimes, or what one of them accepts; returns the exit status."""
+    if as_json:
+        show_json([_target_as_dict(find_target(name))] if name else [_target_as_dict(one) for one in _all_targets()])
+    elif name:
+        show(*_target_page(find_target(name)))
+    else:
+        show(_targets_table())
+    return DONE
+
+
+def _all_targets() -> Iterator[Target]:
     """Every version of every runtime."""
     for runtime in catalogue().values():
         yield from runtime.targets
 
 
-def targets_table() -> RenderableType:
+def _targets_table() -> RenderableType:
     """A line for each version of each runtime."""
     rows = []
-    for target in all_targets():
+    for target in _all_targets():
         opsets = [str(target.opsets[domain]) if domain in target.opsets else "" for domain in ("", "ai.onnx.ml")]
         rows.append((target.spelling, target.title, *opsets, str(target.ir_versions)))
     return table(("target", "runtime", "ai.onnx", "ai.onnx.ml", "IR version"), rows)
 
 
-def target_page(target: Target) -> Iterator[RenderableType]:
+def _target_page(target: Target) -> Iterator[RenderableType]:
     """What one version of a runtime accepts, with the source of each fact."""
     yield printable(f"{target.spelling}: {target.title} {target.version}")
     if target.note:
@@ -70,7 +82,7 @@ def _source(target: Target, key: str) -> str:
     return f" [{target.sources[key]}]" if key in target.sources else ""
 
 
-def target_as_dict(target: Target) -> dict[str, Any]:
+def _target_as_dict(target: Target) -> dict[str, Any]:
     """For JSON."""
     return {
         "target": target.spelling,

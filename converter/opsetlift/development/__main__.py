@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from opsetlift.development.new_step import NoDraft, draft_step
 from opsetlift.support.errors import OpsetLiftError
 
 
@@ -31,16 +30,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    parser = _Parser(prog="opsetlift-dev", description="Tools for work on OpsetLift.")
+    parser = _Parser(
+        prog="opsetlift-dev",
+        description="Tools for work on OpsetLift.",
+        epilog="Example: opsetlift-dev new-step TopK 24 29",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     new_step = commands.add_parser(
-        "new-step", help="draft the rules, the tests and the other changes that a new step of an operator needs"
+        "new-step",
+        help="draft the rules and tests of a new step",
+        description="Draft the rules, the tests and the other changes that a new step of an operator needs.",
+        epilog="Example: opsetlift-dev new-step TopK 24 29",
     )
     new_step.add_argument("operator", help='as in "TopK" or "ai.onnx.ml.Scaler"')
     new_step.add_argument("older", type=int, help="the since-version before the step")
     new_step.add_argument("newer", type=int, help="the since-version after it")
     new_step.add_argument("--project", type=Path, default=Path(), help="the project's folder, else the current one")
     options = parser.parse_args(arguments)
+    # Imported here, as this takes most of a second: `--help` does without.
+    from opsetlift.development.new_step import NoDraft, draft_step
+
     try:
         draft = draft_step(options.operator, options.older, options.newer)
         written = draft.write_new_files(options.project)

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from opsetlift.evaluator.body import Body, Formal
 from opsetlift.evaluator.errors import Place, Rejected
 from opsetlift.evaluator.step import Step, Subgraph
-from opsetlift.evaluator.values import Array
+from opsetlift.model.arrays import Array
 
 
 def assembled(

@@ -9,7 +9,8 @@ from opsetlift.evaluator import values
 from opsetlift.evaluator.errors import EvaluationError, Place, Rejected
 from opsetlift.evaluator.open_results import open_results
 from opsetlift.evaluator.step import Environment, Step
-from opsetlift.evaluator.values import Array, Value
+from opsetlift.evaluator.values import Value
+from opsetlift.model.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from opsetlift.evaluator.kernel_step import KernelStep
 from opsetlift.evaluator.kernels.registry import find_kernel
 from opsetlift.evaluator.schema_functions import function_version, given_attributes, schema_function
 from opsetlift.evaluator.step import Step
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import canonical_domain, display_domain
 from opsetlift.support.onnx_errors import ONNX_ERRORS
@@ -91,7 +92,7 @@ def prepare_model(
 
 def prepare_graph(graph: GraphProto, scope: Scope) -> Body:
     """Prepare a graph, which may use names of the scopes around it where it is a subgraph."""
-    initializers: dict[str, Callable[[], values.Array]] = {}
+    initializers: dict[str, Callable[[], Array]] = {}
     for tensor in graph.initializer:
         initializers[tensor.name] = partial(_load_initializer, tensor, values.tensor_value, tensor.name, scope)
     for sparse in graph.sparse_initializer:
@@ -103,8 +104,8 @@ def prepare_graph(graph: GraphProto, scope: Scope) -> Body:
 
 
 def _load_initializer(
-    proto: TensorProto | SparseTensorProto, decode: Callable[..., values.Array], name: str, scope: Scope
-) -> values.Array:
+    proto: TensorProto | SparseTensorProto, decode: Callable[..., Array], name: str, scope: Scope
+) -> Array:
     try:
         return decode(proto, scope.library.base_dir)
     except (*ONNX_ERRORS, OSError) as error:  # external data may not be there
@@ -115,7 +116,7 @@ def _prepare_body(
     inputs: Sequence[Formal],
     outputs: Sequence[Formal],
     nodes: Sequence[NodeProto],
-    initializers: Mapping[str, Callable[[], values.Array]],
+    initializers: Mapping[str, Callable[[], Array]],
     scope: Scope,
 ) -> Body:
     steps = [_prepare_step(node, index, scope) for index, node in enumerate(nodes)]

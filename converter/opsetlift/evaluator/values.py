@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy
 import onnx
-from numpy.typing import NDArray
 from onnx import AttributeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.files import ModelFileError, with_data
 from opsetlift.specification import dtypes
 
-Array = NDArray[Any]
 Value = Any
 """Array, Sequence, Optional, dict or None: kernels branch on it at run time."""
 

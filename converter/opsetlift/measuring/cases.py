@@ -20,8 +20,9 @@ from onnx.defs import OpSchema
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.measuring.chains import Producer, producers_of
-from opsetlift.measuring.examples import MOST_ELEMENTS, Array, Example
+from opsetlift.measuring.examples import MOST_ELEMENTS, Example
 from opsetlift.measuring.features import Feature, features_of
+from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.specification import dtypes
 from opsetlift.specification.operands import operands

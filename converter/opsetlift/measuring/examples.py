@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy
 import onnx
-from numpy.typing import NDArray
 from onnx import GraphProto, ModelProto, NodeProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.loader import load_model_tests
 from onnx.helper import VERSION_TABLE
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.model.scopes import imported_opsets, subgraphs
 from opsetlift.pipeline.convert import convert
@@ -34,8 +34,6 @@ from opsetlift.specification.history import (
 )
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused
-
-Array = NDArray[Any]
 
 OLDEST_OPSET = 7
 """What runtimes begin with: before it operators did not broadcast. Versions that end before it are left out."""

@@ -13,8 +13,9 @@ from typing import Protocol
 from onnx import ModelProto
 
 from opsetlift.measuring.cases import Case
-from opsetlift.measuring.runner import Answer, Array
+from opsetlift.measuring.runner import Answer
 from opsetlift.measuring.verdicts import verdict
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import imported_opsets
 
 _MOST_CASES = 32

@@ -23,13 +23,11 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 from onnx import ModelProto
 
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _LONGEST_MESSAGE = 300
 

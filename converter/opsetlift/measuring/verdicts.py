@@ -8,7 +8,8 @@ import numpy
 
 from opsetlift.measuring.cases import Case
 from opsetlift.measuring.learning import WRONG
-from opsetlift.measuring.runner import Answer, Array
+from opsetlift.measuring.runner import Answer
+from opsetlift.model.arrays import Array
 
 _RELATIVE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-5}
 """Tolerances by the dtype of what was computed: of sums and approximations, not of a single operation."""

@@ -34,16 +34,8 @@ class ProofMissing(OpsetLiftError):
 
 
 @dataclass(frozen=True)
-class Conversion:
-    """A model at its target, the report of what was done and, unless it was declined, the proof."""
-
+class _ModelResult:
     model: ModelProto
-    report: Report
-    """Everything that was done, from the model that was given to `model`, but for what passes did."""
-    certificate: Certificate | None
-    """The proof that `model` computes what the original did, passes included; None without proof."""
-    normalization: Normalization | None = None
-    """What the passes did, where they were asked for."""
 
     @cached_property
     def graph(self) -> gs.Graph:
@@ -54,10 +46,21 @@ class Conversion:
 
 
 @dataclass(frozen=True)
-class Normalization:
+class Conversion(_ModelResult):
+    """A model at its target, the report of what was done and, unless it was declined, the proof."""
+
+    report: Report
+    """Everything that was done, from the model that was given to `model`, but for what passes did."""
+    certificate: Certificate | None
+    """The proof that `model` computes what the original did, passes included; None without proof."""
+    normalization: Normalization | None = None
+    """What the passes did, where they were asked for."""
+
+
+@dataclass(frozen=True)
+class Normalization(_ModelResult):
     """A normalised model, the report of what passes did and, unless it was declined, the proof."""
 
-    model: ModelProto
     report: NormalizationReport
     proof: Proof | None
     """What executing the model before and after the passes has shown."""
@@ -65,13 +68,6 @@ class Normalization:
     """What was done beside the passes, where a destination was given. Its model and certificate are these."""
     certificate: Certificate | None = None
     """The proof of everything that was done to the model; None without proof."""
-
-    @cached_property
-    def graph(self) -> gs.Graph:
-        """The model as a `gs.Graph`, with everything that such a graph has no place for attached to it."""
-        from opsetlift.normalizer import to_graph
-
-        return to_graph(self.model)
 
 
 def conversion_of(job: Job) -> Conversion:

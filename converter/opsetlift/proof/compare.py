@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, is_floating
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 _UNSIGNED = {1: numpy.uint8, 2: numpy.uint16, 4: numpy.uint32, 8: numpy.uint64}
 

@@ -13,13 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 DATA = "data"
 CONTROLS_SHAPES = "controls shapes"

@@ -7,11 +7,12 @@ from itertools import islice, product
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key, function_key, subgraphs, subgraphs_within
 from opsetlift.proof.inputs import Input
 from opsetlift.proof.proven_bodies import DOMAIN
 from opsetlift.proof.shapes import Dims, dims_of
-from opsetlift.proof.sites import Array, BodyOutput, Site
+from opsetlift.proof.sites import BodyOutput, Site
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import Definition
 

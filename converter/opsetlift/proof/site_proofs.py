@@ -9,6 +9,7 @@ from typing import Any
 
 from onnx import ModelProto
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
@@ -20,7 +21,7 @@ from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, s
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
 from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
-from opsetlift.proof.sites import Array, Facts, Site, SiteFinder
+from opsetlift.proof.sites import Facts, Site, SiteFinder
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.whole_run import WholeRun
 from opsetlift.rulebook.trace import ConversionTrace

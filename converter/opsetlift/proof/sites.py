@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy
-from numpy.typing import NDArray
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key, function_key, subgraph_path, subgraphs
 from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
 from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
@@ -22,8 +22,6 @@ from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification import dtypes
 from opsetlift.specification.dtypes import type_string
 from opsetlift.specification.history import Definition, OperatorHistory, canonical_domain, history
-
-Array = NDArray[Any]
 
 EMBEDDED = {"int64": 256, "int32": 256, "bool": 256, "string": 256}
 """Constants of up to so many elements are part of a site. Larger ones (weights) are first drawn like other inputs."""

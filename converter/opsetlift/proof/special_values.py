@@ -7,12 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
 

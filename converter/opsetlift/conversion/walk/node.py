@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import site_key
 from opsetlift.conversion.walk.site import NodeSite
-from opsetlift.conversion.walk.state import WalkState
 from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
 from opsetlift.conversion.walk.values import AT_TARGET, Emitted, ScopeValues
-from opsetlift.facts import ScopeFacts
 from opsetlift.model.files import ModelFileError
-from opsetlift.model.scopes import Container
 from opsetlift.rulebook.rounding import EXACT
 from opsetlift.rulebook.routes import Route, RoutedTransition
 from opsetlift.rulebook.rule import Rule, becomes_its_values
@@ -50,22 +47,14 @@ class RuleFailed(Exception):
         super().__init__(rule.name)
 
 
+@dataclass(eq=False)
 class NodeWalk(ScopeValues):
     """Takes nodes of a scope through their transitions."""
 
-    def __init__(
-        self,
-        walk: WalkState,
-        container: Container,
-        facts: ScopeFacts,
-        parent: ScopeValues | None,
-        position: int | None,
-    ) -> None:
-        super().__init__(walk, container, facts, parent, position)
-        self._base_node_name = ""
-        self._in_progress: list[Transition] = []
-        self._applied_inside: AppliedRules = []
-        """The rules that were applied to emitted subgraphs of the site whose rule is running."""
+    _base_node_name: str = field(default="", init=False)
+    _in_progress: list[Transition] = field(default_factory=list, init=False)
+    _applied_inside: AppliedRules = field(default_factory=list, init=False)
+    """The rules that were applied to emitted subgraphs of the site whose rule is running."""
 
     def convert_node(self, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
         """Take a node along its route.

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from onnx import GraphProto, NodeProto, TensorProto
 
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
-from opsetlift.conversion.walk.state import WalkState
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
 from opsetlift.model.files import ModelFileError
-from opsetlift.model.scopes import Container, called_function_key, subgraphs
+from opsetlift.model.scopes import called_function_key, subgraphs
 from opsetlift.rulebook.routes import Route
 from opsetlift.rulebook.trace import AppliedRules, SiteTrace
 from opsetlift.specification import history
@@ -25,20 +24,12 @@ from opsetlift.support.refusal import Refusal, SiteRefused, Why
 from opsetlift.targets import may_object
 
 
+@dataclass(eq=False)
 class ScopeWalk(NodeWalk):
     """The walk through one scope."""
 
-    def __init__(
-        self,
-        walk: WalkState,
-        container: Container,
-        facts: ScopeFacts,
-        parent: ScopeWalk | None = None,
-        position: int | None = None,
-    ) -> None:
-        super().__init__(walk, container, facts, parent, position)
-        self._applied: dict[int, AppliedRules] = {}
-        self._converted: dict[int, NodeProto] = {}
+    _applied: dict[int, AppliedRules] = field(default_factory=dict, init=False)
+    _converted: dict[int, NodeProto] = field(default_factory=dict, init=False)
 
     def run(self) -> None:
         """Take each node to the target, remove what nothing uses any more, and write the results."""

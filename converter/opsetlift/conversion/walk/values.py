@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
@@ -31,39 +32,32 @@ Emitted = list[tuple[NodeProto, int]]
 """Nodes that a rule has emitted, in order, each with the opset that it is written for."""
 
 
+@dataclass(eq=False)
 class ScopeValues(ABC):
-    """What a site asks of the scope that its node is in: facts, names, and what a rule may add to it.
+    """What a site asks of the scope that its node is in: facts, names, and what a rule may add to it."""
 
-    Args:
-        walk: What all scopes of the model share.
-        container: The scope, which is changed.
-        facts: Those of the original scope.
-        parent: The scope around.
-        position: That of the node in `parent` that has this subgraph; None for a node that a rule emitted.
-    """
+    walk: WalkState
+    """What all scopes of the model share."""
+    container: Container
+    """The scope, which is changed."""
+    facts: ScopeFacts
+    """Those of the original scope."""
+    parent: ScopeValues | None = None
+    """The scope around."""
+    position: int | None = None
+    """That of the node in `parent` that has this subgraph; None for a node that a rule emitted."""
+    base_name: str = field(default="", init=False)
+    """What new names begin with: the first output of the original node that is being converted."""
+    _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict, init=False)
+    _unread: set[str] = field(default_factory=set, init=False)
+    _parts: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        walk: WalkState,
-        container: Container,
-        facts: ScopeFacts,
-        parent: ScopeValues | None,
-        position: int | None,
-    ) -> None:
-        self.walk = walk
-        self.container = container
-        self.facts = facts
-        self.imports = facts.imports
-        self.parent = parent
-        self.names = walk.names
-        self.base_name = ""
-        """What new names begin with: the first output of the original node that is being converted."""
-        around = parent.index if parent is not None and position is not None else None
-        self.index: DefUse = facts.index.fork(container, around, position or 0)
+    def __post_init__(self) -> None:
+        self.imports = self.facts.imports
+        self.names = self.walk.names
+        around = self.parent.index if self.parent is not None and self.position is not None else None
+        self.index: DefUse = self.facts.index.fork(self.container, around, self.position or 0)
         """Definitions and uses in the scope as it is now."""
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self._unread: set[str] = set()
-        self._parts: dict[str, tuple[str, ...]] = {}
 
     @property
     def path(self) -> str:

@@ -9,14 +9,12 @@ computes rows in blocks, and edges differently. `one_thread.py` rules out the nu
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.numeric import float_to_integer
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Axes = tuple[int, ...]
 
 _BLOCK = 8

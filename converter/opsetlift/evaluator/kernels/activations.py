@@ -10,7 +10,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.axes import scalar
 from opsetlift.evaluator.kernels.broadcasting import check_equal_shapes
@@ -26,8 +25,7 @@ from opsetlift.evaluator.kernels.numeric import (
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("Relu", since=(1, 6, 13, 14))

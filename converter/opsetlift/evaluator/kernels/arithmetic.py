@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.broadcasting import check_numpy_broadcast, check_variadic, operands
 from opsetlift.evaluator.kernels.numeric import (
@@ -21,8 +19,7 @@ from opsetlift.evaluator.kernels.numeric import (
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.open_results import report_open_result
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("Add", since=(1, 6, 7, 13, 14))

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.registry import Call
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 def nonnegative_axis(call: Call, axis: int, rank: int, *, negative_since: int = 11, name: str = "axis") -> int:

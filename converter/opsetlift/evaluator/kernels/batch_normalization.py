@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels import accumulation
 from opsetlift.evaluator.kernels.numeric import as_dtype, is_narrow_float, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("BatchNormalization", since=(1, 6))

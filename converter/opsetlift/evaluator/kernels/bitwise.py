@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.broadcasting import check_numpy_broadcast
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, numpy_dtype
-
-Array = NDArray[Any]
 
 _NARROW_WIDTHS = {"int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4e2m1": 4}
 

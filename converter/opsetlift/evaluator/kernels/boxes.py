@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 def _single(call: Call, tensor: Array | None, name: str, default: float) -> float:

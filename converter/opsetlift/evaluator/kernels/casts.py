@@ -10,7 +10,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.numeric import (
     float_to_integer,
@@ -20,9 +19,8 @@ from opsetlift.evaluator.kernels.numeric import (
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, element_type, numpy_dtype
-
-Array = NDArray[Any]
 
 _STRING = numpy_dtype("string")
 _FLOAT8 = frozenset(numpy_dtype(name) for name in ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"))

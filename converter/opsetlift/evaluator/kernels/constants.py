@@ -9,12 +9,10 @@ import math
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 
 @kernel("Constant", since=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import product, total
 from opsetlift.evaluator.kernels.numeric import is_float
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Labels = tuple[str, ...]
 
 

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
 
-Array = NDArray[Any]
 Value = Any
 
 _SINCE_11 = (11, 13, 16, 19, 21, 23, 24, 25)

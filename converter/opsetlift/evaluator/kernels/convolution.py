@@ -7,14 +7,12 @@ import threading
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.quantization import saturated
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.windows import Windows, kernel_windows, spatial_shape
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _COLUMN_BYTES = 4 << 20
 """How large the matrix of window columns may get: larger ones leave the cache and cost memory."""

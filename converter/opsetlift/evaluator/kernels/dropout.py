@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.axes import scalar
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("Dropout", since=(1, 6))

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.error_function import erf
 from opsetlift.evaluator.kernels.numeric import float_to_integer, is_float, narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Function = Callable[[Array], Any]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _NODES_PER_UNIT = 32
 _LAST_NODE = 6.0

@@ -10,9 +10,10 @@ import math
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, nonnegative_axis, one_element
+from opsetlift.evaluator.kernels.axes import nonnegative_axis, one_element
 from opsetlift.evaluator.kernels.numeric import float_to_integer, is_float
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 from types import ModuleType
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.errors import EvaluationError, NotExecutable
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 """The formats of the text, by Pillow's names; PPM stands for all portable maps."""

@@ -13,9 +13,10 @@ import math
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, nonnegative_axis
+from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.numeric import is_float
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 _REDUCTIONS = {"add": numpy.add, "mul": numpy.multiply, "max": numpy.maximum, "min": numpy.minimum}
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array
 from opsetlift.evaluator.kernels.registry import Call
+from opsetlift.model.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, int_list, nonnegative_axis
+from opsetlift.evaluator.kernels.axes import int_list, nonnegative_axis
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 @kernel("Concat", since=(1, 4, 11, 13))

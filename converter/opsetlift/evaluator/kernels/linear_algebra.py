@@ -5,17 +5,13 @@ Narrow floats are multiplied as float32 and rounded once. Integers wrap.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import product
 from opsetlift.evaluator.kernels.contraction import contracted
 from opsetlift.evaluator.kernels.numeric import float_to_integer, is_integer, narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 def check_matmul(call: Call, a: Array, b: Array) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.broadcasting import check_numpy_broadcast, operands
 from opsetlift.evaluator.kernels.numeric import select
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("Equal", since=(1, 7, 11, 13, 19))

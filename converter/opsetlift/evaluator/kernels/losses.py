@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.softmax import logarithms_of_shares
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("NegativeLogLikelihoodLoss", since=(12, 13, 22))

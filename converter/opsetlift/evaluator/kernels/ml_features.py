@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.ml_scores import one_of
 from opsetlift.evaluator.kernels.numeric import is_float
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _DOMAIN = "ai.onnx.ml"
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.ml_scores import label_array, one_of
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _DOMAIN = "ai.onnx.ml"
 

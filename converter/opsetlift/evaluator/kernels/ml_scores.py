@@ -10,12 +10,10 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.registry import Call
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 

@@ -7,16 +7,13 @@ decisions with dual coefficients, votes, Platt's sigmoids and coupled probabilit
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import RowProduct, product, total
 from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, two_class_scores
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _DOMAIN = "ai.onnx.ml"
 

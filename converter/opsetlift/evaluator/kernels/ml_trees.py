@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, two_class_scores
 from opsetlift.evaluator.kernels.numeric import as_dtype
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 _DOMAIN = "ai.onnx.ml"
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")

@@ -9,15 +9,13 @@ import math
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import mean
 from opsetlift.evaluator.kernels.axes import distinct_axes, nonnegative_axis
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import numpy_dtype
-
-Array = NDArray[Any]
 
 _STAGE_DTYPES = {1: "float", 10: "float16", 11: "double", 16: "bfloat16"}
 

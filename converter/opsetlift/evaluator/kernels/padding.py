@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, distinct_axes, int_list, one_element, zero
+from opsetlift.evaluator.kernels.axes import distinct_axes, int_list, one_element, zero
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 @kernel("Pad", since=(1,))

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import mean, total
 from opsetlift.evaluator.kernels.numeric import as_dtype, is_float, smallest, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.windows import Windows, element_counts, kernel_windows, spatial_shape
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("MaxPool", since=(1, 8, 10, 11, 12, 22))

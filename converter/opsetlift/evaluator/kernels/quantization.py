@@ -6,15 +6,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.casts import converted
 from opsetlift.evaluator.kernels.numeric import is_float, narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
-
-Array = NDArray[Any]
 
 
 @kernel("QuantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.casts import to_float8
 from opsetlift.evaluator.kernels.linear_algebra import check_matmul
 from opsetlift.evaluator.kernels.numeric import is_float, widened
 from opsetlift.evaluator.kernels.quantization import saturated
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("MatMulInteger", since=(10,))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, one_element, zero
+from opsetlift.evaluator.kernels.axes import one_element, zero
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 def _mode(call: Call) -> str:

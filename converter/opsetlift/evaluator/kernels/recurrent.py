@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import RowProduct
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.recurrent_activations import Activation, activations, clipped
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 State = tuple[Array, ...]
 Step = Callable[[Array, State], State]
 """From the step's share of X * W^T + Wb and the state before it to the state after it; the first is the hidden one."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.registry import Call
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Activation = Callable[[Array], Array]
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import mean, total
 from opsetlift.evaluator.kernels.axes import lenient_int_list, nonnegative_axis
@@ -24,8 +23,8 @@ from opsetlift.evaluator.kernels.numeric import (
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Axes = tuple[int, ...]
 Reduction = Callable[[Array, Axes, bool], Array]
 

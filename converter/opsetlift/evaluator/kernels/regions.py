@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import total
-from opsetlift.evaluator.kernels.axes import Array
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.sampling import float_precision
+from opsetlift.model.arrays import Array
 
 _MOST_SAMPLES = 1 << 20
 """On an axis of a region. In float32, where one has more the places run together."""

@@ -15,9 +15,10 @@ from fractions import Fraction
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, distinct_axes, int_list
+from opsetlift.evaluator.kernels.axes import distinct_axes, int_list
 from opsetlift.evaluator.kernels.interpolation import apply_taps, cast_back, taps, working_copy
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 @dataclass(frozen=True)

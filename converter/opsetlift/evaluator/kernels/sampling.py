@@ -13,9 +13,10 @@ from typing import Any
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import product
-from opsetlift.evaluator.kernels.axes import Array, int_list, zero
+from opsetlift.evaluator.kernels.axes import int_list, zero
 from opsetlift.evaluator.kernels.interpolation import cast_back, cubic_weight, linear_weight, working_copy
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 Confine = Callable[[Array, int], Array]
 """Brings neighbours' indices on an axis of the given size into it; a neighbour that it leaves outside counts as 0."""

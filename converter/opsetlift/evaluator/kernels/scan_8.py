@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
-from numpy.typing import NDArray
 from onnx import GraphProto
 
 from opsetlift.evaluator.kernels.control_flow import checked_state, empty_element, flags, split_scan_inputs
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("Scan", since=[8])

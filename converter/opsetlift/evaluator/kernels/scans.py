@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.axes import nonnegative_axis, scalar
 from opsetlift.evaluator.kernels.numeric import narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("ArgMax", since=(1, 11, 12, 13))

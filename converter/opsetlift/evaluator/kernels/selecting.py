@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import Array, lenient_int_list, nonnegative_axis
+from opsetlift.evaluator.kernels.axes import lenient_int_list, nonnegative_axis
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 _MOST_PACKED = 2**31
 """How many indices fit into an int64 beside a 32-bit key."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 
 @kernel("SequenceEmpty", since=[11], keeps_form=True)

@@ -14,15 +14,9 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.evaluator.kernels.axes import (
-    Array,
-    distinct_axes,
-    int_list,
-    lenient_int_list,
-    nonnegative_axis,
-    scalar,
-)
+from opsetlift.evaluator.kernels.axes import distinct_axes, int_list, lenient_int_list, nonnegative_axis, scalar
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 @kernel("Reshape", since=(1,))

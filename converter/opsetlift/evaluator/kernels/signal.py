@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.axes import scalar
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
-
-Array = NDArray[Any]
 
 
 @kernel("DFT", since=(17,))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsetlift.evaluator.kernels.axes import Array, distinct_axes, int_list
+from opsetlift.evaluator.kernels.axes import distinct_axes, int_list
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.model.arrays import Array
 
 
 @kernel("Slice", since=(1,))

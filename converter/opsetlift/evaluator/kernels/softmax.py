@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.numeric import narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 def _along_axis(call: Call, x: Array, function: Callable[[Array], Array]) -> Array:

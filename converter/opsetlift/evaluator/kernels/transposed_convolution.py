@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.accumulation import product
 from opsetlift.evaluator.kernels.convolution import check_kernel_shape
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.windows import Ints, checked_auto_pad, per_axis, spatial_shape, split_padding
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.numeric import as_dtype, smallest, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.windows import per_axis, spatial_shape
-
-Array = NDArray[Any]
+from opsetlift.model.arrays import Array
 
 
 @kernel("MaxUnpool", since=(9, 11, 22))

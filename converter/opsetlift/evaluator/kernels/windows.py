@@ -9,11 +9,10 @@ from operator import mul
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
 from opsetlift.evaluator.kernels.registry import Call
+from opsetlift.model.arrays import Array
 
-Array = NDArray[Any]
 Ints = tuple[int, ...]
 
 

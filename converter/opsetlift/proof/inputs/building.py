@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 from onnx import TypeProto
 
 from opsetlift.proof.inputs.cases import Case, Input
@@ -15,8 +14,6 @@ from opsetlift.proof.inputs.filling import BROAD, CONTROLLING, GENTLE, SPECIAL, 
 from opsetlift.proof.inputs.layouts import Layout
 from opsetlift.proof.shapes import Shape
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 EXAMPLE = "example"
 

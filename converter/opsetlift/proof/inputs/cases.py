@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from numpy.typing import NDArray
 from onnx import TypeProto
 
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.inputs.layouts import Layout, Layouts
 from opsetlift.proof.shapes import Shape
 
-Array = NDArray[Any]
 Tables = Mapping[str, Array]
 """Per input, the values to go through."""
 

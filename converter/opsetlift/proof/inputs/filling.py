@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.special_values import WORDS, special_values, texts
 from opsetlift.specification import dtypes
 
-Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 SPECIAL = "special"

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.diversity import Diversity
 from opsetlift.proof.inputs.building import MIXED, AcceptedStrategies, CaseBuilder, ControlStrategies
 from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
@@ -33,8 +33,6 @@ from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.shapes import BEARABLE, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
-
-Array = NDArray[Any]
 
 FIRST_REJECTIONS = 250
 """How many inputs the original may reject before the first that it accepts."""

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
-from numpy.typing import NDArray
 
+from opsetlift.model.arrays import Array
 from opsetlift.proof.inputs.cases import Attempt, Case, Input
 from opsetlift.proof.limits import integer_limits, is_floating
 from opsetlift.proof.shapes import elements
-
-Array = NDArray[Any]
 
 SHIFTS = (64, 512)
 """By so much numbers are moved, up and down, to see whether sizes of outputs grow with them."""

@@ -197,3 +197,4 @@ class Site(ABC):
     @abstractmethod
     def refuse(self, why: Why, sentence: str) -> NoReturn:
         """Refuse to convert the node: the kind of obstacle, and what it is, with values, opsets and a way out."""
+        raise NotImplementedError

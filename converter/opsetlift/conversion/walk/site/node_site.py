@@ -11,7 +11,7 @@ from onnx import AttributeProto, NodeProto, TensorProto
 from opsetlift.conversion.walk.site.editing import EditableSite
 from opsetlift.conversion.walk.site.operators import Emitter
 from opsetlift.conversion.walk.values import Emitted, ScopeValues
-from opsetlift.model.arrays import tensor_of
+from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.inlining import rename_captured
 from opsetlift.rulebook.rounding import EXACT, RoundingBound
 from opsetlift.specification import history
@@ -71,7 +71,7 @@ class NodeSite(EditableSite):
         """Add a constant."""
         if not dtype and not isinstance(value, (numpy.ndarray, numpy.generic)):
             raise TypeError(f"a constant of {type(value).__name__} needs a dtype")
-        array = numpy.array(value, dtype=numpy_dtype(dtype)) if dtype else value
+        array: Array = numpy.array(value, dtype=numpy_dtype(dtype)) if dtype else numpy.asarray(value)
         hint = hint or ("axes" if array.dtype == numpy.int64 and array.ndim else "constant")
         if self.scope.takes_initializers:
             return self.scope.shared_constant(array, hint)
