@@ -155,7 +155,7 @@ class TestTensorRT:
     def test_refuses_what_its_list_restricts(self, text: str, words: str) -> None:
         source = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 13]> g {text}')
         with pytest.raises(ConversionRefused, match=words):
-            convert(source, target="tensorrt==8.5", prove=False)
+            convert(source, to=13, target="tensorrt==8.5", prove=False)
 
 
 class TestFinding:
@@ -351,7 +351,7 @@ class TestConversion:
             }
         """
         with pytest.raises(ConversionRefused) as caught:
-            convert(onnx.parser.parse_model(text), target="tensorrt==8.4")
+            convert(onnx.parser.parse_model(text), to=13, target="tensorrt==8.4")
         assert [(refusal.why, refusal.node) for refusal in caught.value.refusals] == [
             (Why.TARGET, "y"),
             (Why.TARGET, "z"),

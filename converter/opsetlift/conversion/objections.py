@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import NodeProto
 
@@ -50,16 +51,35 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     """The inputs of a model whose sizes it leaves open."""
     graph = facts.model.graph
     defaults = {tensor.name for tensor in graph.initializer}
-    for info in graph.input:
-        shape = facts.graph.shape(info.name)
-        is_fixed = shape is not None and all(isinstance(dim, int) for dim in shape)
-        if not is_fixed and info.name not in defaults and info.type.HasField("tensor_type"):
-            shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
-            sentence = (
-                f"input {info.name!r} has {shown}, and {target.title} {target.version} accepts only fixed sizes; "
-                "--fix-shapes sets them"
-            )
-            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+    found = {
+        info.name: facts.graph.shape(info.name)
+        for info in graph.input
+        if info.name not in defaults and info.type.HasField("tensor_type")
+    }
+    are_open = {name: shape for name, shape in found.items() if shape is None or not all(map(_is_fixed, shape))}
+    for name, shape in are_open.items():
+        shown = "no shape" if shape is None else f"the shape {_shown(shape)}"
+        sentence = (
+            f"input {name!r} has {shown}, and {target.title} {target.version} accepts only fixed sizes; "
+            f"--fix-shapes {shlex.quote(_sizes_to_fix(are_open))} sets them, with your sizes in place of each 1"
+        )
+        yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _is_fixed(size: int | str | None) -> bool:
+    return isinstance(size, int)
+
+
+def _sizes_to_fix(shapes: Mapping[str, Sequence[int | str | None] | None]) -> str:
+    """What --fix-shapes takes for some inputs, each open size as 1: by its name, else with the shape of the input."""
+    sizes: dict[str, str] = {}
+    for name, shape in shapes.items():
+        symbols = [size for size in shape or () if isinstance(size, str)]
+        if shape is None or None in shape:
+            sizes[name] = "x".join(str(size) if isinstance(size, int) else "1" for size in shape or (1,))
+        else:
+            sizes.update(dict.fromkeys(symbols, "1"))
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def false_shapes(facts: ModelFacts) -> list[Refusal]:

@@ -161,9 +161,13 @@ def _lacks(opset: int, domain: str, answers: Mapping[Key, Sequence[Answered]]) -
     """Whether the runtime computes clearly fewer of the operator versions of an opset than of those before it."""
     before: list[bool] = []
     here: list[bool] = []
-    for (other, _, since), those in answers.items():
-        if other == domain and since <= opset:
-            (here if since == opset else before).append(any(one.is_right for one in those))
+    computed = {key: any(one.is_right for one in those) for key, those in answers.items()}
+    for (other, operator, since), is_computed in computed.items():
+        older = [one for key, one in computed.items() if key[:2] == (other, operator) and key[2] < since]
+        if other == domain and since < opset:
+            before.append(is_computed)
+        elif other == domain and since == opset and (domain == AI_ONNX_ML or any(older)):
+            here.append(is_computed)
     if domain == AI_ONNX_ML and here and not any(here):
         return True
     if len(here) < _FEWEST_OF_AN_OPSET or not before:

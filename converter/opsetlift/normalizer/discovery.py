@@ -65,6 +65,16 @@ DEFAULT = "default"
 ALL = "all"
 """All passes, those that round included, except those that undo the work of another."""
 
+FOLDING = (
+    "constants-as-initializers",
+    "inline-constant-branches",
+    "fold-constants",
+    "remove-no-op-moves",
+    "symbolic-shapes",
+    "remove-unused",
+)
+"""The passes that work out what constants and fixed sizes decide, and change nothing else."""
+
 PassLike = str | Pass | Pattern | Callable[..., Any]
 """A name, a pass, a pattern, or a function over a graph (and a context)."""
 

@@ -120,4 +120,11 @@ class Normalised(Change):
         return PassesProof(passes, [one.name for one in self.work.undone], self.work.rounds, self.work.proof)
 
 
+@dataclass
+class Folded(Normalised):
+    """What constants decide was worked out, for a runtime that does not do so by itself."""
+
+    stage = "fold"
+
+
 Evidence = Repaired | ShapesFixed | Retyped | Converted | Normalised

@@ -37,6 +37,22 @@ def search_for_nearest(
     return _Search(model, options, facts).nearest(asked, refusals)
 
 
+def opsets_for_runtime(
+    model: ModelProto, refused: Mapping[str, int], options: Options, facts: ModelFacts
+) -> Mapping[str, int] | None:
+    """The opsets nearest to the refused ones that the runtime takes with nothing in the way; None where there are none.
+
+    Args:
+        model: The model before the conversion.
+        refused: The opsets at which something is refused, by domain.
+        options: What was asked for, with the runtime.
+        facts: Those of the model.
+    """
+    assert options.runtime is not None
+    found = _Search(model, options, facts).nearest_of_runtime(options.runtime, refused)
+    return found.opsets if found is not None else None
+
+
 class _Search:
     def __init__(self, model: ModelProto, options: Options, facts: ModelFacts) -> None:
         self._own = imported_opsets(model.opset_import)
@@ -59,7 +75,7 @@ class _Search:
                 return found
         if options.ir is not None:
             return self._nearest_ir_version(asked, options.ir)
-        return self._nearest_opset_of(runtime, asked) if runtime is not None else None
+        return self.nearest_of_runtime(runtime, asked) if runtime is not None else None
 
     def _works(self, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
         """Whether a dry run is refused nowhere."""
@@ -83,7 +99,7 @@ class _Search:
                 return Nearest(opsets, self._own, ir_version=ir)
         return None
 
-    def _nearest_opset_of(self, runtime: Target, asked: Mapping[str, int]) -> Nearest | None:
+    def nearest_of_runtime(self, runtime: Target, asked: Mapping[str, int]) -> Nearest | None:
         """Of those of ai.onnx that the runtime takes, in the order of their distance."""
         taken = runtime.opsets.get(AI_ONNX)
         if taken is None or AI_ONNX not in asked:
@@ -91,6 +107,6 @@ class _Search:
         opsets = range(max(taken.first, 1), min(taken.last or latest_opset(AI_ONNX), latest_opset(AI_ONNX)) + 1)
         for opset in sorted(opsets, key=lambda opset: abs(opset - asked[AI_ONNX])):
             destination = {**asked, AI_ONNX: opset}
-            if opset != asked[AI_ONNX] and self._works(destination, None, runtime):
+            if opset != asked[AI_ONNX] and self._works(destination, self._options.ir, runtime):
                 return Nearest(destination, self._own)
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from onnx import ModelProto
 
 from opsetlift.facts import overrides_operator
-from opsetlift.normalizer import MOST_ROUNDS, SIZE_LIMIT, Options, PassFailed, Undoing
+from opsetlift.normalizer import FOLDING, MOST_ROUNDS, SIZE_LIMIT, Options, PassFailed, Undoing, chosen_passes
 from opsetlift.pipeline.job import Job
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 
@@ -51,6 +52,23 @@ def normalised(
     if not work.has_converged:
         job.notes.append(f"the passes did not converge in {MOST_ROUNDS} rounds; normalising again may change more")
     return work, result
+
+
+def folded(model: ModelProto, job: Job) -> tuple[Undoing, ModelProto]:
+    """Run the passes that work out what constants and fixed sizes decide.
+
+    Args:
+        model: The model before.
+        job: The options; notes are added to it.
+
+    Returns:
+        What became of the passes, and the model after them.
+
+    Raises:
+        PassFailed: The model cannot be normalised.
+    """
+    options = replace(job.options, passes=chosen_passes(FOLDING))
+    return normalised(model, replace(job, options=options), None)
 
 
 def _refuse_what_passes_would_change(model: ModelProto) -> None:

@@ -14,7 +14,7 @@ from onnx import ModelProto
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.job import Job, ModelOrPath, Options
-from opsetlift.pipeline.stages import CONVERT, FIT, LOAD, REPAIR, run
+from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from opsetlift.support.refusal import ConversionRefused, Refusal
@@ -126,12 +126,11 @@ def reach(
     for target in wanted:
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
-    options = Options(exact=exact, rule_book=rule_book or default_rule_book())
-    job = replace(job, dry=DryRun(source, job.base_dir), options=options)
+    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())))
     answers = {}
     for opsets, places in asked.items():
         for place in places:
-            answer = _answer(job, dict(opsets), place)
+            answer = _answer(jobs.start(place), dict(opsets), place)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
@@ -141,12 +140,30 @@ def reach(
     )
 
 
+class _Jobs:
+    """The job at its start, and after the stage that only some runtimes need; dry runs of each share what they can."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = replace(job, dry=DryRun(job.model, job.base_dir))
+        self._folded: Job | None = None
+
+    def start(self, place: str | Target) -> Job:
+        """The job before its conversion to an opset or for a runtime."""
+        if not isinstance(place, Target) or place.computes_constants:
+            return self._job
+        if self._folded is None:
+            options = replace(self._job.options, prove=False, runtime=place)
+            folded = run((FOLD,), replace(self._job, options=options, dry=None))
+            self._folded = replace(folded, options=self._job.options, dry=DryRun(folded.model, folded.base_dir))
+        return self._folded
+
+
 def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
     """Run the stages of a conversion up to its checks, for one opset or runtime."""
     runtime = place if isinstance(place, Target) else None
     where = place if isinstance(place, str) else place.spelling
     shown = {display_domain(domain): opset for domain, opset in opsets.items()}
-    options = replace(job.options, opsets=opsets, runtime=runtime)
+    options = replace(job.options, opsets=opsets if runtime is None else None, runtime=runtime)
     rewrites = ulps = ir_version = 0
     blockers: tuple[Refusal, ...] = ()
     trial = replace(job, options=options, evidence=[])
@@ -155,6 +172,8 @@ def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
         rewrites, ulps = _rewrites(trial)
         run((FIT,), trial)
         ir_version = trial.conversion.ir_version
+        reached = trial.conversion.destination.opsets_by_domain
+        shown = {display_domain(domain): opset for domain, opset in reached.items()}
     except ConversionRefused as refused:
         blockers = refused.refusals
     is_bounded = runtime is None or bool(runtime.opsets)

@@ -80,7 +80,7 @@ def normalization_of(job: Job) -> Normalization:
     """The result of `normalize`, from a job that is done."""
     from opsetlift.normalizer import NormalizationReport, constant_bytes, node_count, reports_of
 
-    done = next(one for one in job.evidence if isinstance(one, Normalised))
+    done = next(one for one in reversed(job.evidence) if isinstance(one, Normalised))
     work, before = done.work, done.before
     report = NormalizationReport(
         passes=reports_of(work.accounts, work.proof),

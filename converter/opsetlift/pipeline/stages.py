@@ -26,12 +26,13 @@ from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ResultRejected, check_model, load_model, repaired, validate_model
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
-from opsetlift.pipeline.evidence import Converted, Evidence, Normalised, Repaired, Retyped, ShapesFixed
+from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised, Repaired, Retyped, ShapesFixed
 from opsetlift.pipeline.job import Job, is_files, sizes_of
-from opsetlift.pipeline.nearest import search_for_nearest
+from opsetlift.pipeline.nearest import opsets_for_runtime, search_for_nearest
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
+from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
@@ -110,6 +111,19 @@ def _fix_shapes(model: ModelProto, job: Job) -> Given:
     return fixed, ShapesFixed(model, fixed, {name: sizes_of(given) for name, given in shapes.items()})
 
 
+def _fold(model: ModelProto, job: Job) -> Given:
+    """Work out what constants and fixed sizes decide. What cannot be normalised stays as it is."""
+    from opsetlift.normalizer import PassFailed
+    from opsetlift.pipeline.normalising import folded
+
+    try:
+        work, result = folded(model, job)
+    except PassFailed as error:
+        job.notes.append(f"constants were not folded: {error}")
+        return model, None
+    return (result, Folded(model, result, work)) if any(one.changes for one in work.accounts) else (model, None)
+
+
 def _change_dtypes(model: ModelProto, job: Job) -> Given:
     policy = job.options.dtypes
     assert policy is not None
@@ -121,6 +135,28 @@ def _convert(model: ModelProto, job: Job) -> Given:
     options = job.options
     is_complete = options.ir is not None or options.dtypes is not None
     opsets = opsets_to_reach(options.opsets, model, options.runtime, is_complete=is_complete)
+    try:
+        return _converted(model, opsets, job)
+    except ConversionRefused as refused:
+        others = _other_opsets(model, opsets, refused, job)
+        if others is None:
+            raise
+        return _converted(model, others, job)
+
+
+def _other_opsets(
+    model: ModelProto, opsets: Mapping[str, int], refused: ConversionRefused, job: Job
+) -> Mapping[str, int] | None:
+    """The opsets nearest to some that work, where nobody asked for any and the runtime is in the way of these."""
+    runtime, asked = job.options.runtime, job.options.opsets or {}
+    is_free = runtime is not None and AI_ONNX in opsets and not any(not canonical_domain(one) for one in asked)
+    if not is_free or any(one.why is not Why.TARGET for one in refused.refusals):
+        return None
+    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model))
+
+
+def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
+    options = job.options
     book = options.rule_book or default_rule_book()
     with _nearest_known(model, opsets, job):
         if job.dry is not None:
@@ -143,6 +179,20 @@ def _convert(model: ModelProto, job: Job) -> Given:
 
 def _fit(model: ModelProto, job: Job) -> Given:
     """Into the form of the IR version and the runtime, in place: a site spans the conversion and this."""
+    converted = job.conversion
+    try:
+        return _fitted(model, job)
+    except ConversionRefused as refused:
+        others = _other_opsets(converted.before, converted.destination.opsets_by_domain, refused, job)
+        if others is None:
+            raise
+    job.evidence.remove(converted)
+    model, evidence = _converted(converted.before, others, job)
+    job.evidence.append(evidence)
+    return _fitted(model, job)
+
+
+def _fitted(model: ModelProto, job: Job) -> Given:
     options, converted = job.options, job.conversion
     with _nearest_known(converted.before, converted.destination.opsets_by_domain, job):
         if job.dry is not None:
@@ -246,6 +296,7 @@ def _model_before_conversion(job: Job) -> ModelProto:
 LOAD = Stage("load", _load)
 REPAIR = Stage("repair", _repair)
 FIX_SHAPES = Stage("fix shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
+FOLD = Stage("fold", _fold, lambda job: job.options.runtime is not None and not job.options.runtime.computes_constants)
 CHANGE_DTYPES = Stage("change dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
 CONVERT = Stage("convert", _convert, _has_destination)
 FIT = Stage("fit", _fit, _has_destination)
@@ -256,5 +307,5 @@ WRITE = Stage("write", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
 BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
-DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
+DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, FOLD, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
 STAGES = (*DRY_RUN, PROVE, WRITE)

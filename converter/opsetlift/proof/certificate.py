@@ -311,6 +311,7 @@ Evidence = Repair | FixedShapes | DtypeProof | ConversionProof | PassesProof
 _KINDS: dict[str, type[Evidence]] = {
     "repair": Repair,
     "fix shapes": FixedShapes,
+    "fold": PassesProof,
     "change dtypes": DtypeProof,
     "convert": ConversionProof,
     "normalize": PassesProof,
@@ -414,7 +415,12 @@ class Certificate:
     @property
     def passes(self) -> PassesProof | None:
         """The proof of passes, where they were asked for."""
-        return next((one.evidence for one in self.stages if isinstance(one.evidence, PassesProof)), None)
+        return next((one for name, one in self._passes if name == "normalize"), None)
+
+    @property
+    def _passes(self) -> list[tuple[str, PassesProof]]:
+        """The proofs of all stages that ran passes, by the stages' names."""
+        return [(one.stage, one.evidence) for one in self.stages if isinstance(one.evidence, PassesProof)]
 
     @property
     def is_refuted(self) -> bool:
@@ -437,7 +443,7 @@ class Certificate:
     @property
     def _outcomes(self) -> set[Outcome]:
         found = {self.dtypes.outcome} if self.dtypes is not None else set()
-        return found | {self.passes.proof.outcome} if self.passes is not None else found
+        return found | {one.proof.outcome for _, one in self._passes}
 
     def by_outcome(self, outcome: Outcome) -> list[SiteRecord]:
         """The distinct sites of one outcome."""
@@ -454,8 +460,7 @@ class Certificate:
 
     def _sentences(self) -> Iterator[str]:
         others = [self.dtypes.summary] if self.dtypes is not None else []
-        if self.passes is not None:
-            others.append(self.passes.proof.summary())
+        others += [one.proof.summary() for _, one in self._passes]
         proofs = [one for one in self.conversions if one.sites]
         yield from (one.summary() for one in proofs)
         if not proofs and not others and self.conversions:
