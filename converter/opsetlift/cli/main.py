@@ -36,7 +36,8 @@ from opsetlift.cli.normalizing import list_passes
 from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
 from opsetlift.cli.pages import coverage_page, explanation_page
 from opsetlift.cli.proving import prove_files
-from opsetlift.cli.reaching import reach_page
+from opsetlift.cli.reaching import reach_page, write_reach_report
+from opsetlift.cli.reports import ReportTarget
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from opsetlift.pipeline.reach import reach as reach_of
@@ -87,10 +88,14 @@ Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that cha
 CertificateFile = Annotated[
     Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate of the proof, as JSON.")
 ]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report to look at: one HTML page.")
+]
 RequireProof = Annotated[bool, typer.Option("--require-proof", help="Refuse unless everything is proven.")]
 NoProve = Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the proof and write nothing.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT, the certificate and the report.")]
+ForceReport = Annotated[bool, typer.Option("--force", help="Overwrite the report.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
@@ -182,6 +187,7 @@ def convert(
     passes: Passes = None,
     exact: Exact = False,
     certificate: CertificateFile = None,
+    report: ReportFile = None,
     require_proof: RequireProof = False,
     no_prove: NoProve = False,
     dry_run: DryRun = False,
@@ -206,6 +212,7 @@ def convert(
             passes=passes,
             dry_run=dry_run,
             certificate=certificate,
+            report=report,
             no_prove=no_prove,
             require_proof=require_proof,
             force=force,
@@ -236,6 +243,7 @@ def normalize(
     list_them: Annotated[bool, typer.Option("--list", help="List the passes and exit.")] = False,
     exact: Exact = False,
     certificate: CertificateFile = None,
+    report: ReportFile = None,
     require_proof: RequireProof = False,
     no_prove: NoProve = False,
     dry_run: DryRun = False,
@@ -267,6 +275,7 @@ def normalize(
             passes=passes,
             dry_run=dry_run,
             certificate=certificate,
+            report=report,
             no_prove=no_prove,
             require_proof=require_proof,
             force=force,
@@ -301,19 +310,31 @@ def prove(
         str | None,
         typer.Option("--for", metavar="TARGET", help="Target file of the runtime that the certificate names."),
     ] = None,
+    report: ReportFile = None,
+    force: ForceReport = False,
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
-        return prove_again(certificate, first, second, as_json=json, runtime=runtime)
+        target = ReportTarget(report, [first, second, certificate], overwrite=force)
+        return prove_again(certificate, first, second, as_json=json, runtime=runtime, report=target)
     if runtime is not None:
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
+    target = ReportTarget(report, [first, second, *([inputs] if inputs else [])], overwrite=force)
     return prove_files(
-        first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
+        first,
+        second,
+        inputs=inputs,
+        runs=runs,
+        seed=seed,
+        ulps=ulps,
+        as_json=json,
+        asks_onnxruntime=judge == "ort",
+        report=target,
     )
 
 
@@ -328,10 +349,14 @@ def reach(
         typer.Option("--for", metavar="TARGET", help="Show only this runtime, such as onnxruntime==1.4; repeatable."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
+    report: ReportFile = None,
+    force: ForceReport = False,
     json: Json = False,
 ) -> int:
-    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes nothing."""
+    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model."""
+    target = ReportTarget(report, [model], overwrite=force)
     found = reach_of(model, targets=runtimes or None, exact=exact)
+    write_reach_report(found, model, target)
     if json:
         show_json(found.as_dict())
     else:

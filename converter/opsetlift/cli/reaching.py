@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import RenderableType
 
-from opsetlift.cli.output import opsets, printable, table
+from opsetlift.cli.output import opsets, table
+from opsetlift.cli.reports import ReportTarget
+from opsetlift.model.files import load_model
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.support.refusal import Refusal
+from opsetlift.support.text import printable
+
+
+def write_reach_report(found: Reach, model: Path, report: ReportTarget) -> None:
+    """Write the report, where one is asked for. Raises ModelFileError."""
+    if report.is_asked_for:
+        from opsetlift.reporting import pages
+
+        report.write(pages.reach_page(found, str(model), load_model(model)))
 
 
 def reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:

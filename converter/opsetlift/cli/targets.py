@@ -8,8 +8,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from opsetlift.cli.output import printable, table
+from opsetlift.cli.output import table
 from opsetlift.specification.history import display_domain
+from opsetlift.support.text import printable
 from opsetlift.targets import Target, catalogue
 
 

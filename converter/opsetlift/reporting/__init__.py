@@ -1,0 +1,6 @@
+"""What people look at: reports as web pages, differences of models, their contents, causes of runtimes' errors."""
+
+PUBLIC_MODULES = (
+    "differences",  # the structural difference of two models
+    "pages",  # the pages of `--report`
+)
