@@ -26,6 +26,7 @@ from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
     INTERRUPTED,
+    REFUSED,
     UNUSABLE,
     Interrupted,
     OutputLost,
@@ -112,7 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _run(given)
             except (Exception, Interrupted, KeyboardInterrupt) as error:
                 ignore_further_signals()
-                return _report(error, is_json="--json" in given)
+                status = _report(error, is_json="--json" in given)
+                # To diff(1) 1 means that two files differ.
+                return REFUSED if status == UNUSABLE and given[:1] == ["diff"] else status
     except OutputLost as lost:
         status, sentences = status_of(lost)
         complain(*sentences)
@@ -362,6 +365,44 @@ def reach(
     else:
         show(*reach_page(found, is_detailed=bool(runtimes)))
     return DONE
+
+
+@app.command(
+    short_help="Show how two models differ.",
+    epilog="Example: opsetlift diff model.onnx out.onnx --report diff.html",
+)
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="One model.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The other model.")],
+    report: ReportFile = None,
+    force: ForceReport = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit status is the answer.")] = False,
+    json: Json = False,
+) -> int:
+    """Show how the structure of two models differs, whoever wrote them. Names inside do not count.
+
+    Exit status: 0 the same, 1 different, 2 trouble.
+    """
+    from opsetlift.cli.comparing import diff_files
+
+    return diff_files(first, second, report=report, overwrite=force, as_json=json, is_quiet=quiet)
+
+
+@app.command(
+    short_help="Show what a model holds and where it runs.",
+    epilog="Example: opsetlift inspect model.onnx",
+)
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Leave out the lowest opsets, which take dry runs to find.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show inputs, outputs, versions, operators and sizes of a model, and where it runs."""
+    from opsetlift.cli.inspecting import inspect_file
+
+    return inspect_file(model, is_fast=fast, as_json=json)
 
 
 @app.command(

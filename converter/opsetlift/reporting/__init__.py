@@ -2,5 +2,7 @@
 
 PUBLIC_MODULES = (
     "differences",  # the structural difference of two models
+    "inspection",  # what a model holds
+    "neighbourhood",  # nodes as text
     "pages",  # the pages of `--report`
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from onnx import NodeProto
 from opsetlift.model.scopes import subgraphs
 from opsetlift.pipeline.evidence import Converted
 from opsetlift.proof import Aligned, ConversionProof, ScopePair, SiteRecord, paired_scopes
-from opsetlift.reporting.differences import ModelDifference, Region, ScopeDifference, operator_of
+from opsetlift.reporting.differences import ModelDifference, Region, ScopeDifference, operator_of, region_heading
 from opsetlift.reporting.drawing import Drawing, State
 from opsetlift.reporting.neighbourhood import Neighbourhood, name_of, node_text
 from opsetlift.rulebook.book import RuleBook, default_rule_book
@@ -242,24 +241,3 @@ def _region_place(scope: ScopeDifference, region: Region) -> Place:
     )
     side, position = next((side, positions[0]) for side, positions in sides if positions)
     return Place(scope.path, name_of(side.node[position]), operator_of(side.node[position]))
-
-
-_MOST_NAMED = 4
-
-
-def region_heading(scope: ScopeDifference, region: Region) -> str:
-    """What a region is about, in one line."""
-    changed = {kind for one in region.changed for kind in one.kinds}
-    if not region.removed and not region.added and len(region.changed) == 1:
-        return f"{operator_of(scope.before.node[region.changed[0].before])}: {', '.join(sorted(changed))}"
-    before = [operator_of(scope.before.node[one]) for one in (*region.removed, *(one.before for one in region.changed))]
-    after = [operator_of(scope.after.node[one]) for one in (*region.added, *(one.after for one in region.changed))]
-    if not after:
-        return f"{_named(before)} removed"
-    return f"{_named(before)} → {_named(after)}" if before else f"{_named(after)} added"
-
-
-def _named(operators: Sequence[str]) -> str:
-    counts = Counter(operators).most_common()
-    named = [name if count == 1 else f"{count} {name}" for name, count in counts[:_MOST_NAMED]]
-    return " + ".join([*named, *(["others"] if len(counts) > _MOST_NAMED else [])])

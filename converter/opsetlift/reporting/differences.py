@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,9 @@ from opsetlift.reporting.neighbourhood import attribute_text, name_of, node_text
 from opsetlift.specification.dtypes import shape_of_type, type_string
 from opsetlift.specification.history import display_domain
 from opsetlift.support.text import counted
+
+SCHEMA_VERSION = 1
+"""Of the document that `diff --json` prints; reporting/difference.schema.json describes it."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class ModelDifference:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
+            "schema_version": SCHEMA_VERSION,
             "same": self.is_same,
             "nodes": self.counts,
             "renamed_values": self.renamed_values,
@@ -358,10 +363,11 @@ def _regions(matching: Matching, changed: Mapping[int, ChangedNode]) -> list[Reg
                     roots[find((number, producer))] = find((number, position))
     for one in changed.values():
         roots[find((0, one.before))] = find((1, one.after))
-    for name in matching.before.producers.keys() & matching.after.producers.keys():
-        ends = matching.before.producers[name], matching.after.producers[name]
-        if ends[0] in own and ends[1] in theirs and ends[0] not in matching.before.partner:
-            roots[find((0, ends[0]))] = find((1, ends[1]))
+    given = {matching.after.token(name): at for name, at in matching.after.producers.items() if at in theirs}
+    for name, position in matching.before.producers.items():
+        other = given.get(matching.before.token(name))
+        if position in own and other is not None and matching.before.token(name) is not None:
+            roots[find((0, position))] = find((1, other))
     regions: dict[Token, Region] = {}
     for position in sorted(own):
         region = regions.setdefault(find((0, position)), Region())
@@ -382,3 +388,24 @@ def summary_of(found: ModelDifference) -> str:
     if found.renamed_values:
         shown.append(f"{counted(found.renamed_values, 'value')} renamed")
     return ", ".join(shown)
+
+
+_MOST_NAMED = 4
+
+
+def region_heading(scope: ScopeDifference, region: Region) -> str:
+    """What a region is about, in one line."""
+    changed = {kind for one in region.changed for kind in one.kinds}
+    if not region.removed and not region.added and len(region.changed) == 1:
+        return f"{operator_of(scope.before.node[region.changed[0].before])}: {', '.join(sorted(changed))}"
+    before = [operator_of(scope.before.node[one]) for one in (*region.removed, *(one.before for one in region.changed))]
+    after = [operator_of(scope.after.node[one]) for one in (*region.added, *(one.after for one in region.changed))]
+    if not after:
+        return f"{_named(before)} removed"
+    return f"{_named(before)} → {_named(after)}" if before else f"{_named(after)} added"
+
+
+def _named(operators: Sequence[str]) -> str:
+    counts = Counter(operators).most_common()
+    named = [name if count == 1 else f"{count} {name}" for name, count in counts[:_MOST_NAMED]]
+    return " + ".join([*named, *(["others"] if len(counts) > _MOST_NAMED else [])])

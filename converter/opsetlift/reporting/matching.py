@@ -1,9 +1,10 @@
 """Which nodes of two scopes are the same node: by what they compute, and by the names of what they compute.
 
 Nodes are paired from the inputs on: two nodes that read the same values by the same operator with the same attributes
-are the same. Where no such pair is left, nodes of the same operator that compute a value of the same name are paired,
-or values of one name are taken for the same, if names have proven right so far: other exporters number them anew.
-Where they have not, nodes of the same operator that share an input are.
+are the same. Then from the outputs on, in the same way: nodes that are the only ones to give what the same nodes read.
+Where no such pair is left, nodes of the same operator that compute a value of the same name are paired, or values of
+one name are taken for the same, if names have proven right so far: other exporters number them anew. Where they have
+not, nodes of the same operator that share an input are.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Side:
         for position, names in enumerate(self.reads):
             for name in dict.fromkeys(names):
                 self._readers.setdefault(name, []).append(position)
+        outputs = [one if isinstance(one, str) else one.name for one in scope.output]
+        self._outputs = {name: place for place, name in enumerate(outputs)}
+        self.numbers: dict[int, int] = {}
+        """A number for each pair, by position, the same on both sides."""
         self._attributes: dict[int, tuple[tuple[str, bytes], ...]] = {}
 
     def token(self, name: str) -> Token | None:
@@ -57,6 +62,12 @@ class Side:
             return []
         self._tokens[name] = token
         return self._readers.get(name, [])
+
+    def forget(self, position: int) -> None:
+        """Let nothing stand for what a node computes: a constant of another content may be the same node."""
+        for name in self.nodes[position].output:
+            if name:
+                self._tokens.pop(name, None)
 
     def tokens(self, position: int) -> list[Token | None]:
         """The tokens of what a node reads."""
@@ -74,6 +85,28 @@ class Side:
                 sorted((one.name, attribute_key(one)) for one in self.nodes[position].attribute)
             )
         return self._attributes[position]
+
+    def uses(self, position: int) -> Token | None:
+        """Who reads what a node computes: partners of nodes, and outputs; None where a reader has no partner yet."""
+        found: set[Token] = set()
+        for index, name in enumerate(self.nodes[position].output):
+            if name in self._outputs:
+                found.add(("output", self._outputs[name], index))
+            for reader in self._readers.get(name, ()) if name else ():
+                if reader not in self.numbers:
+                    return None
+                inputs = self.nodes[reader].input
+                places = [place for place, one in enumerate(inputs) if one == name] or [-1]
+                found.update(("node", self.numbers[reader], place, index) for place in places)
+        return tuple(sorted(found, key=repr)) or None
+
+    def sources(self, position: int) -> list[int]:
+        """The nodes that compute what a node reads."""
+        return [self.producers[name] for name in self.reads[position] if name in self.producers]
+
+    def ends(self) -> list[int]:
+        """The nodes that compute outputs of the scope."""
+        return [self.producers[name] for name in self._outputs if name in self.producers]
 
     def unpaired(self) -> list[int]:
         """The nodes that have no partner."""
@@ -116,6 +149,8 @@ class Matching:
 
     def _run(self) -> None:
         self._pair_what_computes_the_same()
+        self._pair_what_is_used_alike()
+        self._pair_what_computes_the_same()
         trusts_names = self._names_are_right()
         if trusts_names:
             self._pair_by_name()
@@ -126,6 +161,7 @@ class Matching:
             self._pair_what_computes_the_same()
         if not trusts_names:
             self._pair_by_name()
+        self._pair_by_reader()
 
     def _tell(self, name: str, other: str, token: Token) -> None:
         for ready, side, one in zip(self._ready, self._sides, (name, other), strict=True):
@@ -150,6 +186,7 @@ class Matching:
                 ready.update(side.tell(name, ("content", content)))
 
     def _pair(self, one: int, other: int) -> None:
+        self.before.numbers[one] = self.after.numbers[other] = one
         self.before.partner[one] = other
         self.after.partner[other] = one
         outputs = self.before.nodes[one].output, self.after.nodes[other].output
@@ -177,6 +214,43 @@ class Matching:
                     self._pair(one, other)
                     self._first.setdefault(key, (one, other))
                 self._tell_duplicates(key, waiting)
+
+    def _pair_what_is_used_alike(self) -> None:
+        """Pair nodes that are the only ones of their kind to give what the same nodes read, from the outputs on."""
+        waiting = [set(side.ends()) for side in self._sides]
+        for side, found in zip(self._sides, waiting, strict=True):
+            found.update(source for position in side.partner for source in side.sources(position))
+        while all(waiting):
+            keys: list[dict[Token, list[int]]] = [{}, {}]
+            for side, found, by_key in zip(self._sides, waiting, keys, strict=True):
+                for position in found - side.partner.keys():
+                    if (uses := side.uses(position)) is not None:
+                        by_key.setdefault((side.operators[position], side.attributes(position), uses), []).append(
+                            position
+                        )
+            waiting = [set(), set()]
+            for key in sorted(keys[0].keys() & keys[1].keys(), key=lambda key: keys[0][key]):
+                own, theirs = keys[0][key], keys[1][key]
+                if len(own) == len(theirs) == 1:
+                    self._pair(own[0], theirs[0])
+                    waiting[0].update(self.before.sources(own[0]))
+                    waiting[1].update(self.after.sources(theirs[0]))
+
+    def _pair_by_reader(self) -> None:
+        """Pair nodes of one operator that give the same input of nodes that are the same; else that is one value."""
+        waiting = list(self.before.partner.items())
+        for one, other in waiting:
+            for name, same in zip(self.before.reads[one], self.after.reads[other], strict=False):
+                own, theirs = self.before.producers.get(name), self.after.producers.get(same)
+                if own is None or theirs is None or own in self.before.partner or theirs in self.after.partner:
+                    continue
+                if self.before.operators[own] == self.after.operators[theirs]:
+                    self.before.forget(own)
+                    self.after.forget(theirs)
+                    self._pair(own, theirs)
+                    waiting.append((own, theirs))
+                elif self.before.token(name) is None and self.after.token(same) is None:
+                    self._tell(name, same, ("read", one, name))
 
     def _tell_duplicates(self, key: Token, waiting: Sequence[Mapping[Token, list[int]]]) -> None:
         """A node that computes what a pair computes gives the same values, though it has no partner."""

@@ -77,8 +77,8 @@ def conversion_page(
     return page(
         f"{source} → {target}",
         [answer, _facts(job, refused=refused is not None), _command(command, source, target, job)],
-        _refusals(refused.refusals, _scopes(job.model), anchors) if refused is not None else None,
         _ways(ways, command, source, target) if refused is not None else None,
+        _refusals(refused.refusals, _scopes(job.model), anchors) if refused is not None else None,
         section("What changed", _overview(shown), legend() if shown else None) if refused is None else None,
         *sections,
         section("Costs", costs(job.source, job.model)) if refused is None else None,
@@ -207,7 +207,7 @@ def _cause(cause: Cause, scopes: Mapping[str, Container], anchors: Anchors) -> H
     heading = f"{first.transition or first.operator or first.path}: {first.sentence}"
     anchor = anchors.of(f"{first.transition or first.operator} {first.why.name}")
     places = [
-        [tag("span", one.node, class_="name"), f" in {one.path}"] if one.node else one.path
+        [f"{one.operator} ", tag("span", one.node, class_="name"), f" in {one.path}"] if one.node else one.path
         for one in cause.refusals[:_MOST_PLACES]
     ]
     if len(cause.refusals) > _MOST_PLACES:
@@ -216,7 +216,7 @@ def _cause(cause: Cause, scopes: Mapping[str, Container], anchors: Anchors) -> H
     return entry(
         anchor,
         heading,
-        [first.operator] if first.operator else [],
+        dict.fromkeys(one.operator for one in cause.refusals if one.operator),
         facts([("Reason", first.why.value), ("How often", counted(len(cause.refusals), "place"))]),
         figure(drawn, f"{anchor}--drawing") if drawn is not None else None,
         folded(f"Where: {counted(len(cause.refusals), 'place')}", listed(places)),

@@ -25,7 +25,7 @@ _NARROWER = {"int64": "int32", "double": "float", "bfloat16": "float", "float16"
 
 @dataclass(frozen=True)
 class Cause:
-    """Refusals for one reason: the same operator, version transition and sentence, but for the names in it."""
+    """Refusals for one reason: the same version transition and sentence, but for the names in it."""
 
     refusals: Sequence[Refusal]
 
@@ -40,7 +40,7 @@ def by_cause(refusals: Sequence[Refusal]) -> list[Cause]:
     found: dict[tuple[object, ...], list[Refusal]] = {}
     for one in refusals:
         sentence = re.sub(r"'[^']*'", "'…'", one.sentence)
-        found.setdefault((one.why, one.operator, one.transition, sentence), []).append(one)
+        found.setdefault((one.why, one.transition or one.operator, sentence), []).append(one)
     return [Cause(alike) for alike in sorted(found.values(), key=len, reverse=True)]
 
 
