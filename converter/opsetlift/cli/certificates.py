@@ -6,15 +6,18 @@ from pathlib import Path
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import check_regular
-from opsetlift.pipeline.verification import CertificateRefused, verify
+from opsetlift.pipeline.verification import CertificateRefused, verified
 from opsetlift.proof import Certificate
 from opsetlift.targets import find_target
 
 _LARGEST = 1 << 30
 
 
-def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None) -> int:
+def prove_again(
+    recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None, report: ReportTarget
+) -> int:
     """Verify a certificate of two models, and print the verdict.
 
     Args:
@@ -23,6 +26,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
         converted: The model that was written.
         as_json: Print JSON.
         runtime: The runtime that the conversion was for, where a file of the user's own describes it.
+        report: Where the report goes, if one is asked for.
 
     Returns:
         The exit status.
@@ -32,7 +36,7 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
     """
     certificate = _read(recorded)
     try:
-        found = verify(certificate, original, converted, runtime=find_target(runtime) if runtime else None)
+        job = verified(certificate, original, converted, runtime=find_target(runtime) if runtime else None)
     except CertificateRefused as error:
         complain(f"refused: {recorded}: {error}")
         if as_json:
@@ -40,6 +44,12 @@ def prove_again(recorded: Path, original: Path, converted: Path, *, as_json: boo
         return REFUSED
     except ValueError as error:
         raise UsageFault(f"{recorded}: {error}") from error
+    found = job.certificate
+    assert found is not None
+    if report.is_asked_for:
+        from opsetlift.reporting.pages import conversion_page
+
+        report.write(conversion_page(job, "convert", str(original), str(converted)))
     if as_json:
         status = _status(found)
         show_json({"status": status, "cases": found.cases, "sites": len(found.sites), "summary": found.summary()})

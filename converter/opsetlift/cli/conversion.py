@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from opsetlift.cli.errors import DONE, UsageFault
 from opsetlift.cli.files import CommandFiles
 from opsetlift.cli.normalizing import normalization_as_dict, normalization_page, passes_from, shapes_from
-from opsetlift.cli.output import opsets, printable, show, show_json, table
+from opsetlift.cli.output import opsets, show, show_json, table
 from opsetlift.cli.stopping import report_stop
 from opsetlift.conversion.dtype_policy import KEEP, DtypeChanges, dtypes_from
 from opsetlift.pipeline.job import Job, Options
@@ -23,7 +23,9 @@ from opsetlift.pipeline.results import Conversion, ProofMissing, conversion_of
 from opsetlift.pipeline.stages import DRY_RUN, PROVE, WRITE, run
 from opsetlift.proof import NotEquivalent
 from opsetlift.specification.history import AI_ONNX, display_domain
+from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused
+from opsetlift.support.text import printable
 
 _SHOWN_REASONS = 8
 
@@ -46,6 +48,7 @@ class Request:
     passes: str | None
     dry_run: bool
     certificate: Path | None
+    report: Path | None
     no_prove: bool
     require_proof: bool
     force: bool
@@ -105,16 +108,23 @@ def run_request(request: Request) -> int:
         request.source,
         None if request.dry_run else request.target,
         certificate=request.certificate,
+        report=request.report,
         runtime=request.runtime,
         overwrite=request.force,
         as_json=request.json,
     )
     with files.accounted():
+        job = Job(files, request.options)
         try:
             with redirect_stdout(sys.stderr):  # graphsurgeon prints to standard output, which is for results
-                job = run(DRY_RUN if request.dry_run else (*DRY_RUN, PROVE), Job(files, request.options))
+                run(DRY_RUN if request.dry_run else (*DRY_RUN, PROVE), job)
         except (ConversionRefused, NotEquivalent, ProofMissing) as stopped:
+            if request.report is not None:
+                files.write_report(_report_page(request, job, stopped))
             return report_stop(stopped, request.json)
+        if request.report is not None:
+            page = _report_page(request, job)
+            (files.write_report if request.dry_run else files.set_report)(page)
         run(() if request.dry_run else (WRITE,), job)
         done = conversion_of(job)
         with files.page_stream():
@@ -123,6 +133,13 @@ def run_request(request: Request) -> int:
             else:
                 show(*_page(request, done))
     return DONE
+
+
+def _report_page(request: Request, job: Job, stopped: OpsetLiftError | None = None) -> str:
+    from opsetlift.reporting.pages import conversion_page
+
+    source, target = str(request.source), str(request.target)
+    return conversion_page(job, request.command, source, target, stopped, is_dry=request.dry_run)
 
 
 def _as_dict(request: Request, done: Conversion) -> dict[str, Any]:

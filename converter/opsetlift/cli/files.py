@@ -11,7 +11,17 @@ from onnx import ModelProto
 
 from opsetlift.cli.errors import Interrupted, OutputLost, UsageFault
 from opsetlift.cli.output import write_bytes
-from opsetlift.model.files import CERTIFICATE, MODEL, JobFiles, load_model, model_bytes, model_from, save_model
+from opsetlift.model.files import (
+    CERTIFICATE,
+    MODEL,
+    REPORT,
+    JobFiles,
+    load_model,
+    model_bytes,
+    model_from,
+    save_beside,
+    save_model,
+)
 from opsetlift.proof import Certificate
 from opsetlift.targets import files_of
 
@@ -26,8 +36,9 @@ class CommandFiles:
         source: IN.
         target: OUT; None where nothing is written.
         certificate: Where the certificate goes, if anywhere.
+        report: Where the report goes, if anywhere.
         runtime: What `--for` says, which may be a file.
-        overwrite: Whether OUT and the certificate may be replaced.
+        overwrite: Whether OUT, the certificate and the report may be replaced.
         as_json: Whether standard output is for JSON.
 
     Raises:
@@ -40,6 +51,7 @@ class CommandFiles:
         target: Path | None,
         *,
         certificate: Path | None = None,
+        report: Path | None = None,
         runtime: str | None = None,
         overwrite: bool = False,
         as_json: bool = False,
@@ -47,20 +59,25 @@ class CommandFiles:
         self.target = target
         self.base_dir = str(source.parent)
         self._certificate = certificate
+        self._report = report
+        self._page: bytes | None = None
         self._files = JobFiles(overwrite=overwrite)
         self._what_is_written = "nothing was written"
         if source != STANDARD_STREAM:
             self._files.read(source, "the input itself")
         for path in files_of(runtime or ""):
             self._files.read(path, "the description of the runtime")
-        if certificate == STANDARD_STREAM:
-            raise UsageFault("a certificate belongs to a file, and - is standard output; name a file")
+        for file, what in ((certificate, "a certificate"), (report, "a report")):
+            if file == STANDARD_STREAM:
+                raise UsageFault(f"{what} belongs to a file, and - is standard output; name a file")
         if target == STANDARD_STREAM:
             _check_standard_output(certificate, as_json=as_json)
         elif target is not None:
             self._files.write(target, MODEL)
         if certificate is not None:
             self._files.write(certificate, CERTIFICATE)
+        if report is not None:
+            self._files.write(report, REPORT)
         if source == STANDARD_STREAM:
             self._model = _model_from_standard_input()
         else:
@@ -70,6 +87,15 @@ class CommandFiles:
     def read(self) -> ModelProto:
         """The model in IN."""
         return self._model
+
+    def set_report(self, page: str) -> None:
+        """Let the report be written together with the model."""
+        self._page = page.encode()
+
+    def write_report(self, page: str) -> None:
+        """Write the report alone, where no model is written. Raises ModelFileError."""
+        assert self._report is not None
+        save_beside(self._report, page.encode(), self._files)
 
     def write(self, model: ModelProto, certificate: Certificate | None) -> None:
         """Write the model to OUT, and the certificate where that was asked for.
@@ -81,11 +107,15 @@ class CommandFiles:
         if self.target == STANDARD_STREAM:
             content = model_bytes(model)
             self._what_is_written = "the model may be incomplete"
+            if self._report is not None and self._page is not None:
+                save_beside(self._report, self._page, self._files)
             write_bytes(content)
         elif self.target is not None:
             beside = {}
             if self._certificate is not None and certificate is not None:
                 beside[self._certificate] = certificate.to_json().encode()
+            if self._report is not None and self._page is not None:
+                beside[self._report] = self._page
             self._what_is_written = f"{self.target} is either unchanged or complete"
             save_model(model, self.target, source_dir=Path(self.base_dir), beside=beside, files=self._files)
             self._what_is_written = f"{self.target} is written"

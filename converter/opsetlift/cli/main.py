@@ -23,6 +23,7 @@ from opsetlift.cli.errors import (
     DONE,
     INTERNAL,
     INTERRUPTED,
+    REFUSED,
     UNUSABLE,
     Interrupted,
     OutputLost,
@@ -75,10 +76,14 @@ Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that cha
 CertificateFile = Annotated[
     Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate of the proof, as JSON.")
 ]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report to look at: one HTML page.")
+]
 RequireProof = Annotated[bool, typer.Option("--require-proof", help="Refuse unless everything is proven.")]
 NoProve = Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the proof and write nothing.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT, the certificate and the report.")]
+ForceReport = Annotated[bool, typer.Option("--force", help="Overwrite the report.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
@@ -95,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _run(given)
             except (Exception, Interrupted, KeyboardInterrupt) as error:
                 ignore_further_signals()
-                return _report(error, is_json="--json" in given)
+                status = _report(error, is_json="--json" in given)
+                # To diff(1) 1 means that two files differ.
+                return REFUSED if status == UNUSABLE and given[:1] == ["diff"] else status
     except OutputLost as lost:
         status, sentences = status_of(lost)
         complain(*sentences)
@@ -179,6 +186,7 @@ def convert(
     passes: Passes = None,
     exact: Exact = False,
     certificate: CertificateFile = None,
+    report: ReportFile = None,
     require_proof: RequireProof = False,
     no_prove: NoProve = False,
     dry_run: DryRun = False,
@@ -211,6 +219,7 @@ def normalize(
     list_them: Annotated[bool, typer.Option("--list", help="List the passes and exit.")] = False,
     exact: Exact = False,
     certificate: CertificateFile = None,
+    report: ReportFile = None,
     require_proof: RequireProof = False,
     no_prove: NoProve = False,
     dry_run: DryRun = False,
@@ -257,22 +266,35 @@ def prove(
         str | None,
         typer.Option("--for", metavar="TARGET", help="Target file of the runtime that the certificate names."),
     ] = None,
+    report: ReportFile = None,
+    force: ForceReport = False,
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
     from opsetlift.cli.certificates import prove_again
     from opsetlift.cli.proving import prove_files
+    from opsetlift.cli.reports import ReportTarget
 
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
-        return prove_again(certificate, first, second, as_json=json, runtime=runtime)
+        target = ReportTarget(report, [first, second, certificate], overwrite=force)
+        return prove_again(certificate, first, second, as_json=json, runtime=runtime, report=target)
     if runtime is not None:
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
+    target = ReportTarget(report, [first, second, *([inputs] if inputs else [])], overwrite=force)
     return prove_files(
-        first, second, inputs=inputs, runs=runs, seed=seed, ulps=ulps, as_json=json, asks_onnxruntime=judge == "ort"
+        first,
+        second,
+        inputs=inputs,
+        runs=runs,
+        seed=seed,
+        ulps=ulps,
+        as_json=json,
+        asks_onnxruntime=judge == "ort",
+        report=target,
     )
 
 
@@ -287,12 +309,54 @@ def reach(
         typer.Option("--for", metavar="TARGET", help="Show only this runtime, such as onnxruntime==1.4; repeatable."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
+    report: ReportFile = None,
+    force: ForceReport = False,
     json: Json = False,
 ) -> int:
-    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes nothing."""
+    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model."""
     from opsetlift.cli.reaching import show_reach
+    from opsetlift.cli.reports import ReportTarget
 
-    return show_reach(model, runtimes, exact=exact, as_json=json)
+    target = ReportTarget(report, [model], overwrite=force)
+    return show_reach(model, runtimes, exact=exact, report=target, as_json=json)
+
+
+@app.command(
+    short_help="Show how two models differ.",
+    epilog="Example: opsetlift diff model.onnx out.onnx --report diff.html",
+)
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="A", help="One model.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The other model.")],
+    report: ReportFile = None,
+    force: ForceReport = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit status is the answer.")] = False,
+    json: Json = False,
+) -> int:
+    """Show how the structure of two models differs, whoever wrote them. Names inside do not count.
+
+    Exit status: 0 the same, 1 different, 2 trouble.
+    """
+    from opsetlift.cli.comparing import diff_files
+
+    return diff_files(first, second, report=report, overwrite=force, as_json=json, is_quiet=quiet)
+
+
+@app.command(
+    short_help="Show what a model holds and where it runs.",
+    epilog="Example: opsetlift inspect model.onnx",
+)
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Leave out the lowest opsets, which take dry runs to find.")
+    ] = False,
+    json: Json = False,
+) -> int:
+    """Show inputs, outputs, versions, operators and sizes of a model, and where it runs."""
+    from opsetlift.cli.inspecting import inspect_file
+
+    return inspect_file(model, is_fast=fast, as_json=json)
 
 
 @app.command(

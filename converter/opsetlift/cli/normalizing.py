@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE, UsageFault
-from opsetlift.cli.output import printable, show, show_json, table
+from opsetlift.cli.output import show, show_json, table
+from opsetlift.support.text import printable
 
 if TYPE_CHECKING:
     from opsetlift.pipeline.normalize import Normalization

@@ -15,11 +15,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from opsetlift.cli.errors import OutputLost
-
-
-def printable(text: object) -> str:
-    """Text with line breaks and control characters escaped: names in a model may hold anything."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+from opsetlift.support.text import printable
 
 
 class _Console(Console):

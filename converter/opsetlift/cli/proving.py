@@ -10,7 +10,8 @@ import numpy
 from onnx import ModelProto
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
-from opsetlift.cli.output import complain, printable, show, show_json
+from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.arrays import Array
 from opsetlift.model.files import check_regular, load_model, validate_model
 from opsetlift.proof import (
@@ -22,6 +23,7 @@ from opsetlift.proof import (
     prove_models,
 )
 from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
+from opsetlift.support.text import printable
 
 _DISAGREEMENT = "the evaluators disagree"
 
@@ -43,6 +45,7 @@ def prove_files(
     ulps: int,
     as_json: bool,
     asks_onnxruntime: bool = False,
+    report: ReportTarget,
 ) -> int:
     """Execute two models on the same inputs, and print whether they compute the same.
 
@@ -55,6 +58,7 @@ def prove_files(
         ulps: Allowed difference, in units in the last place.
         as_json: Print JSON.
         asks_onnxruntime: Also run onnxruntime. Where it disagrees, there is no verdict.
+        report: Where the report goes, if one is asked for.
 
     Returns:
         The exit status.
@@ -64,6 +68,13 @@ def prove_files(
         validate_model(model)
     given = read_inputs(inputs, models[0]) if inputs is not None else None
     result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+    if report.is_asked_for:
+        from opsetlift.reporting.differences import difference_of
+        from opsetlift.reporting.pages import comparison_page
+
+        folders = str(first.parent), str(second.parent)
+        difference = difference_of(*models, base_dir=folders[0], other_dir=folders[1])
+        report.write(comparison_page(result, difference, str(first), str(second)))
     opinion = None
     if asks_onnxruntime:
         try:

@@ -9,15 +9,27 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE
-from opsetlift.cli.output import opsets, printable, show, show_json, table
+from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.cli.reports import ReportTarget
+from opsetlift.model.files import load_model
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.pipeline.reach import reach as reach_of
 from opsetlift.support.refusal import Refusal
+from opsetlift.support.text import printable
 
 
-def show_reach(model: Path, runtimes: Sequence[str] | None, *, exact: bool, as_json: bool) -> int:
-    """Print where a model can be converted to; returns the exit status."""
+def _write_report(found: Reach, model: Path, report: ReportTarget) -> None:
+    """Write the report, where one is asked for. Raises ModelFileError."""
+    if report.is_asked_for:
+        from opsetlift.reporting import pages
+
+        report.write(pages.reach_page(found, str(model), load_model(model)))
+
+
+def show_reach(model: Path, runtimes: Sequence[str] | None, *, exact: bool, report: ReportTarget, as_json: bool) -> int:
+    """Print where a model can be converted to, and write the report; returns the exit status."""
     reach = reach_of(model, targets=runtimes or None, exact=exact)
+    _write_report(reach, model, report)
     if as_json:
         show_json(reach.as_dict())
     else:

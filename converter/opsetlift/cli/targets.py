@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE
-from opsetlift.cli.output import printable, show, show_json, table
+from opsetlift.cli.output import show, show_json, table
 from opsetlift.specification.history import display_domain
+from opsetlift.support.text import printable
 from opsetlift.targets import Target, catalogue, find_target
 
 

@@ -77,7 +77,7 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
         return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, names)
     missing = trial.diversity.missing
     outcome = Outcome.WEAK if missing else Outcome.EQUAL
-    return Proof(outcome, trial.cases, shapes, *numbers, missing, names, trial.diversity.inputs)
+    return Proof(outcome, trial.cases, shapes, *numbers, missing, names, trial.diversity.inputs, trial.worst_case)
 
 
 def _size(dims: Iterable[int | str | None]) -> int:

@@ -2,6 +2,7 @@
 
 PUBLIC_MODULES = (
     "convert",  # the preset for other opsets
+    "evidence",  # what stages did to a model
     "job",  # what was asked for, and the model on its way
     "normalize",  # the preset for passes
     "reach",  # which opsets and runtimes a model can be converted for

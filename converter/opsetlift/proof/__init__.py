@@ -12,16 +12,19 @@ from opsetlift.proof.certificate import (
     Proof,
     Repair,
     Request,
+    SiteRecord,
     StageRecord,
     model_sha256,
     tool_versions,
 )
 from opsetlift.proof.conversions import prove_conversion
+from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
+from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
@@ -37,6 +40,7 @@ from opsetlift.proof.whole_model import (
 
 __all__ = [
     "MOST_NUMBERS",
+    "Aligned",
     "Attempt",
     "Case",
     "Certificate",
@@ -47,6 +51,7 @@ __all__ = [
     "FixedShapes",
     "Floor",
     "Input",
+    "InputDiversity",
     "InputGenerator",
     "NotEquivalent",
     "OnnxruntimeMissing",
@@ -57,7 +62,9 @@ __all__ = [
     "Proof",
     "Repair",
     "Request",
+    "ScopePair",
     "Sides",
+    "SiteRecord",
     "StageRecord",
     "Trial",
     "WholeModelResult",
@@ -68,6 +75,7 @@ __all__ = [
     "model_sha256",
     "note_constant_outputs",
     "numbers_of",
+    "paired_scopes",
     "prove_conversion",
     "prove_dtypes",
     "prove_models",

@@ -73,6 +73,8 @@ class SiteRecord:
     notes: list[str] = field(default_factory=list)
     inputs: Sequence[InputDiversity] = ()
     """How diverse the accepted test inputs were."""
+    worst_case: str = ""
+    """The inputs that gave the largest difference; empty where all results had the same bits."""
 
 
 @dataclass
@@ -268,6 +270,8 @@ class Proof:
     """Nodes that are the same on both sides and were left out of the runs."""
     inputs: Sequence[InputDiversity] = ()
     """How diverse the accepted test inputs were."""
+    worst_case: str = ""
+    """The inputs that gave the largest difference; empty where all results had the same bits."""
 
     @property
     def is_proven(self) -> bool:

@@ -54,6 +54,7 @@ class Verdict:
     reason: str = ""
     notes: tuple[str, ...] = ()
     diversity: Diversity = field(default_factory=Diversity)
+    worst_case: str = ""
 
 
 class SiteProofs:
@@ -234,6 +235,7 @@ def _record(site: Site, verdict: Verdict) -> SiteRecord:
         reason=verdict.reason,
         notes=list(verdict.notes),
         inputs=list(verdict.diversity.inputs),
+        worst_case=verdict.worst_case,
     )
 
 
@@ -271,10 +273,11 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
     if not (trial.has_elements or may_be_empty):
         return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
     if may_be_empty and not trial.has_elements:
-        return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity)
+        return Verdict(Outcome.EQUAL, *numbers, notes=notes, diversity=diversity, worst_case=trial.worst_case)
     diversity.may_be_constant |= site.is_constant
     missing = diversity.missing
-    return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, *numbers, missing, notes, diversity)
+    outcome = Outcome.WEAK if missing else Outcome.EQUAL
+    return Verdict(outcome, *numbers, missing, notes, diversity, trial.worst_case)
 
 
 def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
@@ -299,7 +302,8 @@ def _judged_as_random(site: Site, verdict: Verdict) -> Verdict:
 def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
     """One verdict of several on the same site: at several shapes, or for each dtype that an unknown one may be."""
     cases, rejected = sum(one.cases for one in verdicts), sum(one.rejected for one in verdicts)
-    worst = max(one.worst_ulps for one in verdicts)
+    nearest = max(verdicts, key=lambda one: one.worst_ulps)
+    worst = nearest.worst_ulps
     notes = tuple(dict.fromkeys(note for one in verdicts for note in one.notes))
     diversity = joined([one.diversity for one in verdicts])
     bad = [one for one in verdicts if one.outcome is Outcome.DIFFERENT]
@@ -310,7 +314,8 @@ def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
             return Verdict(failed[0].outcome, cases, rejected, worst, failed[0].reason, notes, diversity)
         # What one way left out, another one tried.
         missing = diversity.missing
-        return Verdict(Outcome.WEAK if missing else Outcome.EQUAL, cases, rejected, worst, missing, notes, diversity)
+        outcome = Outcome.WEAK if missing else Outcome.EQUAL
+        return Verdict(outcome, cases, rejected, worst, missing, notes, diversity, nearest.worst_case)
     if bad:
         outcome = Outcome.UNPROVEN if good else Outcome.DIFFERENT
         return Verdict(
@@ -328,4 +333,6 @@ def _joined(verdicts: Sequence[Verdict], *, are_alternatives: bool) -> Verdict:
         f"the dtype cannot be inferred: of {len(verdicts)} possible ones, the original accepts {len(good)}",
     )
     weakest = next((one for one in good if one.outcome is Outcome.WEAK), good[0])
-    return Verdict(weakest.outcome, cases, rejected, worst, weakest.reason, notes, weakest.diversity)
+    return Verdict(
+        weakest.outcome, cases, rejected, worst, weakest.reason, notes, weakest.diversity, nearest.worst_case
+    )

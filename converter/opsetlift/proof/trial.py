@@ -36,6 +36,8 @@ class Trial:
     rejected: int = 0
     """Inputs that the original rejected."""
     worst_ulps: float = 0.0
+    worst_case: str = ""
+    """The inputs on which the sides differed most and still agreed; empty where they never differed."""
     counterexample: str = ""
     """The first input on which the sides differ, and how."""
     obstacle: str = ""
@@ -160,7 +162,9 @@ class _Runner:
             raise Enough
         for name, other in self._sides.outputs:
             verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
-            trial.worst_ulps = max(trial.worst_ulps, verdict.worst_ulps)
+            if verdict.worst_ulps > trial.worst_ulps:
+                trial.worst_ulps = verdict.worst_ulps
+                trial.worst_case = f"{case.label}{_shown_inputs(case)}"
             if not verdict.equal:
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
                 raise Enough

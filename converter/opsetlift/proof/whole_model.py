@@ -45,6 +45,8 @@ class WholeModelResult:
     tried."""
     inputs: Sequence[InputDiversity] = ()
     """What was measured of the drawn inputs."""
+    worst_case: str = ""
+    """The inputs that gave the largest difference within the bound; empty where all results had the same bits."""
 
     @property
     def is_equal(self) -> bool:
@@ -168,7 +170,7 @@ def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
         return WholeModelResult(Outcome.UNPROVEN, *numbers, trial.obstacle if trial.blocked else sentence)
     missing = "" if is_given else trial.diversity.missing
     outcome = Outcome.WEAK if missing else Outcome.EQUAL
-    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs)
+    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs, trial.worst_case)
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:

@@ -7,4 +7,5 @@ PUBLIC_MODULES = (
     "onnx_errors",  # what onnx raises
     "plugins",  # what is registered under an entry-point group
     "refusal",  # `ConversionRefused` and its refusals
+    "text",  # names in models as text that is safe to print
 )

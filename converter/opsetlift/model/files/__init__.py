@@ -4,17 +4,18 @@ from opsetlift.model.files.checking import check_model, without_weights
 from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
-from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
+from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
 from opsetlift.model.files.loading import check_regular, load_model, model_from
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
-from opsetlift.model.files.saving import model_bytes, save_model
+from opsetlift.model.files.saving import model_bytes, save_beside, save_model
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.files.validation import validate_model
 
 __all__ = [
     "CERTIFICATE",
     "MODEL",
+    "REPORT",
     "Contents",
     "JobFiles",
     "ModelFileError",
@@ -28,6 +29,7 @@ __all__ = [
     "model_bytes",
     "model_from",
     "repaired",
+    "save_beside",
     "save_model",
     "stored_bytes",
     "validate_model",

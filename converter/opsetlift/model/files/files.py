@@ -17,6 +17,7 @@ from opsetlift.model.files.neighbours import model_with_data, reads_as_document
 
 MODEL = "the model"
 CERTIFICATE = "the certificate"
+REPORT = "the report"
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,10 @@ class JobFiles:
             raise ModelFileError(f"{path}: cannot be written: {reason(error)}") from error
         self._targets = [*others, entry]
         return resolved
+
+    def role_of(self, path: Path) -> str | None:
+        """What a path was noted as a target for; None where it was not."""
+        return next((one.role for one in self._targets if one.path == path), None)
 
     def is_free(self, path: Path) -> bool:
         """Whether a path is neither a source nor a target."""

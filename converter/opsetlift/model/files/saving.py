@@ -66,7 +66,7 @@ def save_model(
     given = Path(path)
     table = JobFiles(overwrite=overwrite) if files is None else files
     target = table.write(given, MODEL)
-    others = {one: table.write(one, CERTIFICATE) for one in beside or {}}
+    others = {one: table.write(one, table.role_of(one) or CERTIFICATE) for one in beside or {}}
     if source_dir is not None:
         table.check_data(model, Path(source_dir))
     try:
@@ -95,6 +95,21 @@ def save_model(
         raise ModelFileError(f"{given}: {error}") from error
     except (OSError, MemoryError, ValueError) as error:
         raise ModelFileError(f"{given}: cannot be written: {reason(error)}") from error
+
+
+def save_beside(path: Path, content: bytes, files: JobFiles) -> None:
+    """Write a file of a job whose model is not written; it was noted as a target. Raises ModelFileError."""
+    target = files.write(path, files.role_of(path) or CERTIFICATE)
+    try:
+        with Replacement() as replacement:
+            temporary = replacement.temporary(target.parent)
+            temporary.file.write(content)
+            replacement.replace(temporary, target, overwrite=files.overwrite)
+            replacement.commit()
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (OSError, MemoryError) as error:
+        raise ModelFileError(f"{path}: cannot be written: {reason(error)}") from error
 
 
 def model_bytes(model: ModelProto) -> bytes:

@@ -1,0 +1,8 @@
+"""What people look at: reports as web pages, differences of models, their contents, causes of runtimes' errors."""
+
+PUBLIC_MODULES = (
+    "differences",  # the structural difference of two models
+    "inspection",  # what a model holds
+    "neighbourhood",  # nodes as text
+    "pages",  # the pages of `--report`
+)
