@@ -105,6 +105,12 @@ def gather_constant_branch_outputs(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
+def name_the_condition(site: Site) -> None:
+    """Give a Loop that ends by its trip count a condition."""
+    if site.input(0) and not site.input(1):
+        site.set_input(1, endless(site))
+
+
 _SHAPES = "11 lets the branches give different shapes"
 _WITHOUT_STATES = "13 adds sequences, and loops without states"
 _MODES = "16 adds bfloat16 and optionals; the list of modes is only reformatted"
@@ -119,4 +125,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("If", gather_constant_branch_outputs),
+    Fallback("Loop", name_the_condition),
 ]

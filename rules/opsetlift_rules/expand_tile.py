@@ -17,6 +17,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.broadcasting import tile_onto
+from opsetlift_rules.helpers.moving import move_elements
 
 _RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimension"
 
@@ -125,5 +126,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("Expand", widen_for_runtime()),
-    Fallback("Tile", widen_for_runtime()),
+    Fallback("Tile", move_elements),
 ]

@@ -213,4 +213,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("QuantizeLinear", decompose_quantization),
+    Fallback("DequantizeLinear", decompose_dequantization),
 ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape
 from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, cast, saturated
 
@@ -146,4 +146,11 @@ INTRODUCTIONS = [
     Introduction("ConvInteger", 10, down=convolve_integers_in_floats),
     Introduction("QLinearMatMul", 10, down=decompose_quantized_matmul),
     Introduction("QLinearConv", 10, down=decompose_quantized_convolution),
+]
+
+FALLBACKS = [
+    Fallback("MatMulInteger", multiply_integers_in_floats),
+    Fallback("ConvInteger", convolve_integers_in_floats),
+    Fallback("QLinearMatMul", decompose_quantized_matmul),
+    Fallback("QLinearConv", decompose_quantized_convolution),
 ]

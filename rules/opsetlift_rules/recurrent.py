@@ -7,8 +7,11 @@ LSTM  7: -output_sequence · 14: +layout · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
-from opsetlift.rulebook.site import Site, has_attribute, pop_attribute
+import numpy
+
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.site import Site, has_attribute, known_shape, pop_attribute
+from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
@@ -71,6 +74,17 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
     )
 
 
+def write_what_is_left_out(site: Site) -> None:
+    """Write hidden_size and zeros for a missing bias, which runtimes may need, and a layout that all of them have."""
+    recurrence = known_shape(site, 2)
+    if recurrence is not None and not has_attribute(site, "hidden_size"):
+        site.set_attribute("hidden_size", recurrence[-1])
+    if recurrence is not None and site.attribute("linear_before_reset", 0) and not site.input(3):
+        zeros = numpy.zeros([recurrence[0], 2 * recurrence[1]], numpy_dtype(site.dtype(0)))
+        site.set_input(3, site.constant(zeros, hint="bias"))
+    transpose_batch_to_the_second_axis(site)
+
+
 _TRANSPOSED = "7 transposes R in the formulas, but its layout is unchanged: a correction of the formulas"
 _BEFORE_RESET = "without linear_before_reset, 3 computes the same as 1; it adds the defaults of alpha and beta"
 _LISTS = "14 reformats names and formulas as lists; without layout, nothing else differs"
@@ -87,4 +101,10 @@ STEPS = [
     Step("LSTM", 1, 7, up=remove_output_sequence, down=set_output_sequence, because=_TRANSPOSED),
     Step("LSTM", 7, 14, up=unchanged, down=transpose_batch_to_the_second_axis, because=_LISTS),
     Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 corrects a typo in the shape of P"),
+]
+
+FALLBACKS = [
+    Fallback("RNN", write_what_is_left_out),
+    Fallback("GRU", write_what_is_left_out),
+    Fallback("LSTM", write_what_is_left_out),
 ]

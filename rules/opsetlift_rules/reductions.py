@@ -80,30 +80,36 @@ def compute_integers_in_double(site: Site) -> None:
 
 
 def sum_integers_in_parts(site: Site) -> None:
-    """Sum in a type that the runtime supports; int64 in double, in parts of so few bits that no sum exceeds 53.
+    """Sum in a type that the runtime supports; int64 in parts of so few bits that no sum exceeds double or int32.
 
     The parts are put together in int64, which wraps around as the sum does.
     """
-    if widen_to_kernel(site) or site.dtype(0) != "int64" or not site.computes("ReduceSum", T="double"):
+    dtype = next((one for one in ("double", "int32") if site.computes("ReduceSum", T=one)), None)
+    if widen_to_kernel(site) or site.dtype(0) != "int64" or dtype is None:
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     dims = site.shape(0) or [None]
     sizes = [dim for dim in dims if isinstance(dim, int)]
-    # Two parts, of 32 bits each, where at most 2**21 elements are added up; else three, good for 2**31.
-    units = [2**32] if len(sizes) == len(dims) and math.prod(sizes) <= 2**21 else [2**44, 2**22]
+    are_few = len(sizes) == len(dims) and math.prod(sizes) <= 2**21
+    bits = _BITS[dtype, are_few]
+    units = [2 ** (bits * place) for place in reversed(range(1, -(-64 // bits)))]
     sums = []
     rest = site.input(0)
     for unit in units:
         size = site.constant(unit, "int64", "unit")
         part = op.Div(rest, size)
         rest = op.Sub(rest, op.Mul(part, size))
-        sums.append(op.Mul(_summed(site, op, part), size))
-    sums.append(_summed(site, op, rest))
+        sums.append(op.Mul(_summed(site, op, part, dtype), size))
+    sums.append(_summed(site, op, rest, dtype))
     site.replace(reduce(lambda total, one: op.Add(total, one), sums))
 
 
-def _summed(site: Site, op: Operators, value: str) -> str:
-    return str(op.Cast(site.op.copy(op.Cast(value, to="double"), *site.inputs[1:]), to="int64"))
+_BITS = {("double", True): 32, ("double", False): 22, ("int32", True): 10, ("int32", False): 8}
+"""Bits in a part, for at most 2**21 elements or any number up to 2**23; no sum of them exceeds 53 or 31."""
+
+
+def _summed(site: Site, op: Operators, value: str, dtype: str) -> str:
+    return str(op.Cast(site.op.copy(op.Cast(value, to=dtype), *site.inputs[1:]), to="int64"))
 
 
 _MOST_FACTORS = 64

@@ -28,6 +28,7 @@ from opsetlift_rules.helpers.axes import (
 )
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.moving import move_elements
 from opsetlift_rules.helpers.zeros import zero
 
 # Reshape
@@ -304,5 +305,6 @@ STEPS = [
 FALLBACKS = [
     Fallback("Reshape", remove_allowzero),
     Fallback("Squeeze", write_non_negative_axes),
+    Fallback("Transpose", move_elements),
     Fallback("Unsqueeze", make_axes_non_negative),
 ]

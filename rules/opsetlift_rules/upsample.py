@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site, pop_attribute
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.wider_dtypes import exact_wider_dtype
@@ -92,6 +92,13 @@ def replace_with_resize(site: Site) -> None:
     site.become("Resize")
 
 
+def pass_scales_through_a_node(site: Site) -> None:
+    """Compute the scales by an Identity, for a runtime that cannot read those of an initializer."""
+    if site.target >= _SCALES_AS_INPUT:
+        site.set_input(1, site.op.Identity(site.input(1)))
+
+
+_SCALES_AS_INPUT = 9
 _WRITTEN_OUT = "floats are interpolated, other than in images of a dtype of opset 1"
 
 _WRITE_HEIGHT_AND_WIDTH_SCALE = resampling(write_height_and_width_scale, when=_WRITTEN_OUT, divides=False)
@@ -104,4 +111,8 @@ STEPS = [
     Step("Upsample", 1, 7, up=write_scales_for_every_axis, down=_WRITE_HEIGHT_AND_WIDTH_SCALE),
     Step("Upsample", 7, 9, up=move_scales_to_an_input, down=_MOVE_SCALES_TO_AN_ATTRIBUTE),
     Step("Upsample", 9, 10, up=replace_with_resize, down=unchanged, because=_DEPRECATED),
+]
+
+FALLBACKS = [
+    Fallback("Upsample", pass_scales_through_a_node),
 ]

@@ -46,8 +46,6 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     yield printable(f"{target.spelling}: {target.title} {target.version}")
     if target.note:
         yield printable(f"Note: {target.note}.")
-    if not target.is_measured:
-        yield "Note: this version was not measured; its data comes from documentation and from other versions."
     facts = {"opset": "ai.onnx", "ml_opset": "ai.onnx.ml"}
     for key, domain in facts.items():
         found = target.opsets.get("" if domain == "ai.onnx" else domain)

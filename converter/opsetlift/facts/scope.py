@@ -238,8 +238,9 @@ class ScopeFacts:
         return name in self.index.positions
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node of this scope that computes a value; None for inputs and constants."""
-        return self.index.producer(name)
+        """The node of this scope that computes a value, be it emitted; None for inputs and constants."""
+        emitted = self._emitted.get(name)
+        return emitted[0] if emitted else self.index.producer(name)
 
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""

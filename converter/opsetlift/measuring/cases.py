@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 
 import numpy
@@ -24,6 +24,7 @@ from opsetlift.measuring.examples import MOST_ELEMENTS, Example
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
+from opsetlift.model.scopes import subgraphs
 from opsetlift.specification import dtypes
 from opsetlift.specification.operands import operands
 
@@ -99,7 +100,8 @@ def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
         for layout in _more_layouts(example):
             yield example, layout
     for example in chosen:
-        for other in (*_with_attributes_changed(example), *_with_operands_left_out(example)):
+        changed = (_with_attributes_changed, _with_operands_left_out, _with_scalars)
+        for other in chain.from_iterable(change(example) for change in changed):
             yield other, _usual_layouts(other)[0]
     for example in chosen[:3]:
         constants = _usual_layouts(example)[0].constants
@@ -155,7 +157,7 @@ def _in_other_dtypes(example: Example) -> Iterator[Example]:
         allowed.setdefault(one.variable, sorted(set(names) - _NOT_TRIED))
     combinations = list(product(*allowed.values()))
     if len(combinations) > _MOST_COMBINATIONS:
-        combinations = list(_one_at_a_time(example, allowed))
+        combinations = [*_one_at_a_time(example, allowed), *_alike(example, allowed)]
     for chosen in combinations:
         wanted = dict(zip(allowed, chosen, strict=True))
         values = list(example.values)
@@ -168,14 +170,25 @@ def _in_other_dtypes(example: Example) -> Iterator[Example]:
 
 
 def _one_at_a_time(example: Example, allowed: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    usual = {
+    usual = _usual_dtypes(example)
+    for variable, names in allowed.items():
+        for name in names:
+            yield tuple({**usual, variable: name}[one] for one in allowed)
+
+
+def _alike(example: Example, allowed: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
+    """Each dtype for all variables together that may stand for it: some kernels take no other combination."""
+    usual = _usual_dtypes(example)
+    for dtype in sorted(set(chain.from_iterable(allowed.values()))):
+        yield tuple(dtype if dtype in names else usual[one] for one, names in allowed.items())
+
+
+def _usual_dtypes(example: Example) -> dict[str, str]:
+    return {
         one.variable: dtypes.name_of_numpy_dtype(value.dtype)
         for one in operands(example.node, example.definition)[0]
         if (value := example.values[one.position]) is not None
     }
-    for variable, names in allowed.items():
-        for name in names:
-            yield tuple({**usual, variable: name}[one] for one in allowed)
 
 
 def _giving_other_dtypes(node: NodeProto, schema: OpSchema) -> Iterator[NodeProto]:
@@ -269,10 +282,30 @@ def _with_operands_left_out(example: Example) -> Iterator[Example]:
         yield Example(node, example.opset, example.values, example.source)
 
 
+def _with_scalars(example: Example) -> Iterator[Example]:
+    """A vector behind the first input as a scalar, and with the one after it: scale and zero point of a whole tensor.
+
+    Vectors of int64 are shapes, axes and the like, and no such parameters.
+    """
+    vectors = {
+        place
+        for place, value in enumerate(example.values)
+        if place and value is not None and value.ndim == 1 and value.size and value.dtype != numpy.int64
+    }
+    for place in sorted(vectors):
+        for chosen in ({place}, {place, place + 1} & vectors):
+            yield example.with_values(
+                [
+                    value[:1].reshape(()) if other in chosen and value is not None else value
+                    for other, value in enumerate(example.values)
+                ]
+            )
+
+
 def _at_other_ranks(example: Example) -> Iterator[Example]:
     """The first input, and those of its rank, with more or fewer dimensions before the others or behind them."""
     first = example.values[0] if example.values else None
-    if first is None:
+    if first is None or subgraphs(example.node):  # These may declare the shapes of what they are given.
         return
     alike = [value is not None and value.ndim == first.ndim > 0 for value in example.values]
     for rank in _RANKS:
@@ -300,7 +333,7 @@ def _at_rank(value: Array, more: int, *, in_front: bool) -> Array:
 def _empty(example: Example) -> Iterator[Example]:
     """Inputs of the first one's shape without elements, along one axis."""
     first = example.values[0] if example.values else None
-    for axis in range(first.ndim) if first is not None else ():
+    for axis in range(first.ndim) if first is not None and not subgraphs(example.node) else ():
         assert first is not None
         yield example.with_values(
             [
@@ -339,7 +372,7 @@ def _counted_from_back(example: Example) -> Iterator[Example]:
 def build(example: Example, layout: Layout) -> Case | None:
     """A case; None where the evaluator does not compute it."""
     size = sum(value.size for value in example.values if value is not None)
-    if size > 4 * MOST_ELEMENTS:
+    if size > 4 * MOST_ELEMENTS or _gives_any_order(example.node):
         return None
     try:
         model, inputs = _model(example, layout)
@@ -355,9 +388,25 @@ def build(example: Example, layout: Layout) -> Case | None:
     facts = ModelFacts(model).graph
     node = next(one for one in model.graph.node if one.op_type == example.node.op_type and one.name == "measured")
     found, known = features_of(node, example.definition, facts)
+    found |= _zeros(example)
     # onnx calls some operators random because of their subgraphs or bodies; those that draw numbers have a seed.
     is_random = example.definition.is_random and "seed" in example.definition.schema.attributes
     return Case(example.key, example.opset, model, inputs, expected, known, found, is_random)
+
+
+def _zeros(example: Example) -> frozenset[Feature]:
+    """The inputs behind the first in which an integer is 0."""
+    return frozenset(
+        Feature("zeros", one.formal)
+        for one in operands(example.node, example.definition)[0]
+        if one.position and (value := example.values[one.position]) is not None
+        if value.dtype.kind in "iu" and not value.all()
+    )
+
+
+def _gives_any_order(node: NodeProto) -> bool:
+    """Whether it may give its elements in any order (TopK, from version 11 on)."""
+    return node.op_type == "TopK" and any(one.name == "sorted" and not one.i for one in node.attribute)
 
 
 def leaves_open(inputs: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:

@@ -14,6 +14,7 @@ from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import operands
 
 _OPTIONAL = OpSchema.FormalParameterOption.Optional
+_KERNEL = "kernel_shape"
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 
 
@@ -69,6 +70,9 @@ def _of_attributes(node: NodeProto, schema: OpSchema) -> Iterator[Feature]:
             yield Feature("negative", name)
         if attribute.type == AttributeProto.INTS and numbers[: len(numbers) // 2] != numbers[len(numbers) // 2 :]:
             yield Feature("uneven", name)
+        limits = list(given[_KERNEL].ints) if name == "pads" and _KERNEL in given else []
+        if any(one >= limit for one, limit in zip(numbers, limits * 2, strict=False)):
+            yield Feature("at_least", name, _KERNEL)
 
 
 def _of_inputs(node: NodeProto, definition: Definition, scope: ScopeFacts) -> Iterator[Feature]:
@@ -96,7 +100,7 @@ def as_form(features: frozenset[Feature]) -> Mapping[str, Any]:
     """The keys of a form in a target file that states all of some features."""
     form: dict[str, Any] = {}
     for key, name, value in sorted(features, key=lambda one: (one.key, one.name, str(one.value))):
-        if key in ("attributes",):
+        if key in ("attributes", "at_least"):
             form.setdefault(key, {})[name] = value
         elif key in ("ranks", "dtypes"):
             form.setdefault(key, {}).setdefault(name, []).append(value)

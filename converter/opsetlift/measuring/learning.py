@@ -21,6 +21,7 @@ _FEWEST_WRONG = 3
 """Fewer wrong results do not tell what they have in common, unlike models that do not run at all."""
 
 _COST = {
+    **dict.fromkeys(["at_least", "zeros"], 1),
     **dict.fromkeys(["attributes", "after"], 2),
     **dict.fromkeys(["given", "absent", "lacks_inputs", "has_inputs", "negative", "uneven", "empty_inputs"], 3),
     **dict.fromkeys(["input_counts", "outputs", "open_inputs", "computed_inputs"], 3),

@@ -114,6 +114,8 @@ _WORDS = {
     "absent": "no attribute {name}",
     "negative": "negative numbers in {name}",
     "uneven": "{name} that differ at the two ends",
+    "at_least": "{name} as long as {value}",
+    "zeros": "a 0 in {name}",
     "has_inputs": "the input {name}",
     "lacks_inputs": "no input {name}",
     "known_inputs": "a constant {name}",

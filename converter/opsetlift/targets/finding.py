@@ -113,6 +113,9 @@ def _of_version(runtime: Runtime, version: str) -> Target:
         major = ", another major version," if is_other else ""
         note = f"{runtime.title} {version} is not listed; the data of {found.version}{major} was used instead"
         return replace(found, note=note, is_measured=False)
+    if not found.is_measured:
+        like = f"it is taken to be like {found.like}" if found.like else "what it takes was read in documents"
+        return replace(found, note=f"{runtime.title} {found.version} was not measured; {like}")
     return found
 
 

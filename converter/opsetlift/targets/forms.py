@@ -41,6 +41,8 @@ class Form:
     """Attributes of which it has none."""
     negative: frozenset[str] = frozenset()
     """Attributes and constant inputs, by their names in the schema, of which one has a number below 0 in it."""
+    zeros: frozenset[str] = frozenset()
+    """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
     """Attributes with their values; those of the schema where the node does not set them."""
     at_least: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Form:
     lacks_inputs: frozenset[str] = frozenset()
     """Optional inputs that it leaves out."""
     known_inputs: frozenset[str] = frozenset()
-    """Inputs that are constants."""
+    """Inputs that are constants and not computed from others."""
     computed_inputs: frozenset[str] = frozenset()
     """Inputs that are no constants."""
     open_inputs: frozenset[str] = frozenset()
@@ -107,6 +109,7 @@ class Form:
             or self.open_inputs
             or self.empty_inputs
             or self.after
+            or self.zeros
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -123,7 +126,8 @@ class Form:
         return (
             present.keys() >= self.has_inputs
             and self.lacks_inputs.isdisjoint(present)
-            and known >= self.known_inputs
+            and all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
+            and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
@@ -150,6 +154,12 @@ class Form:
     def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _is_stored(name: str, scope: ScopeFacts) -> bool:
+    """Whether a constant is an initializer or a Constant, and not computed from some."""
+    producer = scope.producer(name)
+    return producer is None or producer.op_type == "Constant"
 
 
 def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -51,7 +51,7 @@ def _takes_all(grid: Grid, definition: Definition, possible: frozenset[str]) -> 
 def _objections(
     node: NodeProto, definition: Definition, opset: int, scope: ScopeFacts, target: Target
 ) -> Iterator[str]:
-    runtime = f"{target.title} {target.version}"
+    runtime = target.called
     domain = canonical_domain(node.domain)
     if domain in CONVERTED_DOMAINS and node.op_type in target.operators_lacking:
         yield f"{runtime} has no {node.op_type}"

@@ -45,8 +45,8 @@ number below 0), `at_least` (attributes that reach another one, as { pads = "ker
 `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads), `gives_constants` (a
 subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and `lacks_inputs` (optional ones),
 `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that are not known), `empty_inputs`
-(with a size of 0), `input_counts` and `after` (operators that compute the first input); the node is written so where
-all hold. `text` ends a sentence that begins with the runtime.
+(with a size of 0), `zeros` (constants with a 0 in them), `input_counts` and `after` (operators that compute the first
+input); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -110,12 +110,13 @@ _FORM_KEYS = {
         "empty_inputs",
         "input_counts",
         "after",
+        "zeros",
     ),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    "after",
+    *("after", "zeros"),
 )
 """The keys of a form that name attributes, inputs or operators of which all (of `after`: one) must be so."""
 
@@ -156,8 +157,8 @@ class _Reader:
         self._releases = content.get("release", [])
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
-        forms = [*content.get("form", []), *self._forms_beside(content.get("kernels"), read_beside)]
-        self._forms = [self._form(entry) for entry in forms]
+        self._forms = [self._form(entry) for entry in content.get("form", [])]
+        self._measured_forms = [self._form(one) for one in self._forms_beside(content.get("kernels"), read_beside)]
         self._measured = self._measured_versions(content.get("kernels"))
 
     def targets(self) -> list[Target]:
@@ -178,6 +179,7 @@ class _Reader:
             if key != "versions":
                 self._check_keys(f"{where}, {key}", fact, _KEYS_OF_FACT[key])
                 self._source(f"{where}, {key}", fact)
+        like = "" if version in self._measured else self._last_measured_before(version)
         return Target(
             name=self._name,
             version=version,
@@ -198,8 +200,12 @@ class _Reader:
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
             kernels=self._kernels.at(version) if self._kernels else {},
-            forms=tuple(one for one in self._forms if not one.versions or version in one.versions),
+            forms=(
+                *(one for one in self._forms if not one.versions or version in one.versions),
+                *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
+            ),
             is_measured=version in self._measured,
+            like=like,
         )
 
     def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
@@ -231,6 +237,10 @@ class _Reader:
         if not isinstance(versions, list):
             raise self._fault("kernels: versions is a list of versions")
         return frozenset(map(str, versions))
+
+    def _last_measured_before(self, version: str) -> str:
+        earlier = [one for one in self._measured if version_key(one) < version_key(version)]
+        return max(earlier, key=version_key, default="")
 
     def _has_functions(self, release: Mapping[str, Any]) -> bool:
         """What the file says; else not where all the opsets that the runtime takes are older than functions are."""

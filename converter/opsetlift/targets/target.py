@@ -52,8 +52,10 @@ class Target:
     """Ways to write a node that it does not take."""
     is_measured: bool = False
     """Whether what it computes was measured in this very version, and not read in documents or measured in another."""
+    like: str = ""
+    """Of a version that was not measured: the measured one before it, whose kernels and forms it is taken to have."""
     note: str = ""
-    """Set where the version that was asked for is not listed, and this one stands for it."""
+    """Set where the version that was asked for was not measured, or is not listed and this one stands for it."""
 
     @cached_property
     def operators_to_check(self) -> frozenset[tuple[str, str]]:
@@ -70,6 +72,12 @@ class Target:
     def spelling(self) -> str:
         """As `find_target` takes it."""
         return f"{self.name}=={self.version}"
+
+    @property
+    def called(self) -> str:
+        """As sentences name it, with the version that it is taken to be like where it was not measured itself."""
+        like = f" (not measured; taken to be like {self.like})" if self.like else ""
+        return f"{self.title} {self.version}{like}"
 
     def opset_for(self, domain: str, opset: int) -> int:
         """The opset nearest to `opset` that the runtime takes."""

@@ -1,0 +1,112 @@
+"""Fallbacks for what `opsetlift measure` found missing in releases of onnxruntime; the proof says that they compute the same."""
+
+from __future__ import annotations
+
+import numpy
+import onnx
+import pytest
+
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
+from testing.conversion import model
+from tests.test_fallbacks import converted, operators
+
+
+class TestElementsThatMove:
+    """onnxruntime 0.3 transposes and repeats floats only."""
+
+    @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool", "double"])
+    @pytest.mark.parametrize("shape", ["2,3", "A,B"])
+    @pytest.mark.parametrize("node", ["Transpose (x)", "Tile (x, r)"])
+    def test_do_so_in_every_dtype(self, dtype: str, shape: str, node: str) -> None:
+        text = f"g ({dtype}[{shape}] x) => ({dtype}[C,D] y) <int64[2] r = {{2, 1}}> {{ y = {node} }}"
+        converted(text, "onnxruntime==0.3", opset=9)
+
+    def test_keep_all_64_bits(self) -> None:
+        ends = numpy.iinfo(numpy.int64)
+        values = numpy.array([[ends.min, ends.min + 1, -(2**53) - 1], [2**44 + 1, ends.max, -1]])
+        found = converted("g (int64[2,3] x) => (int64[3,2] y) { y = Transpose (x) }", "onnxruntime==0.3", opset=9)
+        numpy.testing.assert_array_equal(Evaluator(found).run({"x": values})["y"], values.T)
+
+    def test_stay_as_they_are_where_there_is_a_kernel(self) -> None:
+        text = "g (int64[2,3] x) => (int64[3,2] y) { y = Transpose (x) }"
+        assert operators(converted(text, "onnxruntime==1.10")) == ["Transpose"]
+
+    def test_are_summed_in_parts_that_int32_holds(self) -> None:
+        found = converted("g (int64[9] x) => (int64 z) { z = ReduceSum <keepdims=0> (x) }", "onnxruntime==0.3", opset=9)
+        values = numpy.array([2**63 - 1, 2**63 - 1, -5, 2**40, 7, -(2**63), 0, 1, 2**31])
+        with numpy.errstate(over="ignore"):
+            assert Evaluator(found).run({"x": values})["z"] == values.sum()
+
+
+class TestQuantizedProducts:
+    """onnxruntime 1.1 has few kernels of them, some of which end the process."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "g (int8[2,3] x, int8[3,4] w) => (int32[2,4] y) { y = MatMulInteger (x, w) }",
+            "g (uint8[2,3] x, int8[3,4] w, uint8 p, int8 q) => (int32[2,4] y) { y = MatMulInteger (x, w, p, q) }",
+            "g (int8[1,1,4,4] x, int8[1,1,2,2] w) => (int32[1,1,3,3] y) { y = ConvInteger (x, w) }",
+            "g (uint8[4] x) => (float[4] y) <float s = {0.5}> { y = DequantizeLinear (x, s) }",
+            (
+                "g (int8[2,3] x, int8[3,4] w, float a, int8 p, float b, int8 q, float c, int8 r) => (int8[2,4] y) "
+                "{ y = QLinearMatMul (x, a, p, w, b, q, c, r) }"
+            ),
+        ],
+    )
+    def test_are_computed_in_floats(self, text: str) -> None:
+        source = model(f'<ir_version: 5, opset_import: ["": 11]> {text}')
+        found = converted(text, "onnxruntime==1.1", opset=11)
+        assert source.graph.node[0].op_type not in operators(found)
+
+
+class TestFormsThatNeedMore:
+    """Older releases want attributes and inputs that the specification lets models leave out."""
+
+    @pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+    def test_a_recurrent_network_gets_its_size(self, operator: str, gates: int) -> None:
+        text = f"g (float[5,1,3] x, float[1,{2 * gates},3] w, float[1,{2 * gates},2] r) => (float[5,1,1,2] y)"
+        found = converted(f"{text} {{ y = {operator} (x, w, r) }}", "onnxruntime==1.10", opset=11)
+        assert [one.i for one in found.graph.node[-1].attribute if one.name == "hidden_size"] == [2]
+
+    def test_a_gated_network_gets_a_bias(self) -> None:
+        text = "g (float[5,1,3] x, float[1,6,3] w, float[1,6,2] r) => (float[5,1,1,2] y)"
+        node = "{ y = GRU <hidden_size=2, linear_before_reset=1> (x, w, r) }"
+        found = converted(f"{text} {node}", "onnxruntime==1.1", opset=11)
+        assert found.graph.node[-1].input[3]
+
+    def test_a_batch_comes_second(self) -> None:
+        text = "g (float[1,5,3] x, float[1,2,3] w, float[1,2,2] r) => (float[1,5,1,2] y)"
+        found = converted(f"{text} {{ y = RNN <hidden_size=2, layout=1> (x, w, r) }}", "onnxruntime==1.10", opset=14)
+        assert operators(found) == ["Transpose", "RNN", "Transpose"]
+
+    def test_a_loop_gets_a_condition(self) -> None:
+        text = (
+            "g (float[2] x) => (float[2] y) <int64 count = {3}> { y = Loop (count, , x) "
+            "<body = b (int64 i, bool go, float[2] a) => (bool on, float[2] z) { on = Identity (go) z = Add (a, a) }> }"
+        )
+        found = converted(text, "onnxruntime==1.10", opset=13)
+        loop = next(node for node in found.graph.node if node.op_type == "Loop")
+        assert loop.input[1]
+
+    def test_scales_of_an_image_come_from_a_node(self) -> None:
+        text = "g (float[1,1,2,3] x) => (float[1,1,4,6] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }"
+        assert operators(converted(text, "onnxruntime==0.3", opset=9)) == ["Identity", "Upsample"]
+
+
+class TestReleasesWithoutAMeasurement:
+    def test_are_taken_to_be_like_the_one_before_which_reports_and_refusals_say(self) -> None:
+        text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
+        source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        report = convert(source, target="onnxruntime==1.27").report
+        assert any("1.27 was not measured; it is taken to be like 1.23" in note for note in report.notes)
+        lacking = model('<ir_version: 7, opset_import: ["": 13]> g (double[A] x) => (double[A] y) { y = Acos (x) }')
+        with pytest.raises(ConversionRefused, match=r"1\.27 \(not measured; taken to be like 1\.23\) has no kernel"):
+            convert(lacking, target="onnxruntime==1.27")
+
+    def test_of_runtimes_that_are_known_from_documents_are_said_to_be_so(self) -> None:
+        text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
+        source: onnx.ModelProto = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        notes = convert(source, target="tensorrt==8.6").report.notes
+        assert any("TensorRT 8.6 was not measured; what it takes was read in documents" in note for note in notes)
