@@ -105,6 +105,7 @@ def test_errors_about_files_and_memory_are_no_faults() -> None:
 
 
 EINSUM = 'c = Einsum <equation = "bij,bjk->bik"> (a, b)'
+IN_EINSUM = "'b' stands for 3 and for 2"
 CONTRADICTIONS = {
     "Einsum": (
         13,
@@ -112,7 +113,7 @@ CONTRADICTIONS = {
         "(float[3,3,4] a, float[2,4,5] b) => (float[I,J,K] c)",
         EINSUM,
         "",
-        "'b' stands for 3 and for 2",
+        IN_EINSUM,
     ),
     "Einsum in a branch": (
         13,
@@ -121,7 +122,7 @@ CONTRADICTIONS = {
         f"y = If (p) <then_branch = t () => (float[I,J,K] c) {{ {EINSUM} }}, "
         "else_branch = e () => (float[I,J,K] s) { s = Identity (d) }>",
         "",
-        "'b' stands for 3 and for 2",
+        IN_EINSUM,
     ),
     "Einsum in a function": (
         13,
@@ -129,7 +130,7 @@ CONTRADICTIONS = {
         "(float[3,3,4] x, float[2,4,5] w) => (float[I,J,K] y)",
         "y = own.product (x, w)",
         f'<domain: "own", opset_import: ["": 13]> product (a, b) => (c) {{ {EINSUM} }}',
-        "'b' stands for 3 and for 2",
+        IN_EINSUM,
     ),
     "LayerNormalization": (
         17,

@@ -164,8 +164,9 @@ def _opinion(
         if not agree and ulps:
             # Where the unchanged code's rounding shows (terms overflow half-way, say), any other would, too.
             continue
-        if ulps and _overflows(values, expected if expected is not None else wanted):
-            # A bound on rounding says nothing of terms that overflow half-way: another order of the same may not.
+        if ulps and (_may_overflow(values) or _overflows(values, expected if expected is not None else wanted)):
+            # A bound on rounding says nothing of terms that overflow half-way: in another order, or in a wider type,
+            # they may not.
             continue
         found = _attempt(after, values)
         different = "it fails" if found is None else _from_all([expected, wanted], found, ulps)
@@ -179,6 +180,17 @@ def _opinion(
                 return None
             return Opinion(name, compared, f"{different}; inputs: {shown(values)}", verdict)
     return Opinion(name, compared) if compared >= min(FEWEST, enough) or (compared and not inputs._types) else None
+
+
+def _may_overflow(values: Values) -> bool:
+    """Whether some number is so large that its square is none of its dtype, or of float."""
+    for value in values.values():
+        if isinstance(value, numpy.ndarray) and value.dtype.kind in "fV" and "int" not in value.dtype.name:
+            limit = min(float(ml_dtypes.finfo(value.dtype).max), float(numpy.finfo(numpy.float32).max)) ** 0.5
+            wide = numpy.abs(value.astype(numpy.float64))
+            if bool((numpy.isfinite(wide) & (wide > limit)).any()):
+                return True
+    return False
 
 
 def _overflows(values: Values, results: Any) -> bool:

@@ -82,17 +82,21 @@ def _divide_in_steps(site: Site, dtype: str) -> None:
 def _divide_integers(site: Site, dtype: str) -> None:
     """Div truncates: a - a / b * b has the sign of a; without fmod b is added where the signs differ.
 
-    Of a division by zero, which the text leaves to the platform, the remainder is 0.
+    Of a division by zero, which the text leaves to the platform, the remainder is 0. So it is of a division by -1,
+    which is one by 1 here: the quotient of the least integer does not fit, and ends runtimes.
     """
     op = site.op_at(opsets.BFLOAT16)
     compute_dtype = COMPUTED_IN.get(dtype, dtype)
     dividend, divisor = (
         op.Cast(name, to=compute_dtype) if compute_dtype != dtype else name for name in (site.input(0), site.input(1))
     )
-    remainder = op.Sub(dividend, op.Mul(op.Div(dividend, divisor), divisor))
+    value, safe = site.constant_value(1), divisor
+    if not dtype.startswith("uint") and compute_dtype == dtype and (value is None or (value == -1).any()):
+        is_minus_one = op.Cast(op.Equal(divisor, site.constant(-1, compute_dtype, "minus_one")), to=compute_dtype)
+        safe = op.Add(divisor, op.Add(is_minus_one, is_minus_one))
+    remainder = op.Sub(dividend, op.Mul(op.Div(dividend, safe), safe))
     if not site.attribute("fmod", 0) and not dtype.startswith("uint"):
         remainder = _with_sign_of(site, op, remainder, divisor, compute_dtype)
-    value = site.constant_value(1)
     if value is None or not value.all():
         remainder = op.Mul(remainder, op.Cast(op.Cast(divisor, to="bool"), to=compute_dtype))
     site.replace(op.Cast(remainder, to=dtype) if compute_dtype != dtype else remainder)

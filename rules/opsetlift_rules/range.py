@@ -78,9 +78,11 @@ def _floats_between(site: Site, op: Operators, dtype: str) -> str:
     """
     start, limit, delta = (op.Cast(value, to="double") if dtype != "double" else value for value in site.inputs)
     quotient = op.Div(op.Sub(limit, start), delta)
+    # A negative quotient may be one that int64 does not hold.
+    quotient = op.Mul(quotient, op.Cast(is_positive(site, op, op.Sign(quotient)), to="double"))
     truncated = op.Cast(quotient, to="int64")
     cut_off = op.Sign(op.Sub(quotient, op.Cast(truncated, to="double")))
-    return _count(site, op, op.Add(truncated, op.Cast(is_positive(site, op, cut_off), to="int64")))
+    return str(op.Add(truncated, op.Cast(is_positive(site, op, cut_off), to="int64")))
 
 
 def _integers_between(site: Site, op: Operators, dtype: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy
@@ -273,3 +274,36 @@ def test_an_attempt_ends_the_generator_when_it_has_enough() -> None:
 
     InputGenerator([Input("x", tensor("float", [2]))], [0]).run(attempt)
     assert count == 3
+
+
+def test_sizes_of_which_one_is_a_multiple_of_another_are_tried_larger() -> None:
+    inputs = Input("x", tensor("float", ["A", "N"])), Input("half", tensor("float", ["M"]))
+    found = run(*inputs, accepts=lambda values: values["x"].shape[1] == 2 * len(values["half"]))
+    assert len({len(case.values["half"]) for case in found.taken} - {0}) >= 3
+
+
+@pytest.mark.parametrize("rounding", [False, True])
+def test_boxes_of_alike_rows_overlap_to_every_degree_beside_thresholds(rounding: bool) -> None:
+    inputs = Input("x", tensor("float", [6, 4])), Input("t", tensor("float", [1]))
+    found = run(*inputs, rounding=rounding, accepts=lambda values: 0 <= values["t"][0] <= 1)
+    overlaps = [
+        width * height / (2 - width * height)  # of two boxes of one size
+        for case in found.taken
+        if "alike rows" in case.label and case.values["t"][0] not in (0, 1)
+        for one, other in combinations(case.values["x"].astype(float), 2)
+        for height, width in [numpy.maximum(1 - numpy.abs(one[:2] - other[:2]), 0)]
+    ]
+    assert min(overlaps) < 0.6
+    assert max(overlaps) > 0.9
+
+
+def test_data_is_tried_as_small_as_a_small_number_of_the_site_and_its_root() -> None:
+    made = Taker()
+    inputs = [Input("x", tensor("float", [2, 8])), Input("s", tensor("float", [8]))]
+    InputGenerator(inputs, [0], rounding=True, numbers=(1e-6, 3.0)).run(made)
+    for scale in (1e-6, 1e-3):
+        assert any(
+            (abs(case.values["x"]) < 3 * scale).all() and (abs(case.values["s"]) >= 0.4).all()
+            for case in made.taken
+            if numpy.isfinite(case.values["s"]).all() and (case.values["x"] > 0).all()
+        )

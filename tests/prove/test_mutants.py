@@ -162,6 +162,19 @@ def test_overflow_half_way_is_held_against_exact_rules_only(ulps: int, differs: 
     assert bool(found.difference) is differs, found.difference
 
 
+@pytest.mark.parametrize(("ulps", "differs"), [(0, True), (8, False)])
+def test_overflow_half_way_beside_an_infinity_is_held_against_exact_rules_only(ulps: int, differs: bool) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] x, float[2] s) => (float[2] y) { %s }'
+    original = model(text % "a = Mul (x, s) y = Div (a, s)")
+    wider = model(
+        text % "w = Cast <to = 11> (x) t = Cast <to = 11> (s) a = Mul (w, t) r = Div (a, t) y = Cast <to = 1> (r)"
+    )
+    shipped = [{"x": numpy.array([3e38, numpy.inf], numpy.float32), "s": numpy.array([9, 1], numpy.float32)}]
+    found = judged(original, wider, original, shipped=shipped, ulps=ulps)
+    assert found is not None
+    assert bool(found.difference) is differs, found.difference
+
+
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
     """The exit status of the command, and its trials: of mutants of the rules of Clip, on the models of their tests."""
     results = tmp_path / "trials.json"

@@ -223,3 +223,51 @@ def test_a_model_that_stays_below_the_floor_is_weakly_proven() -> None:
     assert not found.is_equal
     assert "same value" in found.sentence
     assert prove_models(model(far, 13), model(far, 13)).is_equal
+
+
+CHOSEN = "(float[1, 6, 4] boxes, float[1, 1, 6] scores, int64[1] most, float[1] overlap, float[1] least)"
+
+
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize("declared", ["3, 3", "N, 3"])
+def test_a_rule_that_takes_another_overlap_of_boxes_is_refuted(center: int, declared: str) -> None:
+    """Boxes drawn apart from each other hardly ever overlap by about the threshold."""
+    text = f"g {CHOSEN} => (int64[{declared}] y) {{ %s y = NonMaxSuppression <center_point_box = {center}> (%s) }}"
+    node = "boxes, scores, most, %s, least"
+    before = text % ("", node % "overlap")
+    after = text % ("c = Constant <value = float {0.8}> () t = Mul (overlap, c)", node % "t")
+    source = conversion(before, after, (10, 11), claims=[(0, 0, 3)])
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float"])
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-5])
+def test_a_rule_that_takes_another_epsilon_is_refuted(dtype: str, epsilon: float) -> None:
+    """It decides beside a variance that is as small; elsewhere what it changes is within a rounding bound."""
+    graph = f"g ({dtype}[2, 3, 8] x, {dtype}[3] s, {dtype}[3] b) => ({dtype}[2, 3, 8] y) {{ %s }}"
+    node = "y = InstanceNormalization <epsilon = %g> (x, s, b)"
+    before, after = graph % (node % epsilon), graph % (node % (epsilon / 10))
+    source = conversion(before, after, (21, 22), claims=[(0, 0, 1)], ulps=8)
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome"),
+    [
+        ("ceil", Outcome.EQUAL),
+        ("round_prefer_floor", Outcome.DIFFERENT),
+        ("round_prefer_ceil", Outcome.DIFFERENT),
+        ("floor", Outcome.DIFFERENT),
+    ],
+)
+@pytest.mark.parametrize("shape", ["N, M", "4, 6"])
+def test_a_rule_that_resizes_by_another_rounding_mode_is_refuted(mode: str, outcome: Outcome, shape: str) -> None:
+    """Scales that are whole numbers, and those of very small tensors, give the same in every mode."""
+    graph = f"g (float[{shape}] x, float[2] s) => (float[H, W] y) {{ %s }}"
+    resize = 'Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "%s">'
+    after = graph % (
+        "none = Constant <value = float[0] {}> () one = Constant <value = float {1}> () up = Max (s, one) "
+        f"down = Min (s, one) e = {resize % 'floor'} (x, none, up) y = {resize % mode} (e, none, down)"
+    )
+    source = conversion(graph % "y = Resize (x, s)", after, (10, 11), claims=[(0, 0, 6)])
+    assert [site.outcome for site in source.prove().sites] == [outcome]

@@ -17,15 +17,18 @@ from opsetlift.evaluator.kernels.registry import (
     reads_no_elements,
     reads_only_shapes,
 )
+from opsetlift.evaluator.open_results import OTHER_VALUES, OpenResults
 from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tensor_value
 
 __all__ = [
+    "OTHER_VALUES",
     "ComputationFailed",
     "EvaluationError",
     "Evaluator",
     "Illegal",
     "NotExecutable",
+    "OpenResults",
     "Rejected",
     "TooLarge",
     "attribute_type",

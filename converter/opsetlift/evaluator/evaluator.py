@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 from opsetlift.evaluator import values
 from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
 from opsetlift.evaluator.one_thread import one_thread
-from opsetlift.evaluator.open_results import open_results
+from opsetlift.evaluator.open_results import OpenResults, open_results
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
 from opsetlift.specification import dtypes
@@ -46,8 +46,8 @@ class Evaluator:
             model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
         )
         self._inputs = {info.name: info for info in model.graph.input}
-        self.open_results: Sequence[str] = ()
-        """What the last run computed that the specification does not define, such as an integer divided by zero."""
+        self.open_results = OpenResults()
+        """What the last run computed that the specification does not define."""
 
     @property
     def input_names(self) -> list[str]:
@@ -64,13 +64,17 @@ class Evaluator:
         """The nodes, functions left aside, with an attribute whose subgraph did not run so far and could have."""
         return [(step.node, attribute) for step, attribute in self._body.subgraphs_not_run()]
 
-    def run(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None) -> dict[str, Value]:
+    def run(
+        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None, *, instead: str = ""
+    ) -> dict[str, Value]:
         """Compute the model's outputs, or just the values called `outputs`, which may be intermediate.
 
         Args:
             inputs: A value for each input without an initializer, by name; arrays, lists for sequences, None for
                 empty optionals.
             outputs: Names of values; None for the outputs of the model.
+            instead: The one of `OTHER_VALUES` to take for what the specification does not define; empty for the
+                evaluator's own choice.
 
         Returns:
             The values by name; sequences as lists, empty optionals as None.
@@ -83,7 +87,7 @@ class Evaluator:
         unknown = set(outputs).difference(self._body.value_names) if outputs else None
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
-        with one_thread(), numpy.errstate(all="ignore"), open_results() as self.open_results:
+        with one_thread(), numpy.errstate(all="ignore"), open_results(instead) as self.open_results:
             plan = self._body.plan(outputs)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
         return {name: values.plain(value) for name, value in results.items()}

@@ -1,18 +1,47 @@
-"""Which nodes of a run compute what the specification does not define, such as an integer divided by zero."""
+"""What a run computes although the specification does not define it.
+
+Some of it may end a runtime: an integer divided by zero. The rest is a value that differs between runtimes: infinity as
+an integer. The evaluator has one for each, and another on request, so that it can be seen what depends on it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
 
-_found: ContextVar[list[str] | None] = ContextVar("_found", default=None)
+import ml_dtypes
+import numpy
+from numpy.typing import NDArray
+
+OTHER_VALUES = ("the least integer", "zero", "the largest integer")
+"""What elements that are left open can be instead."""
+
+
+@dataclass
+class OpenResults:
+    """What the nodes of a run reported, each as a verb phrase: "divides an integer by zero"."""
+
+    faults: list[str] = field(default_factory=list)
+    """What may end a runtime."""
+    values: list[str] = field(default_factory=list)
+    """What gives some value."""
+    instead: str = ""
+    """The one of `OTHER_VALUES` that this run has in place of such values; empty for the evaluator's own."""
+
+    def __bool__(self) -> bool:
+        return bool(self.faults or self.values)
+
+
+_found: ContextVar[OpenResults | None] = ContextVar("_found", default=None)
 
 
 @contextmanager
-def open_results() -> Iterator[list[str]]:
-    """Collect what nodes report inside of the context, each as a verb phrase: "divides an integer by zero"."""
-    found: list[str] = []
+def open_results(instead: str = "") -> Iterator[OpenResults]:
+    """Collect what nodes report inside of the context; `instead` is as in `OpenResults`."""
+    found = OpenResults(instead=instead)
     token = _found.set(found)
     try:
         yield found
@@ -21,7 +50,29 @@ def open_results() -> Iterator[list[str]]:
 
 
 def report_open_result(what: str) -> None:
-    """Report `what` the node that runs now does; without effect outside of `open_results`."""
+    """Report what the node that runs now does, and what may end a runtime; without effect outside of `open_results`."""
     found = _found.get()
     if found is not None:
-        found.append(what)
+        found.faults.append(what)
+
+
+def open_values(values: NDArray[Any], is_open: NDArray[Any], what: str) -> NDArray[Any]:
+    """Report that the node that runs now leaves elements of a result open.
+
+    Args:
+        values: Integers [*shape], with the evaluator's own choice.
+        is_open: Which elements are open, bool [*shape].
+        what: What the node does, as a verb phrase.
+
+    Returns:
+        The values; inside of `open_results(instead)` with other ones where they are open.
+    """
+    found = _found.get()
+    if found is None or not is_open.any():
+        return values
+    found.values.append(what)
+    if not found.instead:
+        return values
+    limits: Any = ml_dtypes.iinfo(values.dtype)  # type: ignore[no-untyped-call]
+    others = dict(zip(OTHER_VALUES, (limits.min, 0, limits.max), strict=True))
+    return numpy.where(is_open, numpy.array(others[found.instead]).astype(values.dtype), values)

@@ -8,7 +8,7 @@ element. Infinities and NaN must be in the same places under every bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,29 @@ def compare(expected: Any, actual: Any, *, ulps: int = 0) -> Comparison:
     if isinstance(expected, (numpy.generic, int, float, str)) and isinstance(actual, (numpy.generic, int, float, str)):
         return _compare_arrays(numpy.asarray(expected), numpy.asarray(actual), ulps)
     return Comparison(False, sentence=f"{_kind(expected)} became {_kind(actual)}")
+
+
+def differs_elsewhere(expected: Any, others: Sequence[Any], actual: Any, other: Any) -> bool:
+    """Return whether `other` differs from `actual` in an element in which none of `others` differs from `expected`.
+
+    This goes by element where all are tensors of one shape; of anything else it counts whether it differs at all.
+    """
+    if compare(actual, other).equal:
+        return False
+    values = [expected, *others, actual, other]
+    if not all(isinstance(value, numpy.ndarray) and value.shape == numpy.shape(expected) for value in values):
+        return all(compare(expected, one).equal for one in others)
+    known = numpy.zeros(expected.shape, dtype=bool)
+    for one in others:
+        known |= _differences(expected, one)
+    return bool((_differences(actual, other) & ~known).any())
+
+
+def _differences(one: Array, other: Array) -> Array:
+    different = numpy.asarray(one != other, dtype=bool)
+    if is_floating(one.dtype):
+        different = different & ~(numpy.isnan(one) & numpy.isnan(other))
+    return numpy.asarray(different)
 
 
 def _kind(value: Any) -> str:

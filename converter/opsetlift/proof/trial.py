@@ -9,8 +9,16 @@ from typing import Any
 import numpy
 from onnx import ModelProto, NodeProto
 
-from opsetlift.evaluator import EvaluationError, Evaluator, NotExecutable, Rejected, TooLarge
-from opsetlift.proof.compare import compare
+from opsetlift.evaluator import (
+    OTHER_VALUES,
+    EvaluationError,
+    Evaluator,
+    NotExecutable,
+    OpenResults,
+    Rejected,
+    TooLarge,
+)
+from opsetlift.proof.compare import compare, differs_elsewhere
 from opsetlift.proof.diversity import Diversity, codes
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.shapes import Dims
@@ -156,8 +164,9 @@ class _Runner:
         except EvaluationError as error:
             trial.counterexample = f"{case.label}: the result rejects what the original takes: {error}"
             raise Enough from error
-        if self._result.open_results and not self._original.open_results:
-            reason = self._result.open_results[0]
+        opened = self._result.open_results
+        if opened.faults and not self._original.open_results.faults:
+            reason = opened.faults[0]
             trial.counterexample = f"{case.label}: the result {reason}, and the original does not{_shown_inputs(case)}"
             raise Enough
         for name, other in self._sides.outputs:
@@ -168,14 +177,50 @@ class _Runner:
             if not verdict.equal:
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
                 raise Enough
+        if opened.values:
+            self._compare_open_values(case, expected, actual, opened.values[0])
 
-    def _run_result(self, case: Case) -> dict[str, Any]:
+    def _compare_open_values(
+        self, case: Case, expected: Mapping[str, Any], actual: Mapping[str, Any], reason: str
+    ) -> None:
+        """Refute the result where what the specification leaves open decides elements that the original defines.
+
+        A Where may leave such values out, so both sides run again with other values in their place.
+        """
+        others: list[Mapping[str, Any]] = []
+        for instead in OTHER_VALUES:
+            try:
+                others.append(self._original.run(case.values, instead))
+            except EvaluationError:  # what is left open decides the original, too
+                return
+        for instead in OTHER_VALUES:
+            try:
+                found = self._run_result(case, instead)
+            except EvaluationError as error:
+                consequence = f"with {instead} in its place the result rejects the input: {error}"
+            else:
+                decided = (
+                    name
+                    for name, o in self._sides.outputs
+                    if differs_elsewhere(expected[name], [one[name] for one in others], actual[o], found[o])
+                )
+                name = next(decided, None)
+                if name is None:
+                    continue
+                consequence = f"output {name!r} depends on what that gives"
+            self._trial.counterexample = (
+                f"{case.label}: the result {reason}, which the specification leaves open; {consequence}, and the "
+                f"original does not{_shown_inputs(case)}"
+            )
+            raise Enough
+
+    def _run_result(self, case: Case, instead: str = "") -> dict[str, Any]:
         try:
-            return self._result.run(case.values)
+            return self._result.run(case.values, instead)
         except Rejected as error:
             if not any(isinstance(value, numpy.ndarray) and not value.size for value in case.values.values()):
                 raise
-            actual = self._result.run_leniently(case.values)
+            actual = self._result.run_leniently(case.values, instead)
             self._trial.relaxed = error.clause
             return actual
 
@@ -197,7 +242,7 @@ class _Side:
     most_elements: int | None
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
-    open_results: Sequence[str] = ()
+    open_results: OpenResults = field(default_factory=OpenResults)
     """What the last run computed that the specification does not define."""
     _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
 
@@ -216,21 +261,21 @@ class _Side:
             else []
         )
 
-    def run(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, values: Mapping[str, Any], instead: str = "") -> dict[str, Any]:
         """Strictly; where that is rejected and lenience was asked for, leniently."""
         try:
-            return self._run(self._evaluator(strict=True), values)
+            return self._run(self._evaluator(strict=True), values, instead)
         except Rejected:
             if not self.lenient:
                 raise
-        return self.run_leniently(values)
+        return self.run_leniently(values, instead)
 
-    def run_leniently(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def run_leniently(self, values: Mapping[str, Any], instead: str = "") -> dict[str, Any]:
         """With the clauses of the text relaxed that old exporters broke."""
-        return self._run(self._evaluator(strict=False), values)
+        return self._run(self._evaluator(strict=False), values, instead)
 
-    def _run(self, evaluator: Evaluator, values: Mapping[str, Any]) -> dict[str, Any]:
-        results = evaluator.run(values)
+    def _run(self, evaluator: Evaluator, values: Mapping[str, Any], instead: str) -> dict[str, Any]:
+        results = evaluator.run(values, instead=instead)
         self.open_results = evaluator.open_results
         return results
 

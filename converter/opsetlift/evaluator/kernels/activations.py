@@ -18,6 +18,7 @@ from opsetlift.evaluator.kernels.error_function import erf
 from opsetlift.evaluator.kernels.numeric import (
     float_to_integer,
     is_float,
+    is_within,
     maximum,
     minimum,
     narrowed_as,
@@ -25,6 +26,7 @@ from opsetlift.evaluator.kernels.numeric import (
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.open_results import open_values
 from opsetlift.model.arrays import Array
 
 
@@ -187,7 +189,7 @@ def shrink(call: Call, x: Array) -> Array:
     """Shrink-9: x + bias below -lambd, x - bias above lambd, else 0.
 
     x [*shape] of any numeric dtype. The text leaves integers with a fractional bias open: they are computed in reals,
-    then truncated.
+    then truncated. Integers that do not fit are left open, too.
     """
     limit, bias = call.attributes["lambd"], call.attributes["bias"]
     if is_float(x.dtype):
@@ -197,7 +199,9 @@ def shrink(call: Call, x: Array) -> Array:
         return float_to_integer(_shrunk(wide, limit, bias), x.dtype)
     offset = numpy.array(int(bias)).astype(x.dtype)
     zero = x.dtype.type(0)
-    return numpy.asarray(numpy.where(wide < -limit, x + offset, numpy.where(wide > limit, x - offset, zero)))
+    result = numpy.where(wide < -limit, x + offset, numpy.where(wide > limit, x - offset, zero))
+    is_open = ~is_within(_shrunk(wide, limit, bias), x.dtype)
+    return open_values(result, is_open, "adds a bias to an integer that has no room for it")
 
 
 def _shrunk(x: Array, limit: float, bias: float) -> Array:

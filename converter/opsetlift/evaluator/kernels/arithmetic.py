@@ -15,10 +15,11 @@ from opsetlift.evaluator.kernels.numeric import (
     maximum,
     minimum,
     narrowed_as,
+    smallest,
     widened,
 )
 from opsetlift.evaluator.kernels.registry import Call, kernel
-from opsetlift.evaluator.open_results import report_open_result
+from opsetlift.evaluator.open_results import open_values, report_open_result
 from opsetlift.model.arrays import Array
 
 
@@ -48,15 +49,23 @@ def divide(call: Call, a: Array, b: Array) -> Array:
     """Div-1, 6, 7, 13, 14: a / b of one numeric dtype, broadcast; integers truncate."""
     a, b = operands(call, a, b)
     if is_integer(a.dtype):
-        _check_divisor(b)
-        # Truncating; by zero numpy's 0.
-        return numpy.asarray((a - numpy.fmod(a, b)) // b)
+        # Truncating; by zero numpy's 0, and the one quotient that does not fit wraps around.
+        quotient = numpy.asarray((a - numpy.fmod(a, b)) // b)
+        overflows = (a == smallest(a.dtype)) & (b == -1) if a.dtype.kind == "i" else numpy.zeros(quotient.shape, bool)
+        if overflows.any():
+            report_open_result("divides the least integer by -1")
+            quotient = open_values(quotient, overflows, "divides the least integer by -1")
+        return _divided(quotient, b)
     return numpy.asarray(a / b)
 
 
-def _check_divisor(divisor: Array) -> None:
-    if not divisor.all():
-        report_open_result("divides an integer by zero")
+def _divided(result: Array, divisor: Array) -> Array:
+    """A quotient or remainder of integers [*shape], by a divisor that broadcasts to it."""
+    if divisor.all():
+        return result
+    what = "divides an integer by zero"
+    report_open_result(what)
+    return open_values(result, numpy.broadcast_to(divisor == 0, result.shape), what)
 
 
 @kernel("Pow", since=(1, 7, 12, 13, 15))
@@ -104,7 +113,8 @@ def _integer_power(base: Array, exponent: Array) -> Array:
         odd = (exponent & exponent.dtype.type(1)).astype(bool)
         reciprocal = numpy.where(base == 1, 1, numpy.where(base == -1, numpy.where(odd, -1, 1), 0))
         result = numpy.where(negative, reciprocal, result)
-    return numpy.asarray(result.astype(base.dtype))
+    is_negative = numpy.broadcast_to(negative, base.shape)
+    return open_values(result.astype(base.dtype), is_negative, "raises an integer to a negative power")
 
 
 @kernel("Mod", since=(10, 13, 28))
@@ -120,11 +130,9 @@ def modulo(call: Call, a: Array, b: Array) -> Array:
     # Version 13's text confines fmod=1 to floats, but ONNX's node test of that version applies it to int64.
     if call.since_version < 28 and not truncating and is_float(a.dtype):
         call.fail("floating-point inputs need fmod=1 before version 28")
-    if is_integer(a.dtype):
-        _check_divisor(b)
     wide_a, wide_b = widened(a), widened(b)
-    result = numpy.fmod(wide_a, wide_b) if truncating else numpy.mod(wide_a, wide_b)
-    return narrowed_as(numpy.asarray(result), a.dtype)
+    result = numpy.asarray(numpy.fmod(wide_a, wide_b) if truncating else numpy.mod(wide_a, wide_b))
+    return _divided(result, b) if is_integer(a.dtype) else narrowed_as(result, a.dtype)
 
 
 def _fold(call: Call, combine: Callable[[Array, Array], Array], inputs: tuple[Array, ...]) -> Array:

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy
 from numpy.typing import NDArray
 
+from opsetlift.evaluator.open_results import open_values
 from opsetlift.specification.dtypes import numpy_dtype
 
 _NARROW_FLOATS = frozenset(
@@ -101,10 +102,22 @@ def _float64_to_odd_float32(values: NDArray[Any]) -> NDArray[Any]:
 def float_to_integer(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
     """Truncate floats [*shape] toward zero, then to the dtype's bits.
 
-    Out of range is undefined by the texts. Ours: the higher bits are discarded, as among integers; what does not fit
-    64 bits becomes the nearest extreme, and NaN becomes 0.
+    Out of range is undefined by the texts, and reported. Ours: the higher bits are discarded, as among integers; what
+    does not fit 64 bits becomes the nearest extreme, and NaN becomes 0.
     """
     values = widened(values)
+    is_open = ~is_within(values, dtype)
+    return open_values(_own_integers(values, dtype), is_open, "casts a float to an integer that does not hold it")
+
+
+def is_within(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
+    """Return where the whole parts of float32 or float64 [*shape] are integers of a dtype."""
+    whole = numpy.trunc(values)
+    # Of 64 bits the largest number is not a float: what rounds to it is one too many.
+    return numpy.asarray((whole >= float(smallest(dtype))) & (whole < float(largest(dtype)) + 1.0))
+
+
+def _own_integers(values: NDArray[Any], dtype: numpy.dtype[Any]) -> NDArray[Any]:
     unsigned = dtype == numpy.uint64
     limit = values.dtype.type(2.0**64 if unsigned else 2.0**63)
     fits = numpy.abs(values) < limit

@@ -11,6 +11,7 @@ from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.casts import converted
 from opsetlift.evaluator.kernels.numeric import is_float, narrowed_as, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.open_results import open_values
 from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
@@ -58,7 +59,8 @@ def saturated(rounded: Array, zero_point: Array, dtype: numpy.dtype[Any]) -> Arr
     undefined = numpy.isnan(shifted)
     if undefined.any():
         shifted = numpy.where(undefined, 0, shifted)
-    return numpy.asarray(numpy.clip(shifted, float(bounds.min), float(bounds.max))).astype(dtype)
+    clipped = numpy.asarray(numpy.clip(shifted, float(bounds.min), float(bounds.max))).astype(dtype)
+    return open_values(clipped, undefined, "quantizes NaN")
 
 
 def _quantized_dtype(call: Call, zero_point: Array | None) -> numpy.dtype[Any]:

@@ -10,8 +10,18 @@ import numpy
 from onnx import TypeProto
 
 from opsetlift.proof.inputs.cases import Case, Input
-from opsetlift.proof.inputs.filling import BROAD, CONTROLLING, GENTLE, SPECIAL, ValuePool, draw, draw_controlling
+from opsetlift.proof.inputs.filling import (
+    BROAD,
+    CONTROLLING,
+    FOR_FLOATS,
+    GENTLE,
+    SPECIAL,
+    ValuePool,
+    draw,
+    draw_controlling,
+)
 from opsetlift.proof.inputs.layouts import Layout
+from opsetlift.proof.limits import is_floating
 from opsetlift.proof.shapes import Shape
 from opsetlift.specification import dtypes
 
@@ -87,6 +97,12 @@ class CaseBuilder:
         used = " and ".join(dict.fromkeys(controls.values()))
         suffix = f"{used} in what controls shapes" if controls else ""
         return Case(f"{layout.label}: {', '.join(filter(None, [label or data, suffix]))}", values)
+
+    def strategies_for(self, name: str, strategies: Sequence[str]) -> list[str]:
+        """Those of some control strategies that make sense for the dtype of an input."""
+        dtype = next(one.dtype for one in self.inputs if one.name == name)
+        is_float = dtype is not None and dtype not in ("string", "bool") and is_floating(dtypes.numpy_dtype(dtype))
+        return [one for one in strategies if is_float or one not in FOR_FLOATS]
 
     def mixture(self, strategies: Mapping[str, Sequence[str]]) -> ControlStrategies:
         """One strategy for each input, chosen from several."""

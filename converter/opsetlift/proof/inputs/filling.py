@@ -23,7 +23,11 @@ Shape = tuple[int, ...]
 SPECIAL = "special"
 """The only strategy that needs several tensors: it goes on until every special value was used."""
 
-BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", "largest", "smallest")
+ALIKE = "alike rows"
+"""Rows that differ from one row by much or little, so that boxes overlap to every degree; single numbers are between 0
+and 1, as thresholds are."""
+
+BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "largest", "smallest")
 """For sites that keep every bit."""
 
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")
@@ -40,6 +44,7 @@ ROUNDING = (
     "one infinity",
     "one negative infinity",
     "one NaN",
+    ALIKE,
     "positive",
 )
 """For sites that may round: one sign in a tensor, far from the extremes. Where terms cancel or overflow half-way,
@@ -59,8 +64,12 @@ CONTROLLING = (
     "axes",
     "signed axes",
     "minus one",
+    "ratios",
 )
 """For inputs that control shapes."""
+
+FOR_FLOATS = frozenset(["ratios"])
+"""Of these, those that have fractions."""
 
 NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
 """The strategies with a single value that is not finite, and the values."""
@@ -84,7 +93,7 @@ class ValuePool:
             rest = self._rng.integers(len(self.values), size=count - len(self.values))
             taken = self._rng.permutation(numpy.concatenate([self.values, self.values[rest]]))
             return taken.reshape(shape)
-        parts = [self._left]
+        parts = [self._left] if count < len(self.values) else []
         while sum(map(len, parts)) < count:
             parts.append(self._rng.permutation(self.values))
         found = numpy.concatenate(parts)
@@ -172,7 +181,17 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return rng.random(shape)
         case "ones":
             return numpy.ones(shape)
+        case "alike rows":
+            return _alike_rows(shape, rng)
     return numpy.arange(1, 1 + math.prod(shape))
+
+
+def _alike_rows(shape: Shape, rng: numpy.random.Generator) -> Any:
+    if math.prod(shape) == 1:
+        return rng.random(shape)
+    row = rng.uniform(0.5, 2.0, shape[-1:] if len(shape) > 1 else ())
+    spread = rng.random((*shape[:-1], 1) if len(shape) > 1 else shape) ** 3
+    return row * 2.0 ** (spread * rng.uniform(-1, 1, shape))
 
 
 def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
@@ -194,7 +213,7 @@ def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.r
             return rng.integers(max(-3, low), min(4, high), size=shape, endpoint=True)
         case "negative":
             return -rng.integers(min(1, high), min(4, high), size=shape, endpoint=True) if low else numpy.zeros(shape)
-        case "positive" | "numbers as text":
+        case "positive" | "numbers as text" | "alike rows":
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":
             return numpy.full(shape, min(1, high))
@@ -235,6 +254,13 @@ def draw_controlling(
                 values = values - rank * rng.integers(2, size=count)
         case "small":
             values = rng.integers(1, 4, size=shape)
+        case "ratios":
+            # Of sizes, so that scales by them give whole numbers, or any.
+            wholes = numpy.resize(sizes, count) if len(sizes) else numpy.ones(count)
+            parts = rng.integers(1, 2 * numpy.maximum(wholes, 1) + 1)
+            values = numpy.where(
+                rng.random(count) < 0.5, parts / numpy.maximum(wholes, 1), rng.uniform(0.3, 2.5, count)
+            )
         case _:
             values = numpy.full(shape, -1)
     return _array(numpy.asarray(values), shape, numpy_dtype)

@@ -74,7 +74,7 @@ class DiversityFloor:
 
     def record(self, case: Case, shapes: Sequence[Any]) -> None:
         """Count a case that the original accepted; `shapes` are those of its outputs."""
-        fruitful = any(map(_may_have_elements, shapes))
+        fruitful = any(map(may_have_elements, shapes))
         for name, tally in self._tallies.items():
             tally.record(case.values[name])
             base = self._bases.get(name)
@@ -180,7 +180,8 @@ class DiversityFloor:
                         attempt_moved(self._bases[chosen[0]].case, chosen, number, attempt)
 
 
-def _may_have_elements(shape: Any) -> bool:
+def may_have_elements(shape: Any) -> bool:
+    """Whether an output of this shape has elements, as far as one can tell: of a sequence or a map one cannot."""
     return not isinstance(shape, tuple) or elements(shape) > 0
 
 

@@ -17,7 +17,14 @@ import numpy
 
 from opsetlift.model.arrays import Array
 from opsetlift.proof.diversity import Diversity
-from opsetlift.proof.inputs.building import MIXED, AcceptedStrategies, CaseBuilder, ControlStrategies
+from opsetlift.proof.inputs.building import (
+    EACH_ITS_OWN,
+    EACH_ITS_OWN_ROUNDING,
+    MIXED,
+    AcceptedStrategies,
+    CaseBuilder,
+    ControlStrategies,
+)
 from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
 from opsetlift.proof.inputs.exhaustive import (
     every_combination,
@@ -26,10 +33,21 @@ from opsetlift.proof.inputs.exhaustive import (
     pairs_beside_constant,
     pairs_by_turns,
 )
-from opsetlift.proof.inputs.filling import BROAD, CONTROLLING, GENTLE, NOT_FINITE, ROUNDING, SPECIAL
-from opsetlift.proof.inputs.floor import DiversityFloor
+from opsetlift.proof.inputs.filling import (
+    ALIKE,
+    BROAD,
+    CONTROLLING,
+    GENTLE,
+    NOT_FINITE,
+    ROUNDING,
+    SPECIAL,
+    ValuePool,
+    draw,
+)
+from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
+from opsetlift.proof.limits import is_floating
 from opsetlift.proof.shapes import BEARABLE, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
@@ -52,7 +70,15 @@ MOST_TURNS = 24
 ENUMERATED_NUMBER = 6
 """Single numbers that control shapes are tried from minus this to this."""
 
-CONTROLLING_AGAIN = ("axes", "signed axes", "signed index", "signed axes", "parts of the last size", "signed axes")
+CONTROLLING_AGAIN = (
+    "axes",
+    "signed axes",
+    "signed index",
+    "signed axes",
+    "parts of the last size",
+    "signed axes",
+    *["ratios"] * 6,
+)
 """What controls shapes is drawn more often by these strategies: one draw holds few of the combinations that matter."""
 
 PROBES = ("positive", "integral", "ones", "integral")
@@ -66,6 +92,21 @@ LARGEST_USUAL = 16
 
 MODEL_SIZES = 4
 """So many numbers of whole models are tried as sizes."""
+
+SMALLEST_USUAL = 0.1
+"""Data is as small as this in any case."""
+
+SITE_SCALES = 4
+"""So many smaller numbers of a site are tried as magnitudes."""
+
+FRUITLESS = 12
+"""After an input that leaves all outputs without elements, so many more are tried to find one that does not."""
+
+KEPT = 12
+"""So many accepted cases are kept to be changed in one input."""
+
+CHANGES = 96
+"""So many times that is done where more inputs were rejected than accepted."""
 
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
@@ -108,9 +149,11 @@ class InputGenerator:
         self._is_brief = floor is Floor.BRIEF
         self._constants = constants
         self._limit = limit
-        self._number_accepted = 0
+        self._number_accepted = self._number_rejected = 0
+        self._kept: list[Case] = []
         sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
         self._model_sizes = sizes[:MODEL_SIZES]
+        self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         self._first_layout: Layout | None = None
         self._first = first
         rng = numpy.random.default_rng(list(seed))
@@ -129,8 +172,11 @@ class InputGenerator:
 
         def counted(case: Case) -> Sequence[Any] | None:
             shapes = attempt(case)
-            if shapes is not None:
+            if shapes is None:
+                self._number_rejected += 1
+            else:
                 self._number_accepted += 1
+                self._keep(case, shapes)
                 self._floor.record(case, shapes)
                 if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
                     raise Explored
@@ -143,6 +189,7 @@ class InputGenerator:
                     wanted(case)
                 if self._inputs:
                     self._search(wanted)
+                    self._change_accepted(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
@@ -152,6 +199,26 @@ class InputGenerator:
                 self._try_larger_sizes(wanted)
         except Enough:
             pass
+
+    def _keep(self, case: Case, shapes: Sequence[Any]) -> None:
+        if any(map(may_have_elements, shapes)) and sum(map(numpy.size, case.values.values())) <= BEARABLE:
+            self._kept.append(case)
+            if len(self._kept) > KEPT:
+                del self._kept[int(self._builder.rng.integers(KEPT))]
+
+    def _change_accepted(self, attempt: Attempt) -> None:
+        """Accepted cases with one data input drawn anew, where the original is hard to please."""
+        names = [name for name in self._builder.pools if name not in self._builder.controls]
+        if len(self._inputs) < 2 or not names or self._number_rejected <= self._number_accepted:
+            return
+        rng = self._builder.rng
+        strategies = (ALIKE, *(EACH_ITS_OWN_ROUNDING if self._builder.rounding else EACH_ITS_OWN))
+        for _ in range(CHANGES if self._kept else 0):
+            case = self._kept[int(rng.integers(len(self._kept)))]
+            name = names[int(rng.integers(len(names)))]
+            strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
+            drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
+            attempt(Case(f"{case.layout}: {name} changed, {strategy}", {**case.values, name: drawn}))
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         """The attempt, or one that leaves out cases; those left out are not measured."""
@@ -197,6 +264,7 @@ class InputGenerator:
             self._find_controls(layout, attempt)
         self._fill(layout, attempt, thoroughly=first)
         if first:
+            self._try_small(layout, attempt)
             self._try_exhaustively(layout, attempt)
         for variant in self._layouts.variants(layout, few=not first):
             if self._find_strategies(variant, attempt, LATER_REJECTIONS)[1] is not None:
@@ -215,12 +283,21 @@ class InputGenerator:
         controls = self._control_strategies()
         pairs = [(data[0], one) for one in controls]
         pairs += [(strategy, one) for one in controls for strategy in data[1:]]
-        for rejected, (strategy, one) in enumerate(pairs[:most_rejected]):
+        found, last = None, min(len(pairs), most_rejected)
+        for number, (strategy, one) in enumerate(pairs):
+            if number == last:
+                break
             shapes = attempt(self._builder.case(layout, strategy, one))
-            if shapes is not None:
+            if shapes is None:
+                continue
+            is_fruitful = not one or not layout.elements or any(map(may_have_elements, shapes))
+            if found is None or is_fruitful:
                 accepted.data, accepted.controls, accepted.found = strategy, one, True
-                return rejected, shapes
-        return min(len(pairs), most_rejected), None
+                last = min(last, number + FRUITLESS) if found is None else last
+                found = number, shapes
+            if is_fruitful:
+                break
+        return found or (last, None)
 
     def _control_strategies(self) -> list[ControlStrategies]:
         """What to try: what was accepted last, one strategy for all inputs that control shapes, mixtures."""
@@ -262,21 +339,53 @@ class InputGenerator:
         controls = self._accepted.controls
         for strategy in strategies:
             for _ in range(self._turns(layout) if strategy == SPECIAL and thoroughly else 1):
-                attempt(self._builder.case(layout, strategy, controls))
+                self._try(layout, attempt, strategy, controls)
         if thoroughly and len(self._builder.pools) > 1:
             for _ in range(MIXTURES):
-                attempt(self._builder.case(layout, MIXED, controls))
+                self._try(layout, attempt, MIXED, controls)
         if thoroughly and self._builder.controls:
             self._vary_controls(layout, attempt)
+
+    def _try(
+        self,
+        layout: Layout,
+        attempt: Attempt,
+        data: str,
+        controls: ControlStrategies,
+        label: str = "",
+        filled: Mapping[str, Array] | None = None,
+    ) -> bool:
+        """Attempt a case; where it is rejected, once more with single numbers between 0 and 1, as thresholds are."""
+        if attempt(self._builder.case(layout, data, controls, label, filled)) is not None:
+            return True
+        rng = self._builder.rng
+        held = {
+            name: draw("fractions", pool.dtype, layout.shapes[name], rng)
+            for name, pool in self._float_pools.items()
+            if elements(layout.shapes[name]) == 1
+        }
+        if not held or len(held) == len(self._builder.pools):
+            return False
+        label = f"{label or data}, single numbers from 0 to 1"
+        return attempt(self._builder.case(layout, data, controls, label, {**held, **(filled or {})})) is not None
+
+    @property
+    def _float_pools(self) -> dict[str, ValuePool]:
+        """The special values for each input that holds floats as data."""
+        return {
+            name: pool
+            for name, pool in self._builder.pools.items()
+            if name not in self._builder.controls and is_floating(dtypes.numpy_dtype(pool.dtype))
+        }
 
     def _vary_controls(self, layout: Layout, attempt: Attempt) -> None:
         """Vary what controls shapes: one input after the other, then all by the strategies that were accepted."""
         accepted = self._accepted
         found = {name: [strategy] for name, strategy in accepted.controls.items()}
         for name, strategies in found.items():
-            for strategy in (*self._builder.control_strategies, *CONTROLLING_AGAIN):
+            for strategy in self._builder.strategies_for(name, (*self._builder.control_strategies, *CONTROLLING_AGAIN)):
                 controls = {**accepted.controls, name: strategy}
-                if attempt(self._builder.case(layout, accepted.data, controls)) is not None:
+                if self._try(layout, attempt, accepted.data, controls):
                     if strategy not in strategies:
                         self._try_special_beside(layout, controls, attempt)
                     strategies.append(strategy)
@@ -284,7 +393,7 @@ class InputGenerator:
                 self._enumerate(layout, name, attempt)
         if len(found) > 1:
             for _ in range(2 * MIXTURES):
-                attempt(self._builder.case(layout, accepted.data, self._builder.mixture(found)))
+                self._try(layout, attempt, accepted.data, self._builder.mixture(found))
 
     def _enumerate(self, layout: Layout, name: str, attempt: Attempt) -> None:
         """All small numbers in turn for a single number that controls shapes: it may be an axis, from either end."""
@@ -295,7 +404,7 @@ class InputGenerator:
         for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
             value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
             label, filled = f"{name} is {number}", {name: value}
-            if attempt(self._builder.case(layout, accepted.data, accepted.controls, label, filled)) is not None:
+            if self._try(layout, attempt, accepted.data, accepted.controls, label, filled):
                 self._try_special_beside(layout, accepted.controls, attempt, label, filled)
 
     def _try_special_beside(
@@ -306,10 +415,20 @@ class InputGenerator:
         label: str = "",
         filled: Mapping[str, Array] | None = None,
     ) -> None:
-        """Special values, or what is not finite, in the data beside accepted values of what controls shapes."""
+        """Special values, or what is not finite, and alike rows beside accepted values of what controls shapes."""
         if self._builder.pools:
-            for data in NOT_FINITE if self._builder.rounding else (SPECIAL,):
-                attempt(self._builder.case(layout, data, controls, f"{label}, {data}" if label else "", filled))
+            for data in (*NOT_FINITE, ALIKE) if self._builder.rounding else (SPECIAL, ALIKE):
+                self._try(layout, attempt, data, controls, f"{label}, {data}" if label else "", filled)
+
+    def _try_small(self, layout: Layout, attempt: Attempt) -> None:
+        """Data as small as a number of the site, or its root: an epsilon tells only beside a variance as small."""
+        for name, pool in self._float_pools.items():
+            for scale in (power for one in self._scales for power in (one, math.sqrt(one))):
+                drawn = draw("positive", pool.dtype, layout.shapes[name], self._builder.rng)
+                with numpy.errstate(all="ignore"):
+                    small = (drawn * drawn.dtype.type(scale)).astype(drawn.dtype)
+                label = f"{name} about {scale:.3g}"
+                attempt(self._builder.case(layout, self._gentle[0], self._accepted.controls, label, {name: small}))
 
     def _turns(self, layout: Layout) -> int:
         """How many tensors it takes until every special value was used."""

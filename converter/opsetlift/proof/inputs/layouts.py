@@ -152,6 +152,10 @@ class Layouts:
         yield from self._bearable("random sizes", ranks, dict(zip(symbols, chosen, strict=True)))
         if few:
             return
+        for factor in (2, 3):
+            # One size may have to be a multiple of another one.
+            scaled = {symbol: size if symbol == _LENGTH else factor * size for symbol, size in sizes.items()}
+            yield from self._bearable(f"sizes times {factor}", ranks, scaled)
         for symbol in symbols[:4]:
             yield from self._bearable(f"size 0 for {symbol}", ranks, {**sizes, symbol: 0})
         larger = {symbol: _LARGER[n] if n < len(_LARGER) else 2 for n, symbol in enumerate(symbols)}
