@@ -40,6 +40,7 @@ NOT_LOADED = "not loaded by onnxruntime"
 """Which loads what the unchanged code makes; whoever executes both finds no difference."""
 UNJUDGED = "unjudged"
 SURVIVED = "survived"
+_SINGLE_ELEMENTS = "single elements"
 TESTED = "caught by its test"
 """Executors differ, our evaluator does not, and a test that runs the changed line fails: what a rule does for
 the sake of runtimes is held by its test, not by the proof."""
@@ -111,7 +112,7 @@ def is_caught_by_a_test(names: Sequence[str]) -> bool:
     """Whether one of the tests of these examples fails, run with the code as it now is."""
     import pytest
 
-    tests = list(dict.fromkeys(name for name in names if "::" in name))
+    tests = list(dict.fromkeys(name.removesuffix(f", {_SINGLE_ELEMENTS}") for name in names if "::" in name))
     with contextlib.chdir(ROOT):
         status = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", *tests])
     return bool(tests) and status == pytest.ExitCode.TESTS_FAILED
@@ -146,9 +147,10 @@ def _of_single_elements(example: Example) -> Example | None:
                 found = True
     for info in (*model.graph.output, *model.graph.value_info):
         info.type.tensor_type.ClearField("shape")
-    variant = "single elements"
-    name = f"{example.name}, {variant}"
-    return dataclasses.replace(example, name=name, model=_result_bytes(model), variant=variant) if found else None
+    name = f"{example.name}, {_SINGLE_ELEMENTS}"
+    return (
+        dataclasses.replace(example, name=name, model=_result_bytes(model), variant=_SINGLE_ELEMENTS) if found else None
+    )
 
 
 def _example_models() -> Iterator[tuple[str, onnx.ModelProto]]:

@@ -60,8 +60,9 @@ class _SourcePoints:
         single, last = self._is_single(op), self._coordinates.last(op, self._axis)
         gaps = op.Where(single, number(1), op.Sub(op.Cast(self._axis.length, to="float"), number(1)))
         middle = op.Mul(op.Mul(self._half, op.Add(start, end)), last)
-        first = op.Where(single, middle, op.Mul(start, last))
-        return str(op.Add(first, op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)))
+        steps = op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)
+        # The whole, as no step is taken within a region that is too large to be measured: 0 times infinity is NaN.
+        return str(op.Where(single, middle, op.Add(op.Mul(start, last), steps)))
 
     def _is_single(self, op: Operators) -> str:
         return str(op.Equal(self._axis.length, self._coordinates.site.constant(1, "int64", "one")))

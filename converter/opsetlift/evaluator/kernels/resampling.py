@@ -169,6 +169,8 @@ def resize(
         # "The target length, which can be a fractional number when it is calculated out of a scale factor."
         target = numpy.float32(length) if stretched else factor * numpy.float32(size)
         points = _original_points(transformation, length, size, factor, target, region)
+        if crop and numpy.isnan(points).any():
+            call.fail(f"the region from {region[0]} to {region[1]} is larger than float32 can measure")
         resized.append(ResizedAxis(axis, size, factor, points))
 
     if mode == "nearest":
