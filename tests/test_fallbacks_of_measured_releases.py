@@ -1,4 +1,4 @@
-"""Fallbacks for what `opsetlift measure` found missing in releases of onnxruntime; the proof says that they compute the same."""
+"""Fallbacks for what `opsetlift measure` found missing in releases of onnxruntime, proven to compute the same."""
 
 from __future__ import annotations
 

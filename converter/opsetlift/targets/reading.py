@@ -196,7 +196,7 @@ class _Reader:
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
-            kernels=self._kernels.at(version) if self._kernels else {},
+            kernels=self._kernels.at(like or version) if self._kernels else {},
             forms=(
                 *(one for one in self._forms if not one.versions or version in one.versions),
                 *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
