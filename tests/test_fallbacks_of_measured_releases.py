@@ -1,4 +1,4 @@
-"""Fallbacks for what `opsetlift measure` found missing in onnxruntime; the proof says that they compute the same."""
+"""Fallbacks for what `opsetlift measure` found missing in releases of onnxruntime, proven to compute the same."""
 
 from __future__ import annotations
 
@@ -110,3 +110,30 @@ class TestReleasesWithoutAMeasurement:
         source: onnx.ModelProto = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         notes = convert(source, target="tensorrt==8.6").report.notes
         assert any("TensorRT 8.6 was not measured; what it takes was read in documents" in note for note in notes)
+
+
+class TestWhatOptimisersMerge:
+    @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+    def test_a_cast_to_integers_and_back_stays(self, dtype: str) -> None:
+        number = onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype))
+        text = f"g (float[4] x) => (float[4] y) {{ a = Abs (x) b = Cast <to = {number}> (a) y = Cast <to = 1> (b) }}"
+        assert "Mul" in operators(converted(text, "onnxruntime==1.5"))
+        assert "Mul" not in operators(converted(text, "onnxruntime==1.6"))
+
+    def test_a_cast_to_another_dtype_stays_as_it_is(self) -> None:
+        text = "g (bool[4] x) => (float[4] y) { a = Cast <to = 7> (x) y = Cast <to = 1> (a) }"
+        assert operators(converted(text, "onnxruntime==1.5")) == []
+
+    def test_a_constant_term_comes_second(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) <float[3] bias = {1, 2, 3}> { y = Add (bias, x) }"
+        assert converted(text, "onnxruntime==1.3").graph.node[0].input[0] == "x"
+        assert converted(text, "onnxruntime==1.4").graph.node[0].input[1] == "x"
+
+
+class TestNumbersThatInferenceCannotRead:
+    @pytest.mark.parametrize("rank", [1, 2, 3])
+    def test_k_comes_from_a_node(self, rank: int) -> None:
+        shape = ",".join("3" * rank)
+        text = f"g (float[{shape}] x) => (float[{shape}] y, int64[{shape}] z) <int64[1] k = {{3}}> "
+        found = converted(f"{text} {{ y, z = TopK (x, k) }}", "onnxruntime==0.4", opset=10)
+        assert operators(found) == ["Identity", "TopK"]

@@ -94,6 +94,14 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
 _TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 
 
+def swap_terms_or_widen(site: Site) -> None:
+    """Write a constant term second where the runtime has the kernel, but not for this form; else widen."""
+    if site.computes("Add", T=site.dtype(0)) and site.constant_value(0) is not None:
+        site.replace(site.op.Add(*reversed(site.inputs)))
+    else:
+        widen_to_kernel(site)
+
+
 STEPS = [
     Step("Add", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
     Step("Add", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Add")),
@@ -110,7 +118,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Add", widen_for_runtime()),
+    Fallback("Add", swap_terms_or_widen),
     Fallback("Sub", widen_for_runtime()),
     Fallback("Mul", widen_for_runtime()),
     Fallback("Div", widen_for_runtime()),

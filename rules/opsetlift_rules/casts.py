@@ -7,9 +7,10 @@ CastLike  15: introduced · 19 to 25: as Cast
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute
 from opsetlift.specification.dtypes import element_type
+from opsetlift_rules.helpers import opsets
 
 
 def convert_dtype_name_to_number(site: Site) -> None:
@@ -42,6 +43,17 @@ def replace_with_cast(site: Site) -> None:
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
 
+def multiply_by_one_in_between(site: Site) -> None:
+    """Keep a Cast to integers and the Cast back apart: some optimisers drop both, and fractions stay."""
+    value, op = site.input(0), site.op_at(opsets.INTEGERS_IN_ARITHMETIC)
+    dtype = site.dtype(value)
+    if dtype not in _MULTIPLIED:
+        dtype, value = "int64", op.Cast(value, to="int64")
+    site.set_input(0, op.Mul(value, site.constant(1, dtype, "one")))
+
+
+_MULTIPLIED = ("int32", "int64")
+
 _RANGES = (
     "13 defines the results for values out of range, which 9 leaves open: integers lose their higher "
     "bits, floats become infinite; for values in range both say the same"
@@ -65,4 +77,8 @@ STEPS = [
 
 INTRODUCTIONS = [
     Introduction("CastLike", 15, down=replace_with_cast),
+]
+
+FALLBACKS = [
+    Fallback("Cast", multiply_by_one_in_between),
 ]

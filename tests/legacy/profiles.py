@@ -37,7 +37,7 @@ def merged_kernels(known: Kernels, profiles: Mapping[str, Mapping[str, Any]], re
         for release in sorted(releases, key=version_key):
             # An operator version of which a profile says nothing was not tried there.
             now = measured.get(release, {}).get(operator)
-            now = _at(others, release) if now is None else now
+            now = _in_order(_at(others, release) if now is None else now)
             if now != before:
                 entries[release] = now
             before = now
@@ -51,6 +51,16 @@ def _at(entries: Mapping[str, list[str]] | None, release: str) -> list[str]:
         return ["any"]
     named = [one for one in entries if version_key(one) <= version_key(release)]
     return entries[max(named, key=version_key)] if named else []
+
+
+def _in_order(grids: list[str]) -> list[str]:
+    """The same grids with the dtypes of each variable in one order, so that equal ones look equal."""
+    return ["; ".join(_sorted_part(part) for part in grid.split("; ")) for grid in grids]
+
+
+def _sorted_part(part: str) -> str:
+    variable, colon, dtypes = part.partition(": ")
+    return f"{variable}: {' '.join(sorted(dtypes.split()))}" if colon else part
 
 
 def _order(operator: str) -> tuple[str, int]:

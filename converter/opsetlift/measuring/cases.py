@@ -93,7 +93,8 @@ def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
     for example in chosen:
         for layout in _usual_layouts(example):
             yield example, layout
-    for example in chosen[:2]:
+    # Some dtypes allow few values of optional inputs, as int32 the zero point 0.
+    for example in (*chosen[:2], *map(_without_optional_inputs, chosen[:1])):
         for other in _in_other_dtypes(example):
             yield other, _usual_layouts(other)[-1]
     for example in chosen[:1]:
@@ -280,6 +281,15 @@ def _with_operands_left_out(example: Example) -> Iterator[Example]:
         node.CopyFrom(example.node)
         del node.output[-1]
         yield Example(node, example.opset, example.values, example.source)
+
+
+def _without_optional_inputs(example: Example) -> Example:
+    schema = example.definition.schema
+    count = min(schema.min_input, len(example.values))
+    node = NodeProto()
+    node.CopyFrom(example.node)
+    del node.input[count:]
+    return Example(node, example.opset, example.values[:count], example.source)
 
 
 def _with_scalars(example: Example) -> Iterator[Example]:

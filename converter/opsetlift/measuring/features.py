@@ -90,6 +90,7 @@ def _of_inputs(node: NodeProto, definition: Definition, scope: ScopeFacts) -> It
             yield Feature("negative", name)
         if shape is not None:
             yield Feature("ranks", name, len(shape))
+            yield Feature("ranked_inputs", name)
         if shape is None or not all(isinstance(size, int) for size in shape):
             yield Feature("open_inputs", name)
         elif 0 in shape:

@@ -24,7 +24,7 @@ _COST = {
     **dict.fromkeys(["at_least", "zeros"], 1),
     **dict.fromkeys(["attributes", "after"], 2),
     **dict.fromkeys(["given", "absent", "lacks_inputs", "has_inputs", "negative", "uneven", "empty_inputs"], 3),
-    **dict.fromkeys(["input_counts", "outputs", "open_inputs", "computed_inputs"], 3),
+    **dict.fromkeys(["input_counts", "outputs", "open_inputs", "computed_inputs", "ranked_inputs"], 3),
     **dict.fromkeys(["ranks", "known_inputs"], 4),
     "dtypes": 5,
 }

@@ -121,6 +121,7 @@ _WORDS = {
     "known_inputs": "a constant {name}",
     "computed_inputs": "a computed {name}",
     "open_inputs": "open sizes of {name}",
+    "ranked_inputs": "a {name} of known rank",
     "empty_inputs": "a size of 0 in {name}",
     "ranks": "a {name} of rank {value}",
     "dtypes": "{name} = {value}",

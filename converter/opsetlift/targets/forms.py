@@ -73,6 +73,10 @@ class Form:
     """Inputs with a size that is not known."""
     empty_inputs: frozenset[str] = frozenset()
     """Inputs with a size of 0."""
+    ranked_inputs: frozenset[str] = frozenset()
+    """Inputs whose rank is known."""
+    undoes_cast: bool = False
+    """Whether it casts back to the dtype from which a Cast before it came."""
     input_counts: frozenset[int] = frozenset()
     """Numbers of inputs of which it has one."""
     after: frozenset[str] = frozenset()
@@ -91,6 +95,7 @@ class Form:
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
+            and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
             and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.ranks or self._has_a_rank(node, definition, scope))
             and (not self.dtypes or self._has_a_dtype(node, definition, scope))
@@ -110,6 +115,7 @@ class Form:
             or self.empty_inputs
             or self.after
             or self.zeros
+            or self.ranked_inputs
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -130,6 +136,7 @@ class Form:
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= present.keys() - fixed.keys()
+            and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
             and (not self.after or (producer is not None and producer.op_type in self.after))
         )
@@ -160,6 +167,13 @@ def _is_stored(name: str, scope: ScopeFacts) -> bool:
     """Whether a constant is an initializer or a Constant, and not computed from some."""
     producer = scope.producer(name)
     return producer is None or producer.op_type == "Constant"
+
+
+def _undoes_the_cast_before(node: NodeProto, scope: ScopeFacts) -> bool:
+    before = scope.producer(node.input[0])
+    if before is None or before.op_type != "Cast":
+        return False
+    return scope.type_string(before.input[0]) == scope.type_string(node.output[0])
 
 
 def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:

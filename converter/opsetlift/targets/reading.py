@@ -43,10 +43,11 @@ versions that were measured, or has it all in a table `operators`; `forms` names
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
 { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs`,
 `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads), `gives_constants` (a
-subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and `lacks_inputs` (optional ones),
-`known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that are not known), `empty_inputs`
-(with a size of 0), `zeros` (constants with a 0 in them), `input_counts` and `after` (operators that compute the first
-input); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and `lacks_inputs` (optional
+ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that are not known),
+`empty_inputs` (with a size of 0), `ranked_inputs` (whose rank is known), `zeros` (constants with a 0 in them),
+`input_counts`, `after` (operators that compute the first input) and `undoes_cast` (back to the dtype before the Cast
+before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -111,12 +112,14 @@ _FORM_KEYS = {
         "input_counts",
         "after",
         "zeros",
+        "ranked_inputs",
+        "undoes_cast",
     ),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    *("after", "zeros"),
+    *("after", "zeros", "ranked_inputs"),
 )
 """The keys of a form that name attributes, inputs or operators of which all (of `after`: one) must be so."""
 
@@ -199,7 +202,7 @@ class _Reader:
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
-            kernels=self._kernels.at(version) if self._kernels else {},
+            kernels=self._kernels.at(like or version) if self._kernels else {},
             forms=(
                 *(one for one in self._forms if not one.versions or version in one.versions),
                 *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
@@ -284,6 +287,7 @@ class _Reader:
             outputs=entry.get("outputs", 0),
             skips_outputs=entry.get("skips_outputs", False),
             has_late_windows=entry.get("has_late_windows", False),
+            undoes_cast=entry.get("undoes_cast", False),
             gives_constants=entry.get("gives_constants", False),
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
