@@ -78,6 +78,7 @@ def inference_engine():
 
     def run(path, inputs):
         network = core.read_network(model=path)
+        inputs = renamed(inputs, network.input_info)
         for name, value in inputs.items():
             if name in network.input_info:
                 network.input_info[name].precision = precisions.get(value.dtype.name, "FP32")
@@ -86,9 +87,20 @@ def inference_engine():
         wanted = names_of(path)[1]
         if len(wanted) == len(found) == 1:
             return {wanted[0]: next(iter(found.values()))}
-        return {name: found[name] for name in wanted}
+        own = renamed(dict.fromkeys(wanted), found)
+        return {name: found[place] for name, place in zip(wanted, own)}
 
     return run
+
+
+def renamed(values, names):
+    """Values by name, where a runtime has given some of them names of its own, in the same order."""
+    missing = [name for name in values if name not in names]
+    others = [name for name in names if name not in values]
+    if len(missing) != len(others):
+        return values
+    own = dict(zip(missing, others))
+    return {own.get(name, name): value for name, value in values.items()}
 
 
 def opencv_engine():
@@ -100,7 +112,8 @@ def opencv_engine():
     def run(path, inputs):
         net = cv2.dnn.readNetFromONNX(path)
         for name, value in inputs.items():
-            net.setInput(value, name)
+            # Without the wrapper 4.5 takes three dimensions for rows, columns and channels.
+            net.setInput(cv2.Mat(value) if value.ndim == 3 and hasattr(cv2, "Mat") else value, name)
         wanted, layers = names_of(path)[1], list(net.getLayerNames())
         found = list(net.getUnconnectedOutLayersNames())
         if len(wanted) == len(found) == 1:

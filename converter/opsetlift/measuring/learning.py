@@ -20,6 +20,9 @@ _MOST_FEATURES = 3
 _FEWEST_WRONG = 3
 """Fewer wrong results do not tell what they have in common, unlike models that do not run at all."""
 
+_MOST_RIGHT = 0.25
+"""So many right cases, of the failing ones, may have what is taken to be wrong with these."""
+
 _COST = {
     **dict.fromkeys(["at_least", "zeros"], 1),
     **dict.fromkeys(["attributes", "after"], 2),
@@ -108,12 +111,12 @@ def has_dtypes(grids: Sequence[Mapping[str, Sequence[str]]], dtypes: Mapping[str
 
 
 def patterns_of(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequence[str]]]) -> list[Pattern]:
-    """The fewest and smallest patterns that all failing cases with a kernel have, and no case that was computed."""
+    """The fewest and smallest patterns that all failing cases with a kernel have, and none or few that were computed."""
     right = [one.case.features for one in answers if one.is_right]
     wrong = [one for one in answers if not one.is_right and has_dtypes(grids, one.case.dtypes)]
     found: list[Pattern] = []
     while wrong:
-        best = _best(wrong, right)
+        best = _best(wrong, right) or _most_telling(wrong, right)
         if best is None:
             wrong = wrong[1:]
             continue
@@ -123,6 +126,22 @@ def patterns_of(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequen
             found.append(Pattern(best, is_wrong, len(covered)))
         wrong = [one for one in wrong if not best <= one.case.features]
     return found
+
+
+def _most_telling(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> frozenset[Feature] | None:
+    """The set of the first case's features that the fewest right cases have, where these are few.
+
+    What a case has beside its features, such as its sizes, may make it right by chance.
+    """
+    features = sorted(wrong[0].case.features, key=lambda one: (_COST[one.key], str(one)))
+    found: list[tuple[float, int, frozenset[Feature]]] = []
+    for size in range(1, _MOST_FEATURES + 1):
+        for chosen in map(frozenset, combinations(features, size)):
+            failing = sum(chosen <= one.case.features for one in wrong)
+            share = sum(chosen <= one for one in right) / failing
+            if failing >= _FEWEST_WRONG and share <= _MOST_RIGHT:
+                found.append((share, sum(_COST[one.key] for one in chosen), chosen))
+    return min(found, key=lambda one: one[:2])[2] if found else None
 
 
 def _best(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> frozenset[Feature] | None:

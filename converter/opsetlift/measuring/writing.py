@@ -74,12 +74,17 @@ def grids_as_text(grids: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
 
 
 def forms_of(profile: Profile) -> list[dict[str, Any]]:
-    """The patterns as forms; those that adjacent versions of an operator share are one."""
+    """The patterns as forms; those that adjacent versions of an operator share are one.
+
+    Where the runtime takes no open sizes at all, it is not said again of each operator.
+    """
     found: list[dict[str, Any]] = []
     kept = {key for key, _ in within(profile)}
+    takes_open = profile.takes.get(OPEN_DIMENSIONS, True)
     for key, patterns in sorted(profile.patterns.items()):
         for pattern in patterns if key in kept else ():
-            _add_form(found, key, pattern)
+            if takes_open or not any(feature.key == "open_inputs" for feature in pattern.features):
+                _add_form(found, key, pattern)
     return found
 
 
