@@ -7,7 +7,7 @@ Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +nu
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site, widen
+from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
