@@ -63,7 +63,7 @@ def test_what_onnx_rejects_as_a_whole_is_rejected_in_parts(right: str, wrong: st
 def test_a_declared_value_is_compared_with_what_is_inferred() -> None:
     model = parser.parse_model(CHAIN)
     model.graph.value_info.append(helper.make_tensor_value_info("first", TensorProto.FLOAT, [5]))
-    with pytest.raises(ModelFileError, match="inferred=6 vs existing=5|differ"):
+    with pytest.raises(ModelFileError, match=r"inferred=6 vs existing=5|differ"):
         check_model(model)
 
 
