@@ -174,3 +174,11 @@ def doubled(source: onnx.ModelProto) -> onnx.ModelProto:
         again.input[:] = [f"{name}_again" if name in computed else name for name in node.input]
         again.output[:] = [f"{name}_again" if name else "" for name in node.output]
     return copy
+
+
+def test_names_are_the_same_whether_uses_were_counted_before_or_not() -> None:
+    counted, graph = index_of(NESTED)
+    assert counted.use_count("a") == 4
+    fresh = DefUse(graph)
+    assert fresh.names_used() == counted.names_used() != set()
+    assert fresh.names() == counted.names() >= counted.names_used()

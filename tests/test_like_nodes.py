@@ -49,3 +49,21 @@ def test_what_types_follow_from_tells_nodes_apart(nodes: str, options: dict[str,
 def test_nodes_that_are_alike_have_the_same_types() -> None:
     first, second = shapes("a = Flatten <axis = 1> (x) b = Flatten <axis = 1> (x)")
     assert first == second == (1, ["N", 12])
+
+
+def test_what_one_pass_finds_to_be_computed_at_run_time_is_no_constant() -> None:
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["": 13, "ai.onnx": 13]>
+        g (float[2, 3] x, float[2] given) => (float[2] y) <float[2] given = {1, 2}, float[2] kept = {3, 4}> {
+            shape = ai.onnx.Shape (x)
+            size = Size (x)
+            doubled = Add (kept, kept)
+            negative = Neg (x)
+            sizes = Shape (negative)
+            rows = ReduceSum <keepdims = 0> (negative)
+            y = Add (given, rows)
+        }""")
+    scope = ModelFacts(model).graph
+    computed = scope.run_time_values()
+    assert computed == {"x", "given", "negative", "rows", "y"}
+    assert all(scope.constant(name) is None for name in computed)
+    assert all(scope.constant(name) is not None for name in ("shape", "size", "doubled", "sizes"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,9 @@ class KnownFacts:
 
     def constant(self, path: str, name: str) -> NDArray[Any] | None:
         return self._constants[path].get(name)
+
+    def run_time_values(self, path: str) -> Collection[str]:
+        return ()
 
 
 def trace_of(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy
 from onnx import NodeProto
 
-from opsetlift.evaluator import EvaluationError, is_undefined, reads_only_shapes, run_node
+from opsetlift.evaluator import EvaluationError, is_undefined, may_read_only_shapes, reads_only_shapes, run_node
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array
@@ -21,6 +21,10 @@ _MOST_ELEMENTS = 1 << 20
 def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> Mapping[str, Array]:
     """The values of a node's outputs by name; none where they may differ between runs, or are large."""
     domain = history.canonical_domain(node.domain)
+    if not may_read_only_shapes(domain, node.op_type) and any(
+        name and scope.constant(name) is None for name in node.input[:]
+    ):
+        return {}  # as for most nodes, whose inputs depend on those of the model
     definition = history.definition(domain, node.op_type, imports.get(domain, 0))
     if definition is None or definition.is_random or definition.takes_subgraphs:
         return {}
@@ -29,7 +33,7 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     for name in node.input[:]:
         value = None if not name else _placeholder(scope, name) if only_shapes else scope.constant(name)
         if value is None and name:
-            return {}  # as for most nodes, whose inputs depend on those of the model
+            return {}
         values.append(value)
     if called_function_key(node) in scope.model.functions or any(one.ref_attr_name for one in node.attribute):
         return {}

@@ -112,6 +112,10 @@ class ModelFacts:
         """The value of a constant seen from the scope at `path`; None where it is computed at run time."""
         return self.scope(path).constant(name)
 
+    def run_time_values(self, path: str) -> frozenset[str]:
+        """Values of the scope at `path` that are no constants, found in one pass; there may be more."""
+        return self.scope(path).run_time_values()
+
     @property
     def possible_types(self) -> frozenset[str] | None:
         """Every type that any value of the model may have; None where one of them is not known.

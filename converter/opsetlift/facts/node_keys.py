@@ -15,10 +15,17 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 class ScopeKeys:
-    """The keys of the nodes of one scope, whose types are worked out in order."""
+    """The keys of the nodes of one scope, whose types are worked out in order.
 
-    def __init__(self, scope: Environment, hints: Mapping[str, TypeProto]) -> None:
+    Args:
+        scope: The scope.
+        hints: Types of its values as the inference of the whole model gives them.
+        known: Types of its values as they become known.
+    """
+
+    def __init__(self, scope: Environment, hints: Mapping[str, TypeProto], known: Mapping[str, TypeProto]) -> None:
         self._scope = scope
+        self._known = known
         self._like_nodes = scope.model.like_nodes
         self._hints = hints
         self._imports = tuple(scope.imports.items())
@@ -47,7 +54,7 @@ class ScopeKeys:
         """The number of a value's type, -1 where it is not known so far."""
         number = self._by_name.get(name)
         if number is None:
-            known = self._scope.type_of(name)
+            known = self._known.get(name) or self._scope.type_of(name)
             if known is None:
                 return -1
             number = self._by_name[name] = self._like_nodes.number(known)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
+from opsetlift.evaluator import may_read_only_shapes
 from opsetlift.facts.cross_check import CrossCheck
 from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
@@ -26,6 +27,7 @@ from opsetlift.model.scopes import (
     subgraphs,
 )
 from opsetlift.specification.dtypes import element_type, name_of_numpy_dtype, shape_of_type, type_string
+from opsetlift.specification.history import canonical_domain
 
 
 @dataclass
@@ -39,6 +41,7 @@ class ScopeTables:
             the node is here already.
         type_strings: Types without shapes, of all values; None until asked for.
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
+        run_time_values: Values that are no constants; None until asked for.
         presumed: Types that were worked out before, of values that need not be inferred.
         children: Those of subgraphs, by the node's position and the attribute.
     """
@@ -48,6 +51,7 @@ class ScopeTables:
     types: dict[str, TypeProto] | None = None
     type_strings: Mapping[str, str] | None = None
     constants: dict[str, Array | None] = field(default_factory=dict)
+    run_time_values: frozenset[str] | None = None
     presumed: Mapping[str, TypeProto] = field(default_factory=dict)
     children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)
 
@@ -226,6 +230,22 @@ class ScopeFacts:
             self._types()
         return self._fold(name, node, self.imports, known)
 
+    def run_time_values(self) -> frozenset[str]:
+        """Values that are no constants, found in one pass: what nodes of this scope compute from its inputs.
+
+        `constant` gives None for each of them; there may be more.
+        """
+        if self.tables.run_time_values is None:
+            found = set(self.index.inputs)
+            for node in self.container.node:
+                if not found.isdisjoint(node.input[:]) and not may_read_only_shapes(
+                    canonical_domain(node.domain), node.op_type
+                ):
+                    found.update(node.output[:])
+            found.discard("")
+            self.tables.run_time_values = frozenset(found)
+        return self.tables.run_time_values
+
     def parameter_behind(self, name: str) -> str:
         """The function's parameter that is the value of a Constant; "" where that is not so."""
         node = self.index.producer(name)
@@ -299,7 +319,7 @@ class ScopeFacts:
         hints = self.model.hints.get(self.path, {})
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
-        keys = ScopeKeys(self, hints)
+        keys = ScopeKeys(self, hints, known)
         for node in self.container.node:
             outputs = [name for name in node.output if name]
             if all(map(presumed.__contains__, outputs)):

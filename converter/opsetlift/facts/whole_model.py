@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -18,11 +17,11 @@ from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
 from opsetlift.model.scopes import (
     GRAPH_PATH,
+    Container,
     function_path,
     imported_opsets,
     subgraph_path,
     subgraphs,
-    subgraphs_within,
 )
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.onnx_errors import ONNX_ERRORS
@@ -50,10 +49,12 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
             # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
-    _stop_propagation_at_lossy_casts(light)
-    hide_wrongly_inferred_axes(light.graph, imported_opsets(light.opset_import).get(AI_ONNX, 0))
-    infer_windows_rightly(light.graph)
-    holds_large_numbers = any(map(_holds_large_number, _small_tensors(light.graph)))
+    by_operator = _by_operator(light.graph)
+    hide_wrongly_inferred_axes(by_operator, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    infer_windows_rightly(by_operator)
+    for one in (by_operator, *map(_by_operator, light.functions)):
+        _stop_propagation_at_lossy_casts(one.get("Cast", ()))
+    holds_large_numbers = _hold_a_large_number(_small_tensors(light.graph))
     plain = _inferred(light) if twice or holds_large_numbers else {}
     if plain is None:
         declared = _declared(light)
@@ -98,16 +99,26 @@ def _is_complete(found: Types) -> bool:
 _HOLD_SIZES = frozenset((TensorProto.INT64, TensorProto.INT32, TensorProto.DOUBLE))
 
 
-def _stop_propagation_at_lossy_casts(model: ModelProto) -> None:
+def _by_operator(container: Container) -> Mapping[str, Sequence[NodeProto]]:
+    """The nodes of a graph or function and of the subgraphs in it, by the name of their operator."""
+    found: dict[str, list[NodeProto]] = {}
+    pending: list[Container] = [container]
+    while pending:
+        for node in pending.pop().node:
+            found.setdefault(node.op_type, []).append(node)
+            if node.attribute:
+                pending += (subgraph for _, subgraph in subgraphs(node))
+    return found
+
+
+def _stop_propagation_at_lossy_casts(casts: Iterable[NodeProto]) -> None:
     """Replace casts to dtypes that do not hold every size by nodes of the same types that stop data propagation.
 
     onnx's data propagation passes values through a Cast unchanged, though a cast to bool turns 3 into 1.
     """
-    containers = [model.graph, *model.functions]
-    for container in (*containers, *chain.from_iterable(map(subgraphs_within, containers))):
-        for node in container.node:
-            if node.op_type == "Cast" and canonical_domain(node.domain) == AI_ONNX:
-                _stop_propagation_if_lossy(node)
+    for cast in casts:
+        if canonical_domain(cast.domain) == AI_ONNX:
+            _stop_propagation_if_lossy(cast)
 
 
 def _stop_propagation_if_lossy(cast: NodeProto) -> None:
@@ -133,18 +144,30 @@ def _small_tensors(graph: GraphProto) -> Iterator[TensorProto]:
             yield tensor
 
 
+def _hold_a_large_number(tensors: Iterable[TensorProto]) -> bool:
+    contents: dict[Any, list[bytes]] = {dtype: [] for dtype in _READ_TOGETHER.values()}
+    for tensor in tensors:
+        dtype = _READ_TOGETHER.get(int(tensor.data_type))
+        if dtype is not None and tensor.HasField("raw_data"):
+            content = tensor.raw_data
+            contents[dtype].append(content[: len(content) // dtype.itemsize * dtype.itemsize])
+        elif _holds_large_number(tensor):
+            return True
+    with numpy.errstate(invalid="ignore"):
+        return any(
+            bool((abs(numpy.frombuffer(b"".join(parts), dtype)) > _LONGEST_VECTOR).any())
+            for dtype, parts in contents.items()
+        )
+
+
 def _holds_large_number(tensor: TensorProto) -> bool:
-    dtype = _READ_IN_PLACE.get(int(tensor.data_type))
-    if dtype is not None and tensor.HasField("raw_data"):
-        with numpy.errstate(invalid="ignore"):
-            return bool((abs(numpy.frombuffer(tensor.raw_data, dtype)) > _LONGEST_VECTOR).any())
     value = array_of(tensor, "")
     if value is None or value.dtype.kind not in "iuf":
         return False
     return bool((abs(value.astype(numpy.float64)) > _LONGEST_VECTOR).any())
 
 
-_READ_IN_PLACE: Mapping[int, Any] = {
+_READ_TOGETHER: Mapping[int, Any] = {
     int(TensorProto.INT64): numpy.dtype("<i8"),
     int(TensorProto.INT32): numpy.dtype("<i4"),
     int(TensorProto.FLOAT): numpy.dtype("<f4"),

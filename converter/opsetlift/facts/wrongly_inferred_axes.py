@@ -7,9 +7,10 @@ a Squeeze whose axes are out of order.
 
 from __future__ import annotations
 
-from onnx import AttributeProto, GraphProto, NodeProto
+from collections.abc import Iterable, Mapping
 
-from opsetlift.model.scopes import subgraphs_within
+from onnx import AttributeProto, NodeProto
+
 from opsetlift.specification import history
 
 _WRONGLY_INFERRED = frozenset(("Slice", "Squeeze", "Unsqueeze"))
@@ -37,14 +38,18 @@ def with_axes_inferred_rightly(node: NodeProto, since_version: int, rank: int | 
     return copy
 
 
-def hide_wrongly_inferred_axes(graph: GraphProto, opset: int) -> None:
-    """Give nodes that are inferred wrongly a domain that the inference does not know, here and in subgraphs."""
-    for one in (graph, *subgraphs_within(graph)):
-        for node in one.node:
-            if node.op_type in _WRONGLY_INFERRED:
-                found = history.definition(node.domain, node.op_type, opset)
-                if found is not None and _wrongly_inferred_axes(node, found.since_version) is not None:
-                    node.domain = "opsetlift.not_inferred"
+def hide_wrongly_inferred_axes(by_operator: Mapping[str, Iterable[NodeProto]], opset: int) -> None:
+    """Give nodes that are inferred wrongly a domain that the inference does not know.
+
+    Args:
+        by_operator: Nodes by the name of their operator.
+        opset: That of ai.onnx.
+    """
+    for operator in _WRONGLY_INFERRED:
+        for node in by_operator.get(operator, ()):
+            found = history.definition(node.domain, operator, opset)
+            if found is not None and _wrongly_inferred_axes(node, found.since_version) is not None:
+                node.domain = "opsetlift.not_inferred"
 
 
 def _wrongly_inferred_axes(node: NodeProto, since_version: int) -> AttributeProto | None:

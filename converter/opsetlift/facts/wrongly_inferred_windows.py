@@ -7,12 +7,11 @@ it leaves out one of them at most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import GraphProto, NodeProto, helper
+from onnx import NodeProto, helper
 
-from opsetlift.model.scopes import subgraphs_within
 from opsetlift.specification import history
 
 _POOLINGS = frozenset(("AveragePool", "LpPool", "MaxPool"))
@@ -76,10 +75,10 @@ def has_late_windows(node: NodeProto, shape: Sequence[int | str | None] | None) 
     return any(axis.may_end_late(size) for axis, size in zip(axes, sizes, strict=True))
 
 
-def infer_windows_rightly(graph: GraphProto) -> None:
-    """Rewrite all poolings so that inference gives the right shapes, here and in subgraphs."""
-    for one in (graph, *subgraphs_within(graph)):
-        for node in one.node:
+def infer_windows_rightly(by_operator: Mapping[str, Iterable[NodeProto]]) -> None:
+    """Rewrite all poolings of the nodes by operator, so that inference gives the right shapes."""
+    for operator in _POOLINGS:
+        for node in by_operator.get(operator, ()):
             read = with_windows_inferred_rightly(node)
             if read is not node:
                 node.CopyFrom(read)

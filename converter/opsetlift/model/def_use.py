@@ -153,14 +153,30 @@ class DefUse:
 
     def names_used(self) -> set[str]:
         """The values that nodes, their subgraphs or the outputs of the scope use."""
+        if self._uses is None and self._origin is None:
+            return self._names_used()
         return {name for name, count in self._counts.items() if count and name}
+
+    def _names_used(self) -> set[str]:
+        """The same without counting, of a scope whose uses nobody has counted."""
+        names = {one if isinstance(one, str) else one.name for one in self.container.output}
+        for position, node in enumerate(self.container.node):
+            names.update(node.input[:])
+            if node.attribute:
+                for attribute, graph in subgraphs(node):
+                    names.update(self.child(position, attribute, graph).captures)
+        names.discard("")
+        return names
 
     def names(self) -> set[str]:
         """Every name of a value in this scope and its subgraphs: defined, used or declared."""
-        names = {*self.positions, *self._counts, *self.inputs, *self.initializers}
+        names = {*self.inputs, *self.initializers}
+        names.update(one if isinstance(one, str) else one.name for one in self.container.output)
         if isinstance(self.container, GraphProto):
             names.update(info.name for info in self.container.value_info)
         for position, node in enumerate(self.container.node):
+            names.update(node.input[:])
+            names.update(node.output[:])
             if node.attribute:
                 for attribute, graph in subgraphs(node):
                     names |= self.child(position, attribute, graph).names()

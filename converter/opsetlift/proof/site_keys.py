@@ -10,7 +10,8 @@ initializers and constants that rules added; which outputs are used, and their d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
@@ -18,8 +19,9 @@ from opsetlift.proof.scopes import Aligned, ScopePair
 from opsetlift.proof.shapes import Dims, dims_of
 from opsetlift.proof.signature import Key, Numbering, array_key, digest, node_key
 from opsetlift.proof.sites import Facts, example_of, is_large
+from opsetlift.rulebook.rule import Rule
 from opsetlift.specification import dtypes
-from opsetlift.specification.history import canonical_domain
+from opsetlift.specification.history import Transition, canonical_domain
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -28,19 +30,31 @@ _UNKNOWN = -1
 
 
 class TypeNumbers:
-    """Numbers for types, the same for equal ones, and what of a type a key holds."""
+    """Numbers for types and for parts of keys, the same for equal ones, and what of a type a key holds."""
 
     def __init__(self) -> None:
+        self._parts: dict[Key, int] = {}
         self._numbers: dict[bytes, int] = {}
+        self._by_identity: dict[int, tuple[int, TypeProto]] = {}
         self._types: list[tuple[str | None, Dims | None]] = []
         self._sizes: list[Dims | None] = []
         self._are_large: list[bool] = []
         self._keys: dict[tuple[int, ...], Key] = {}
 
+    def part(self, key: Key) -> int:
+        """The number of a part of a key, which is hashed once where it is part of many."""
+        return self._parts.setdefault(key, len(self._parts))
+
     def number(self, kind: TypeProto | None) -> int:
-        """The number of a type."""
+        """The number of a type, which must not change any more."""
         if kind is None:
             return _UNKNOWN
+        same = self._by_identity.get(id(kind))
+        if same is None:
+            same = self._by_identity[id(kind)] = self._number(kind), kind
+        return same[0]
+
+    def _number(self, kind: TypeProto) -> int:
         content = kind.SerializeToString(deterministic=True)
         found = self._numbers.get(content)
         if found is None:
@@ -90,11 +104,16 @@ class SiteKeys:
         self._facts = facts
         self._overridable = overridable
         self._types = types
-        self._opsets = tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))
+        self._opsets = types.part((tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))))
         self._in_parts = pair.in_parts
-        self._values: dict[str, tuple[Key, int]] = {}
+        self._values: dict[str, tuple[int, int]] = {}
+        self._rules: dict[tuple[int, int], int] = {}
         self._constants: dict[str, Key] = {}
         self._numbers: dict[str, int] = {}
+
+    @cached_property
+    def _run_time_values(self) -> Collection[str]:
+        return self._facts.run_time_values(self._pair.path)
 
     def of(self, aligned: Aligned) -> Key | None:
         """The key of a node's site; None where it takes a site object to tell.
@@ -102,8 +121,8 @@ class SiteKeys:
         That is so for nodes with subgraphs or attributes of a call, and where values are in parts.
         """
         node = aligned.node
-        inputs = node.input[:]
-        if not self._in_parts.isdisjoint(inputs) or not node.op_type:
+        inputs, operator = node.input[:], node.op_type
+        if not operator or (self._in_parts and not self._in_parts.isdisjoint(inputs)):
             return None
         attributes = _attributes(node)
         if attributes is None:
@@ -123,25 +142,39 @@ class SiteKeys:
         site = aligned.site
         return (
             self._opsets,
-            (canonical_domain(node.domain), node.op_type, node.overload, attributes, len(inputs), connections),
+            (canonical_domain(node.domain), operator, node.overload, attributes, len(inputs), connections),
             after,
             tuple(contents),
             self._types.key(tuple(types)),
             tuple([name in used for name in outputs]),
             tuple([self._constant(name) if name in added else None for name in outputs]) if added else (),
             tuple([self._types.sizes(self._number(name)) for name in outputs]),
-            tuple([(transition, rule.name, rule.ulps) for transition, rule in site.applied]) if site else (),
+            tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
         )
+
+    def _rule(self, transition: Transition, rule: Rule) -> int:
+        """The number of a rule at a transition. The trace holds both as long as these keys are made."""
+        identity = id(transition), id(rule)
+        if identity not in self._rules:
+            self._rules[identity] = self._types.part((transition, rule.name, rule.ulps))
+        return self._rules[identity]
 
     def _number(self, name: str) -> int:
         """The number of a value's type."""
-        if name not in self._numbers:
-            self._numbers[name] = self._types.number(self._facts.type_of(self._pair.path, name) if name else None)
-        return self._numbers[name]
+        number = self._numbers.get(name)
+        if number is None:
+            kind = self._facts.type_of(self._pair.path, name) if name else None
+            number = self._numbers[name] = self._types.number(kind)
+        return number
 
-    def _described(self, name: str) -> tuple[Key, int]:
-        """What a key holds of a value that the original node reads: its content or its example, and its type."""
-        self._values[name] = self._content(name)
+    def _described(self, name: str) -> tuple[int, int]:
+        """The numbers of what a key holds of a value that the original node reads.
+
+        Returns:
+            The number of its content or its example, and that of its type.
+        """
+        content, number = self._content(name)
+        self._values[name] = self._types.part(content), number
         return self._values[name]
 
     def _content(self, name: str) -> tuple[Key, int]:
@@ -153,7 +186,8 @@ class SiteKeys:
             return ("overridable", None if example is None else array_key(example)), number
         if self._types.is_large(number):
             return ("large",), number
-        value = self._facts.constant(self._pair.path, name)
+        is_computed = name in self._run_time_values
+        value = None if is_computed else self._facts.constant(self._pair.path, name)
         return (("computed",), number) if value is None else (("constant", array_key(value)), _UNKNOWN)
 
     def _after(self, nodes: Sequence[NodeProto], known: set[str], numbers: dict[str, int]) -> Key | None:

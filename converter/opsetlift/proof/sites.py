@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -44,6 +44,9 @@ class Facts(Protocol):
 
     def constant(self, path: str, name: str) -> Array | None:
         """The value, if it is the same in every run."""
+
+    def run_time_values(self, path: str) -> Collection[str]:
+        """Values of a scope that are no constants, at the cost of one pass; there may be more."""
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ def clear_empty_strings(message: Message) -> None:
         if field.message_type is not None:
             inner: Iterable[Message] = value if field.is_repeated else (value,)
             for one in inner:
-                clear_empty_strings(one)
+                # What is empty has a length of 0, which is a byte of its own.
+                if b"\0" in one.SerializeToString():
+                    clear_empty_strings(one)
         elif value == "":
             message.ClearField(field.name)
