@@ -406,6 +406,27 @@ def inspect(
 
 
 @app.command(
+    short_help="Explain the error message of a runtime.",
+    epilog="Example: opsetlift diagnose model.onnx 'Unsupported model IR version: 10, max supported IR version: 9'",
+)
+def diagnose(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="[MODEL] MESSAGE", help="The model, if at hand, and what the runtime says; - reads it."),
+    ],
+    runtime: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TARGET", help="The runtime, such as onnxruntime==1.4; by default as installed."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Explain the error message of a runtime, and print the commands that help; with a model each is tried."""
+    from opsetlift.cli.diagnosing import diagnose_message
+
+    return diagnose_message(arguments, target=runtime, as_json=json)
+
+
+@app.command(
     short_help="Show the known runtimes and what they accept.",
     epilog="Example: opsetlift targets onnxruntime==1.4",
 )

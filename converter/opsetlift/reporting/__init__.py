@@ -1,6 +1,7 @@
 """What people look at: reports as web pages, differences of models, their contents, causes of runtimes' errors."""
 
 PUBLIC_MODULES = (
+    "diagnosis",  # why a runtime does not take a model
     "differences",  # the structural difference of two models
     "inspection",  # what a model holds
     "neighbourhood",  # nodes as text
