@@ -34,10 +34,19 @@ from opsetlift.cli.errors import (
     status_of,
 )
 from opsetlift.cli.normalizing import list_passes
-from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
+from opsetlift.cli.output import (
+    complain,
+    log_stages,
+    occupy_standard_streams,
+    output_lost,
+    show,
+    show_json,
+    standard_output,
+)
 from opsetlift.cli.pages import coverage_page, explanation_page
+from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.proving import prove_files
-from opsetlift.cli.reaching import reach_page, write_reach_report
+from opsetlift.cli.reaching import reach_page, reach_status, write_reach_report
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
@@ -52,6 +61,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
@@ -98,12 +108,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the p
 Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT, the certificate and the report.")]
 ForceReport = Annotated[bool, typer.Option("--force", help="Overwrite the report.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Print every refusal and the time of each stage.", callback=log_stages),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, spelt as an option.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     occupy_standard_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -177,7 +193,9 @@ def opsetlift(
 )
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+    ] = None,
     to: To = None,
     runtime: For = None,
     ir: Ir = None,
@@ -196,6 +214,9 @@ def convert(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
@@ -221,6 +242,9 @@ def convert(
             force=force,
             seed=seed,
             json=json,
+            quiet=quiet,
+            verbose=verbose,
+            output=output,
         )
     )
 
@@ -252,6 +276,9 @@ def normalize(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, and write it.
@@ -260,7 +287,7 @@ def normalize(
     """
     if list_them:
         return list_passes(as_json=json)
-    if source is None or target is None:
+    if source is None or (target is None and output is None):
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
     return run_request(
         Request(
@@ -284,6 +311,9 @@ def normalize(
             force=force,
             seed=seed,
             json=json,
+            quiet=quiet,
+            verbose=verbose,
+            output=output,
         )
     )
 
@@ -315,6 +345,7 @@ def prove(
     ] = None,
     report: ReportFile = None,
     force: ForceReport = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
@@ -322,7 +353,8 @@ def prove(
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         target = ReportTarget(report, [first, second, certificate], overwrite=force)
-        return prove_again(certificate, first, second, as_json=json, runtime=runtime, report=target)
+        with progress_shown(is_wanted=not quiet):
+            return prove_again(certificate, first, second, as_json=json, is_quiet=quiet, runtime=runtime, report=target)
     if runtime is not None:
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
@@ -337,6 +369,7 @@ def prove(
         ulps=ulps,
         as_json=json,
         asks_onnxruntime=judge == "ort",
+        is_quiet=quiet,
         report=target,
     )
 
@@ -354,17 +387,22 @@ def reach(
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     report: ReportFile = None,
     force: ForceReport = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model."""
+    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model.
+
+    With --for the exit status is 2 where a runtime cannot be reached.
+    """
     target = ReportTarget(report, [model], overwrite=force)
-    found = reach_of(model, targets=runtimes or None, exact=exact)
+    with progress_shown(is_wanted=not quiet):
+        found = reach_of(model, targets=runtimes or None, exact=exact)
     write_reach_report(found, model, target)
     if json:
         show_json(found.as_dict())
-    else:
+    elif not quiet:
         show(*reach_page(found, is_detailed=bool(runtimes)))
-    return DONE
+    return reach_status(found, is_for=bool(runtimes))
 
 
 @app.command(
@@ -376,7 +414,7 @@ def diff(
     second: Annotated[Path, typer.Argument(metavar="B", help="The other model.")],
     report: ReportFile = None,
     force: ForceReport = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit status is the answer.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Show how the structure of two models differs, whoever wrote them. Names inside do not count.

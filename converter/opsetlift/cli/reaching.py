@@ -8,12 +8,18 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from opsetlift.cli.errors import DONE, REFUSED
 from opsetlift.cli.output import opsets, table
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import load_model
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.support.refusal import Refusal
 from opsetlift.support.text import printable
+
+
+def reach_status(found: Reach, *, is_for: bool) -> int:
+    """REFUSED where one of the runtimes that were asked for cannot be reached."""
+    return REFUSED if is_for and not all(one.is_reachable for one in found.targets) else DONE
 
 
 def write_reach_report(found: Reach, model: Path, report: ReportTarget) -> None:

@@ -6,4 +6,5 @@ PUBLIC_MODULES = (
     "inspection",  # what a model holds
     "neighbourhood",  # nodes as text
     "pages",  # the pages of `--report`
+    "refusals",  # refusals by cause, and what would work
 )
