@@ -16,7 +16,14 @@ _LARGEST = 1 << 30
 
 
 def prove_again(
-    recorded: Path, original: Path, converted: Path, *, as_json: bool, runtime: str | None = None, report: ReportTarget
+    recorded: Path,
+    original: Path,
+    converted: Path,
+    *,
+    as_json: bool,
+    is_quiet: bool = False,
+    runtime: str | None = None,
+    report: ReportTarget,
 ) -> int:
     """Verify a certificate of two models, and print the verdict.
 
@@ -25,6 +32,7 @@ def prove_again(
         original: The model that was read.
         converted: The model that was written.
         as_json: Print JSON.
+        is_quiet: Print errors only.
         runtime: The runtime that the conversion was for, where a file of the user's own describes it.
         report: Where the report goes, if one is asked for.
 
@@ -53,9 +61,9 @@ def prove_again(
     if as_json:
         status = _status(found)
         show_json({"status": status, "cases": found.cases, "sites": len(found.sites), "summary": found.summary()})
-    elif found.is_proven:
+    elif found.is_proven and not is_quiet:
         show(found.summary())
-    else:
+    elif not found.is_proven:
         complain(found.summary())
     if found.is_refuted:
         return NOT_EQUIVALENT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from opsetlift.cli.errors import DONE, UsageFault
 from opsetlift.cli.files import CommandFiles
 from opsetlift.cli.normalizing import normalization_as_dict, normalization_page, passes_from, shapes_from
 from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.stopping import report_stop
 from opsetlift.conversion.dtype_policy import KEEP, DtypeChanges, dtypes_from
 from opsetlift.pipeline.job import Job, Options
@@ -22,8 +23,10 @@ from opsetlift.pipeline.report import SCHEMA_VERSION, Report
 from opsetlift.pipeline.results import Conversion, ProofMissing, conversion_of
 from opsetlift.pipeline.stages import DRY_RUN, PROVE, WRITE, run
 from opsetlift.proof import NotEquivalent
+from opsetlift.reporting.refusals import Way, ways_out
 from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.support.text import printable
 
@@ -36,7 +39,7 @@ class Request:
 
     command: str
     source: Path
-    target: Path
+    target: Path | None
     to: list[str] | None
     ir: int | None
     runtime: str | None
@@ -54,6 +57,10 @@ class Request:
     force: bool
     seed: int
     json: bool
+    quiet: bool = False
+    verbose: bool = False
+    output: Path | None = None
+    """OUT where it is given by --output."""
 
     def check(self) -> None:
         """Raises UsageFault for options that contradict each other."""
@@ -64,6 +71,16 @@ class Request:
             raise UsageFault(f"--require-proof needs a proof, and {without_proof} skips it")
         if self.dtype_interface is not None and not self.dtype:
             raise UsageFault("--dtype-interface needs --dtype")
+
+    @property
+    def out(self) -> Path:
+        """OUT. Raises UsageFault where it is not given, or twice."""
+        given = [one for one in (self.target, self.output) if one is not None]
+        if not given:
+            raise UsageFault(f"{self.command} needs OUT, the file to write to")
+        if len(given) > 1:
+            raise UsageFault("OUT is given twice: leave out --output")
+        return given[0]
 
     @property
     def opsets(self) -> dict[str, int]:
@@ -106,7 +123,7 @@ def run_request(request: Request) -> int:
     request.check()
     files = CommandFiles(
         request.source,
-        None if request.dry_run else request.target,
+        None if request.dry_run else request.out,
         certificate=request.certificate,
         report=request.report,
         runtime=request.runtime,
@@ -116,12 +133,16 @@ def run_request(request: Request) -> int:
     with files.accounted():
         job = Job(files, request.options)
         try:
-            with redirect_stdout(sys.stderr):  # graphsurgeon prints to standard output, which is for results
+            # graphsurgeon prints to standard output, which is for results
+            with progress_shown(is_wanted=not request.quiet), redirect_stdout(sys.stderr):
                 run(DRY_RUN if request.dry_run else (*DRY_RUN, PROVE), job)
         except (ConversionRefused, NotEquivalent, ProofMissing) as stopped:
+            with progress_shown(is_wanted=not request.quiet):
+                tell("looking for what would work")
+                ways = ways_out(stopped, job) if isinstance(stopped, ConversionRefused) else []
             if request.report is not None:
-                files.write_report(_report_page(request, job, stopped))
-            return report_stop(stopped, request.json)
+                files.write_report(_report_page(request, job, stopped, ways))
+            return report_stop(stopped, request.json, [_described(way, request) for way in ways], request.verbose)
         if request.report is not None:
             page = _report_page(request, job)
             (files.write_report if request.dry_run else files.set_report)(page)
@@ -130,16 +151,21 @@ def run_request(request: Request) -> int:
         with files.page_stream():
             if request.json:
                 show_json(_as_dict(request, done))
-            else:
+            elif not request.quiet:
                 show(*_page(request, done))
     return DONE
 
 
-def _report_page(request: Request, job: Job, stopped: OpsetLiftError | None = None) -> str:
+def _described(way: Way, request: Request) -> tuple[str, str]:
+    """A way out: the command to copy, and what it does otherwise."""
+    return way.command(request.command, str(request.source), str(request.out)), way.words
+
+
+def _report_page(request: Request, job: Job, stopped: OpsetLiftError | None = None, ways: Sequence[Way] = ()) -> str:
     from opsetlift.reporting.pages import conversion_page
 
-    source, target = str(request.source), str(request.target)
-    return conversion_page(job, request.command, source, target, stopped, is_dry=request.dry_run)
+    source, target = str(request.source), str(request.out)
+    return conversion_page(job, request.command, source, target, stopped, ways, is_dry=request.dry_run)
 
 
 def _as_dict(request: Request, done: Conversion) -> dict[str, Any]:
@@ -155,7 +181,7 @@ def _as_dict(request: Request, done: Conversion) -> dict[str, Any]:
 
 def _page(request: Request, done: Conversion) -> Iterator[RenderableType]:
     report = done.report
-    yield printable(f"{request.source} -> {request.target}{' (dry run, nothing written)' if request.dry_run else ''}")
+    yield printable(f"{request.source} -> {request.out}{' (dry run, nothing written)' if request.dry_run else ''}")
     if request.command == "convert" or report.is_conversion:
         yield from _conversion_lines(report)
     if done.normalization is not None:

@@ -30,7 +30,15 @@ from opsetlift.cli.errors import (
     UsageFault,
     status_of,
 )
-from opsetlift.cli.output import complain, occupy_standard_streams, output_lost, show, show_json, standard_output
+from opsetlift.cli.output import (
+    complain,
+    log_stages,
+    occupy_standard_streams,
+    output_lost,
+    show,
+    show_json,
+    standard_output,
+)
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.support.internal_error import InternalError, as_json, internal_error
 
@@ -39,6 +47,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
@@ -85,12 +94,18 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the p
 Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT, the certificate and the report.")]
 ForceReport = Annotated[bool, typer.Option("--force", help="Overwrite the report.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Print every refusal and the time of each stage.", callback=log_stages),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, spelt as an option.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     occupy_standard_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -173,7 +188,9 @@ def opsetlift(
 )
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+    ] = None,
     to: To = None,
     runtime: For = None,
     ir: Ir = None,
@@ -192,6 +209,9 @@ def convert(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
@@ -225,6 +245,9 @@ def normalize(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, and write it.
@@ -236,7 +259,7 @@ def normalize(
         from opsetlift.cli.normalizing import list_passes
 
         return list_passes(as_json=json)
-    if source is None or target is None:
+    if source is None or (target is None and output is None):
         raise UsageFault("normalize takes two files, IN and OUT, or --list")
     return _run_request("normalize", {**given, "normalize": True})
 
@@ -268,10 +291,12 @@ def prove(
     ] = None,
     report: ReportFile = None,
     force: ForceReport = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
     from opsetlift.cli.certificates import prove_again
+    from opsetlift.cli.progress import progress_shown
     from opsetlift.cli.proving import prove_files
     from opsetlift.cli.reports import ReportTarget
 
@@ -279,7 +304,8 @@ def prove(
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
         target = ReportTarget(report, [first, second, certificate], overwrite=force)
-        return prove_again(certificate, first, second, as_json=json, runtime=runtime, report=target)
+        with progress_shown(is_wanted=not quiet):
+            return prove_again(certificate, first, second, as_json=json, is_quiet=quiet, runtime=runtime, report=target)
     if runtime is not None:
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
@@ -294,6 +320,7 @@ def prove(
         ulps=ulps,
         as_json=json,
         asks_onnxruntime=judge == "ort",
+        is_quiet=quiet,
         report=target,
     )
 
@@ -311,14 +338,18 @@ def reach(
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     report: ReportFile = None,
     force: ForceReport = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
-    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model."""
+    """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model.
+
+    With --for the exit status is 2 where a runtime cannot be reached.
+    """
     from opsetlift.cli.reaching import show_reach
     from opsetlift.cli.reports import ReportTarget
 
     target = ReportTarget(report, [model], overwrite=force)
-    return show_reach(model, runtimes, exact=exact, report=target, as_json=json)
+    return show_reach(model, runtimes, exact=exact, report=target, as_json=json, is_quiet=quiet)
 
 
 @app.command(
@@ -330,7 +361,7 @@ def diff(
     second: Annotated[Path, typer.Argument(metavar="B", help="The other model.")],
     report: ReportFile = None,
     force: ForceReport = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit status is the answer.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> int:
     """Show how the structure of two models differs, whoever wrote them. Names inside do not count.
@@ -357,6 +388,27 @@ def inspect(
     from opsetlift.cli.inspecting import inspect_file
 
     return inspect_file(model, is_fast=fast, as_json=json)
+
+
+@app.command(
+    short_help="Explain the error message of a runtime.",
+    epilog="Example: opsetlift diagnose model.onnx 'Unsupported model IR version: 10, max supported IR version: 9'",
+)
+def diagnose(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="[MODEL] MESSAGE", help="The model, if at hand, and what the runtime says; - reads it."),
+    ],
+    runtime: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TARGET", help="The runtime, such as onnxruntime==1.4; by default as installed."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Explain the error message of a runtime, and print the commands that help; with a model each is tried."""
+    from opsetlift.cli.diagnosing import diagnose_message
+
+    return diagnose_message(arguments, target=runtime, as_json=json)
 
 
 @app.command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,6 +74,14 @@ def complain(*sentences: object) -> None:
         with suppress(OSError, ValueError):
             for sentence in sentences:
                 print(f"opsetlift: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def log_stages(is_verbose: bool) -> bool:
+    """Print what is logged to standard error, if that is asked for."""
+    if is_verbose:
+        logging.basicConfig(stream=sys.stderr, format="opsetlift: %(message)s")
+        logging.getLogger("opsetlift").setLevel(logging.DEBUG)
+    return is_verbose
 
 
 def occupy_standard_streams() -> None:

@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.arrays import Array
 from opsetlift.model.files import check_regular, load_model, validate_model
@@ -45,6 +46,7 @@ def prove_files(
     ulps: int,
     as_json: bool,
     asks_onnxruntime: bool = False,
+    is_quiet: bool = False,
     report: ReportTarget,
 ) -> int:
     """Execute two models on the same inputs, and print whether they compute the same.
@@ -58,6 +60,7 @@ def prove_files(
         ulps: Allowed difference, in units in the last place.
         as_json: Print JSON.
         asks_onnxruntime: Also run onnxruntime. Where it disagrees, there is no verdict.
+        is_quiet: Print errors only.
         report: Where the report goes, if one is asked for.
 
     Returns:
@@ -67,7 +70,8 @@ def prove_files(
     for model in models:
         validate_model(model)
     given = read_inputs(inputs, models[0]) if inputs is not None else None
-    result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+    with progress_shown(is_wanted=not is_quiet):
+        result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
     if report.is_asked_for:
         from opsetlift.reporting.differences import difference_of
         from opsetlift.reporting.pages import comparison_page
@@ -98,13 +102,13 @@ def prove_files(
         assert opinion is not None
         ours = result.outcome.value if result.agrees else result.sentence
         complain(f"{_DISAGREEMENT}: our evaluator says: {ours}; onnxruntime says: {opinion.sentence or 'equal'}")
-    elif result.is_equal:
+    elif result.is_equal and not is_quiet:
         show(f"equal on {_described(result, is_given=given is not None)}")
-    elif result.agrees:
+    elif result.agrees and not result.is_equal:
         complain(f"{result.outcome.value}: equal on {_described(result, is_given=False)}; {result.sentence}")
-    else:
+    elif not result.is_equal:
         complain(f"{result.outcome.value}: {result.sentence}")
-    if opinion is not None and not disagree and not as_json:
+    if opinion is not None and not disagree and not as_json and not is_quiet:
         runs_there = f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence
         show(f"onnxruntime: {runs_there}")
     return REFUSED if disagree else _STATUS[result.outcome]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from opsetlift.cli.errors import DONE
+from opsetlift.cli.errors import DONE, REFUSED
 from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import load_model
 from opsetlift.pipeline.reach import Answer, Reach
@@ -26,15 +27,21 @@ def _write_report(found: Reach, model: Path, report: ReportTarget) -> None:
         report.write(pages.reach_page(found, str(model), load_model(model)))
 
 
-def show_reach(model: Path, runtimes: Sequence[str] | None, *, exact: bool, report: ReportTarget, as_json: bool) -> int:
-    """Print where a model can be converted to, and write the report; returns the exit status."""
-    reach = reach_of(model, targets=runtimes or None, exact=exact)
+def show_reach(
+    model: Path, runtimes: Sequence[str] | None, *, exact: bool, report: ReportTarget, as_json: bool, is_quiet: bool
+) -> int:
+    """Print where a model can be converted to, and write the report; returns the exit status.
+
+    It is REFUSED where one of the runtimes that were asked for cannot be reached.
+    """
+    with progress_shown(is_wanted=not is_quiet):
+        reach = reach_of(model, targets=runtimes or None, exact=exact)
     _write_report(reach, model, report)
     if as_json:
         show_json(reach.as_dict())
-    else:
+    elif not is_quiet:
         show(*_reach_page(reach, is_detailed=bool(runtimes)))
-    return DONE
+    return REFUSED if runtimes and not all(one.is_reachable for one in reach.targets) else DONE
 
 
 def _reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:

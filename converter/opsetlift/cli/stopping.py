@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opsetlift.cli.errors import UNUSABLE, status_of
 from opsetlift.cli.output import complain, show_json
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import NotEquivalent
+from opsetlift.reporting.refusals import by_cause
 from opsetlift.support.refusal import ConversionRefused
 
+_MOST_CAUSES = 12
+_MOST_PLACES = 4
 
-def report_stop(stopped: ConversionRefused | NotEquivalent | ProofMissing, as_json: bool) -> int:
-    """Print why nothing was written, and return the exit status."""
+
+def report_stop(
+    stopped: ConversionRefused | NotEquivalent | ProofMissing,
+    as_json: bool,
+    ways: Sequence[tuple[str, str]] = (),
+    is_verbose: bool = False,
+) -> int:
+    """Print why nothing was written.
+
+    Args:
+        stopped: What ended the job.
+        as_json: Print JSON as well.
+        ways: The commands that would work, each with what it does otherwise.
+        is_verbose: Print every place.
+
+    Returns:
+        The exit status.
+    """
     status, sentences = status_of(stopped)
+    if isinstance(stopped, ConversionRefused) and status != UNUSABLE:
+        sentences = [sentences[0], *_causes(stopped, is_verbose=is_verbose)]
+        if stopped.nearest is not None:
+            sentences.append(stopped.nearest.sentence)
     complain(*sentences)
+    if ways:
+        complain("What would work:", *(f"  {command}  ({words})" for command, words in ways))
     if as_json:
-        show_json(_as_dict(stopped, status, sentences))
+        found = _as_dict(stopped, status, sentences)
+        show_json({**found, "commands": [command for command, _ in ways]} if ways else found)
     return status
+
+
+def _causes(refused: ConversionRefused, *, is_verbose: bool) -> Iterator[str]:
+    """Each cause once, with the places that have it; the names are those in the model."""
+    causes = by_cause(refused.refusals)
+    most = len(refused.refusals) if is_verbose else _MOST_PLACES
+    for cause in causes if is_verbose else causes[:_MOST_CAUSES]:
+        first, *others = cause.refusals
+        yield str(first)
+        if others:
+            named = ", ".join(f"{one.operator} {one.node!r} in {one.path}" for one in others[:most])
+            more = f" and {len(others) - most} more" if len(others) > most else ""
+            yield f"  the same for {named}{more}"
+    if not is_verbose and len(causes) > _MOST_CAUSES:
+        yield f"... and {len(causes) - _MOST_CAUSES} more causes; --verbose shows them"
 
 
 def _as_dict(

@@ -16,6 +16,7 @@ from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.normalizer.snapshots.snapshot import Snapshot
 from opsetlift.normalizer.snapshots.structure import Structure
 from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.progress import tell
 
 MOST_ROUNDS = 24
 """How often all passes run at most. They converge in a few rounds, unless two of them undo each other's work."""
@@ -103,6 +104,7 @@ class Pipeline:
             self.changes_before_last_round = len(self.changes)
             facts.renew()
             for index, (one, account) in enumerate(zip(self._passes, self.accounts, strict=True)):
+                tell(f"running passes, round {self.rounds}", index, len(self._passes))
                 if self._is_left_out(one) or (self._is_clean and self._has_nothing_to_do(index, now)):
                     continue
                 before = now

@@ -17,6 +17,7 @@ from opsetlift.pipeline.job import Job, ModelOrPath, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
+from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.targets import Target, catalogue, find_target
 
@@ -127,9 +128,10 @@ def reach(
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
     jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())))
-    answers = {}
+    answers: dict[str, Answer] = {}
     for opsets, places in asked.items():
         for place in places:
+            tell("trying opsets and runtimes", len(answers), len(order))
             answer = _answer(jobs.start(place), dict(opsets), place)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}

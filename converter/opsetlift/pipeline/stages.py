@@ -6,8 +6,10 @@ for by default. A dry run leaves out the last ones.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,10 +36,13 @@ from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import internal_error
+from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
+
+_logger = logging.getLogger("opsetlift")
 
 Given = tuple[ModelProto, Evidence | None]
 
@@ -51,6 +56,25 @@ class Stage:
     """Takes the model and the job; gives the model, and the evidence where it is another one."""
     is_needed: Callable[[Job], bool] = lambda job: True
 
+    @property
+    def shown(self) -> str:
+        """What it does, for people who wait."""
+        return _SHOWN.get(self.name, self.name)
+
+
+_SHOWN = {
+    "load": "reading the model",
+    "repair": "checking the input",
+    "fix shapes": "fixing shapes",
+    "change dtypes": "changing dtypes",
+    "convert": "converting",
+    "fit": "fitting the IR version and the runtime",
+    "check": "checking the result",
+    "normalize": "running passes",
+    "prove": "proving",
+    "write": "writing",
+}
+
 
 def run(stages: Sequence[Stage], job: Job) -> Job:
     """Take a job through stages, and give it back.
@@ -63,7 +87,11 @@ def run(stages: Sequence[Stage], job: Job) -> Job:
     """
     for stage in stages:
         if stage.is_needed(job):
+            if job.dry is None:
+                tell(stage.shown)
+            start = time.monotonic()
             job.model, evidence = stage.run(job.model, job)
+            _logger.debug("%s: %.2f s", stage.shown, time.monotonic() - start)
             if evidence is not None:
                 job.evidence.append(evidence)
     return job

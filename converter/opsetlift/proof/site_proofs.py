@@ -26,6 +26,7 @@ from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.whole_run import WholeRun
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
+from opsetlift.support.progress import tell
 
 Open = Mapping[str, Dims | None]
 """The dimensions of the inputs, as far as they are known."""
@@ -90,10 +91,13 @@ class SiteProofs:
         """
         finder = SiteFinder(self._original, self._result, trace, facts)
         types = TypeNumbers()
+        pairs = list(pairs)
+        done, total = 0, sum(len(pair.aligned) for pair in pairs)
         for pair in pairs:
             keys = SiteKeys(pair, facts, finder.overridable(pair), types)
             for aligned in finder.changed(pair):
                 self._nodes += 1
+                tell("proving", done + aligned.position, total)
                 key = keys.of(aligned)
                 records = None if key is None else self._like_sites.get(key)
                 if records is None:
@@ -103,6 +107,7 @@ class SiteProofs:
                 else:
                     for record in records:
                         record.count += 1
+            done += len(pair.aligned)
 
     def _added(self, site: Site) -> tuple[SiteRecord, bool]:
         """The record of a site, and whether it is that of all sites with the same cheap key, too."""

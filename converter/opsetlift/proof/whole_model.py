@@ -20,6 +20,7 @@ from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
 from opsetlift.support.arguments import whole_number
+from opsetlift.support.progress import tell
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
@@ -117,6 +118,7 @@ def prove_models(
             limit=runs,
         )
 
+    tell("running both models")
     trial = try_sides(sides, cases)
     note_constant_outputs(trial, one, folder)
     if given is None and not trial.counterexample:

@@ -41,7 +41,7 @@ from opsetlift.reporting.parts import (
     unchanged_table,
     verdict,
 )
-from opsetlift.reporting.refusals import Cause, Way, by_cause, command_of, ways_out
+from opsetlift.reporting.refusals import Cause, Way, by_cause, command_of
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.support.text import counted
@@ -50,7 +50,14 @@ _MOST_PLACES = 100
 
 
 def conversion_page(
-    job: Job, command: str, source: str, target: str, stopped: OpsetLiftError | None = None, *, is_dry: bool = False
+    job: Job,
+    command: str,
+    source: str,
+    target: str,
+    stopped: OpsetLiftError | None = None,
+    ways: Sequence[Way] = (),
+    *,
+    is_dry: bool = False,
 ) -> str:
     """The page of a conversion or a normalisation, done or stopped.
 
@@ -60,6 +67,7 @@ def conversion_page(
         source: IN, as it was given.
         target: OUT.
         stopped: What ended the job.
+        ways: What would work instead, where it was refused.
         is_dry: Whether nothing was to be written.
     """
     certificate = getattr(stopped, "certificate", job.certificate)
@@ -69,7 +77,6 @@ def conversion_page(
         shown += stage
         sections.append(content)
     refused = stopped if isinstance(stopped, ConversionRefused) else None
-    ways = ways_out(refused, job) if refused is not None else []
     answer = _stopped(stopped) if stopped is not None else _proven(certificate, is_dry=is_dry)
     operators = {one for change in shown for one in (*change.operators, *(place.operator for place in change.places))}
     operators |= {one.operator for one in refused.refusals if one.operator} if refused else set()

@@ -20,7 +20,7 @@ from opsetlift.support.refusal import ConversionRefused, Nearest, Refusal, Why
 _LARGEST = 20_000
 """Nodes. Of larger models other options are not tried: each trial is a dry run."""
 
-_NARROWER = {"int64": "int32", "double": "float", "bfloat16": "float", "float16": "float", "uint64": "int64"}
+NARROWER = {"int64": "int32", "double": "float", "bfloat16": "float", "float16": "float", "uint64": "int64"}
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ def _candidates(refusals: Sequence[Refusal], job: Job) -> Iterator[Way]:
     if options.exact and Why.ROUNDING in reasons:
         yield Way("rules that round, within their stated bounds", replace(options, exact=False))
     if reasons & {Why.SHAPE_UNKNOWN, Why.RANK_UNKNOWN, Why.INPUT_NOT_CONSTANT, Why.NO_EQUIVALENT, Why.TARGET}:
-        open_sizes = _open_sizes(job.source)
-        if open_sizes and not options.fix_shapes:
-            yield Way("fixed sizes (put in your own)", replace(options, fix_shapes=open_sizes))
-            fixed = replace(options, fix_shapes=open_sizes)
+        sizes = open_sizes(job.source)
+        if sizes and not options.fix_shapes:
+            yield Way("fixed sizes (put in your own)", replace(options, fix_shapes=sizes))
+            fixed = replace(options, fix_shapes=sizes)
             if options.passes is None:
                 yield Way("fixed sizes (put in your own) and the default passes", _with_passes(fixed, "default"))
     if options.passes is None and reasons & {Why.INPUT_NOT_CONSTANT, Why.SHAPE_UNKNOWN}:
@@ -134,7 +134,7 @@ def _candidates(refusals: Sequence[Refusal], job: Job) -> Iterator[Way]:
         and not options.exact
         and reasons & {Why.DTYPE_NOT_AVAILABLE, Why.TARGET, Why.NO_EQUIVALENT}
     ):
-        for old, new in _NARROWER.items():
+        for old, new in NARROWER.items():
             if old in _dtypes_named(refusals, job.source):
                 words = f"{new} in place of {old}, which is not exact"
                 yield Way(words, replace(options, dtypes=DtypePolicy.of({old: new})))
@@ -156,7 +156,7 @@ def _works(job: Job, options: Options) -> bool:
     return True
 
 
-def _open_sizes(model: ModelProto) -> Mapping[str, int]:
+def open_sizes(model: ModelProto) -> Mapping[str, int]:
     """A size of 1 for each named size that the inputs leave open."""
     sizes = (one for info in model.graph.input for one in info.type.tensor_type.shape.dim)
     return dict.fromkeys((one.dim_param for one in sizes if one.dim_param), 1)

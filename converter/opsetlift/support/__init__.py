@@ -6,6 +6,7 @@ PUBLIC_MODULES = (
     "internal_error",  # defects of OpsetLift itself, with what a report of them needs
     "onnx_errors",  # what onnx raises
     "plugins",  # what is registered under an entry-point group
+    "progress",  # how far long work is
     "refusal",  # `ConversionRefused` and its refusals
     "text",  # names in models as text that is safe to print
 )
