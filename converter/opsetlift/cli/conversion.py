@@ -50,6 +50,7 @@ class Request:
     require_proof: bool
     force: bool
     seed: int
+    no_cache: bool
     json: bool
 
     def check(self) -> None:
@@ -92,6 +93,7 @@ class Request:
             prove=not (self.no_prove or self.dry_run),
             require_proof=self.require_proof,
             seed=self.seed,
+            cache=not self.no_cache,
         )
         if self.command == "convert":
             options.need_a_destination()

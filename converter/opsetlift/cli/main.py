@@ -92,6 +92,7 @@ NoProve = Annotated[bool, typer.Option("--no-prove", help="Skip the proof.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the proof and write nothing.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -187,6 +188,7 @@ def convert(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    no_cache: NoCache = False,
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
@@ -210,6 +212,7 @@ def convert(
             require_proof=require_proof,
             force=force,
             seed=seed,
+            no_cache=no_cache,
             json=json,
         )
     )
@@ -241,6 +244,7 @@ def normalize(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    no_cache: NoCache = False,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, and write it.
@@ -271,6 +275,7 @@ def normalize(
             require_proof=require_proof,
             force=force,
             seed=seed,
+            no_cache=no_cache,
             json=json,
         )
     )

@@ -73,6 +73,8 @@ class SiteRecord:
     notes: list[str] = field(default_factory=list)
     inputs: Sequence[InputDiversity] = ()
     """How diverse the accepted test inputs were."""
+    from_cache: bool = False
+    """Whether an earlier run found this, whose verdict was kept."""
 
 
 @dataclass
@@ -203,6 +205,8 @@ class ConversionProof:
         ]
         if not self.sites:
             return "No operator definition changed; only version stamps differ."
+        if kept := sum(site.from_cache for site in self.sites):
+            others.append(f"{kept} of them in earlier runs (--no-cache proves them again)")
         return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
 
     def as_dict(self) -> dict[str, Any]:
