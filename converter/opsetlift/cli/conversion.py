@@ -56,6 +56,7 @@ class Request:
     require_proof: bool
     force: bool
     seed: int
+    no_cache: bool
     json: bool
     quiet: bool = False
     verbose: bool = False
@@ -112,6 +113,7 @@ class Request:
             prove=not (self.no_prove or self.dry_run),
             require_proof=self.require_proof,
             seed=self.seed,
+            cache=not self.no_cache,
         )
         if self.command == "convert":
             options.need_a_destination()

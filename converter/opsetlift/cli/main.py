@@ -100,6 +100,7 @@ Verbose = Annotated[
     typer.Option("--verbose", "-v", help="Print every refusal and the time of each stage.", callback=log_stages),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, spelt as an option.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -209,6 +210,7 @@ def convert(
     dry_run: DryRun = False,
     force: Force = False,
     seed: Seed = 0,
+    no_cache: NoCache = False,
     output: Output = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -248,6 +250,7 @@ def normalize(
     output: Output = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    no_cache: NoCache = False,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, and write it.

@@ -39,6 +39,7 @@ def convert(
     seed: int = 0,
     base_dir: str = "",
     rule_book: RuleBook | None = None,
+    cache: bool = False,
 ) -> Conversion:
     """Convert a model to other opsets, an IR version, a runtime or other dtypes.
 
@@ -60,6 +61,7 @@ def convert(
         seed: Random seed for the proof.
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
+        cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
 
     Returns:
         The model, the report and the certificate.
@@ -92,6 +94,7 @@ def convert(
         check=check,
         seed=seed,
         rule_book=rule_book,
+        cache=cache,
     )
     options.need_a_destination()
     return conversion_of(run(STAGES, Job(model_or_path, options, base_dir)))

@@ -23,6 +23,7 @@ from opsetlift.proof import (
     PassesProof,
     PassRecord,
     Repair,
+    VerdictCache,
     prove_conversion,
     prove_dtypes,
 )
@@ -99,11 +100,15 @@ class Converted(Change):
     fitting: Fitting = field(default_factory=Fitting)
     ir_version: int = 0
     """The one that the result has; of a dry run, would have."""
+    cache: VerdictCache | None = None
+    """The verdicts of earlier runs, where the proof may use them."""
 
     def proven(self, seed: int, base_dir: str) -> ConversionProof:
         """Site by site, and everything outside the sites byte for byte."""
         trace, facts = self.walked.trace, self.facts.renewed()
-        return prove_conversion(self.before, self.after, trace, facts, seed=seed, destination=self.destination)
+        return prove_conversion(
+            self.before, self.after, trace, facts, seed=seed, destination=self.destination, cache=self.cache
+        )
 
 
 @dataclass

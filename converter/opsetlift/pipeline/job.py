@@ -14,7 +14,7 @@ from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes
 from opsetlift.facts import ModelFacts
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.evidence import Converted, Evidence
-from opsetlift.proof import Certificate
+from opsetlift.proof import Certificate, VerdictCache, default_folder
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.support.arguments import opsets_of, whole_number, whole_number_or_none
 from opsetlift.targets import Target, find_target
@@ -70,6 +70,8 @@ class Options:
     check: bool = True
     seed: int = 0
     rule_book: RuleBook | None = None
+    cache: VerdictCache | None = None
+    """The verdicts of earlier runs; None where every site is proven anew."""
 
     @classmethod
     def of(
@@ -89,6 +91,7 @@ class Options:
         check: bool = True,
         seed: int = 0,
         rule_book: RuleBook | None = None,
+        cache: bool = False,
     ) -> Options:
         """The options from the arguments of `convert` and `normalize`; `passes` of None asks for none.
 
@@ -119,6 +122,7 @@ class Options:
             check=check,
             seed=whole_number(seed, "the seed", least=0),
             rule_book=rule_book,
+            cache=VerdictCache(folder) if cache and (folder := default_folder()) else None,
         )
 
     @property

@@ -38,6 +38,7 @@ def normalize(
     seed: int = 0,
     base_dir: str = "",
     rule_book: RuleBook | None = None,
+    cache: bool = False,
 ) -> Normalization:
     """Simplify a model for deployment. Where a destination is given, it is converted first, as `convert` does.
 
@@ -63,6 +64,7 @@ def normalize(
         seed: Random seed for the proof.
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
+        cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
 
     Returns:
         The model, the report, the proof of the passes, and the certificate of everything.
@@ -88,5 +90,6 @@ def normalize(
         check=check,
         seed=seed,
         rule_book=rule_book,
+        cache=cache,
     )
     return normalization_of(run(STAGES, Job(model_or_path, options, base_dir)))

@@ -202,7 +202,8 @@ def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[
     if job.evidence and isinstance(job.evidence[-1], Retyped):
         job.evidence[-1].converted = walked.model
     destination = Destination.of(opsets, options.ir, options.runtime)
-    return walked.model, Converted(model, walked.model, walked, destination, job.facts_of(model))
+    facts = job.facts_of(model)
+    return walked.model, Converted(model, walked.model, walked, destination, facts, cache=options.cache)
 
 
 def _fit(model: ModelProto, job: Job) -> Given:

@@ -305,7 +305,7 @@ def _site_differences(stated: Sequence[Mapping[str, Any]], found: Sequence[Mappi
 def _is_right(name: str, stated: Any, found: Any, of: Mapping[str, Any]) -> bool:
     """Whether an entry is what was found. Some of them are a little different on each machine."""
     match name:
-        case "rejected" | "worst" | "worst_case":
+        case "rejected" | "worst" | "worst_case" | "from_cache":
             return True
         case "worst_ulps":
             return bool(stated <= of["ulps"])

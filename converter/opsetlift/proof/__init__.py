@@ -29,6 +29,7 @@ from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
 from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.verdict_cache import VerdictCache, default_folder
 from opsetlift.proof.whole_model import (
     MOST_NUMBERS,
     WholeModelResult,
@@ -67,8 +68,10 @@ __all__ = [
     "SiteRecord",
     "StageRecord",
     "Trial",
+    "VerdictCache",
     "WholeModelResult",
     "ask_onnxruntime",
+    "default_folder",
     "dims_of",
     "interface_differences",
     "model_inputs",

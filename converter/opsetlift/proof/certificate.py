@@ -74,7 +74,9 @@ class SiteRecord:
     inputs: Sequence[InputDiversity] = ()
     """How diverse the accepted test inputs were."""
     worst_case: str = ""
-    """The inputs that gave the largest difference; empty where all results had the same bits."""
+    """The inputs that gave the largest difference; empty where all had the same bits or an earlier run found it."""
+    from_cache: bool = False
+    """Whether an earlier run found this, whose verdict was kept."""
 
 
 @dataclass
@@ -205,6 +207,8 @@ class ConversionProof:
         ]
         if not self.sites:
             return "No operator definition changed; only version stamps differ."
+        if kept := sum(site.from_cache for site in self.sites):
+            others.append(f"{kept} of them in earlier runs (--no-cache proves them again)")
         return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
 
     def as_dict(self) -> dict[str, Any]:
@@ -271,7 +275,7 @@ class Proof:
     inputs: Sequence[InputDiversity] = ()
     """How diverse the accepted test inputs were."""
     worst_case: str = ""
-    """The inputs that gave the largest difference; empty where all results had the same bits."""
+    """The inputs that gave the largest difference; empty where all had the same bits or an earlier run found it."""
 
     @property
     def is_proven(self) -> bool:

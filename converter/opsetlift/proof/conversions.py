@@ -10,6 +10,7 @@ from opsetlift.proof.scopes import paired_scopes
 from opsetlift.proof.site_proofs import SiteProofs
 from opsetlift.proof.sites import Facts
 from opsetlift.proof.structure import structural_differences
+from opsetlift.proof.verdict_cache import VerdictCache
 from opsetlift.rulebook.trace import ConversionTrace
 
 
@@ -21,6 +22,7 @@ def prove_conversion(
     *,
     seed: int = 0,
     destination: Destination | None = None,
+    cache: VerdictCache | None = None,
 ) -> ConversionProof:
     """Prove that `converted` computes what `original` does.
 
@@ -31,9 +33,10 @@ def prove_conversion(
         facts: What is known of the original's values.
         seed: Random seed for the inputs.
         destination: Where the conversion was to go, for the record.
+        cache: The verdicts of earlier runs, where they may be used.
     """
     noted = without_notes(original, trace.moved_notes)
-    proofs = SiteProofs(noted, converted, seed)
+    proofs = SiteProofs(noted, converted, seed, cache)
     pairs = list(paired_scopes(noted, converted, trace))
     proofs.add_all(pairs, trace, facts)
     return ConversionProof(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from opsetlift.model.arrays import Array
+from opsetlift.model.files import all_tensors, is_external
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
@@ -23,6 +25,7 @@ from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
 from opsetlift.proof.sites import Facts, Site, SiteFinder
 from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, verdict_key
 from opsetlift.proof.whole_run import WholeRun
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
@@ -56,15 +59,25 @@ class Verdict:
     notes: tuple[str, ...] = ()
     diversity: Diversity = field(default_factory=Diversity)
     worst_case: str = ""
+    from_cache: bool = False
+    """Whether an earlier run found it."""
 
 
 class SiteProofs:
-    """Proves sites, equal ones once, and keeps a record of each distinct one."""
+    """Proves sites, equal ones once, and keeps a record of each distinct one.
 
-    def __init__(self, original: ModelProto, result: ModelProto, seed: int) -> None:
+    Args:
+        original: The model before.
+        result: The model after.
+        seed: Random seed for the inputs.
+        cache: The verdicts of earlier runs, where they may be used.
+    """
+
+    def __init__(self, original: ModelProto, result: ModelProto, seed: int, cache: VerdictCache | None = None) -> None:
         self._original = original
         self._result = result
         self._seed = seed
+        self._cache = cache
         self._verdicts: dict[Key, Verdict] = {}
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes = 0
@@ -127,7 +140,8 @@ class SiteProofs:
         key = (site.key, types_key(site.types, small), small == own, site.is_constant)
         if key not in self._verdicts:
             ways = [small, own] if small != own and count <= (LIGHT if site.iterates else BEARABLE) else [small]
-            self._verdicts[key] = self._try(site, ways, {}, key, is_last=not site.has_large and small == own)
+            is_last = not site.has_large and small == own
+            self._verdicts[key] = self._known_or_tried(site, ways, key, is_last=is_last)
         verdict = self._verdicts[key]
         if verdict.outcome not in (Outcome.DIFFERENT, Outcome.UNPROVEN):
             return key, verdict
@@ -143,6 +157,38 @@ class SiteProofs:
                 verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
             self._verdicts[own_key] = verdict
         return own_key, self._verdicts[own_key]
+
+    def _known_or_tried(self, site: Site, ways: Sequence[Open], key: Key, *, is_last: bool) -> Verdict:
+        """The verdict of an earlier run, or else of this one, which is kept where the sides are equal."""
+        if self._cache is None or self._reads_files(site):
+            return self._try(site, ways, {}, key, is_last=is_last)
+        names = list(site.types)
+        sizes = [types_key(site.types, way) for way in ways]
+        kept_as = verdict_key(key, sizes, is_last, self._seed, self._functions_sha256)
+        known = self._cache.find(kept_as, names)
+        if known is not None:
+            return Verdict(
+                Outcome.EQUAL, known.cases, known.rejected, known.worst_ulps, diversity=known.diversity, from_cache=True
+            )
+        verdict = self._try(site, ways, {}, key, is_last=is_last)
+        if verdict.outcome is Outcome.EQUAL and not verdict.notes:
+            found = KnownVerdict(verdict.cases, verdict.rejected, verdict.worst_ulps, verdict.diversity)
+            self._cache.keep(kept_as, names, found)
+        return verdict
+
+    def _reads_files(self, site: Site) -> bool:
+        """Whether an attribute has external data, of which keys hold the place and not the content."""
+        held = ModelProto(functions=[*self._original.functions, *self._result.functions])
+        held.graph.node.extend((*site.before_as_run, *site.after))
+        held.graph.node.extend(node for node in site.shared.values() if isinstance(node, NodeProto))
+        return any(map(is_external, all_tensors(held)))
+
+    @cached_property
+    def _functions_sha256(self) -> str:
+        """The digest of the functions of both models, which sites may call by name; "" where there are none."""
+        models = self._original, self._result
+        functions = [[one.SerializeToString(deterministic=True) for one in model.functions] for model in models]
+        return hashlib.sha256(repr(functions).encode()).hexdigest() if any(functions) else ""
 
     def _verdict_at_own_sizes(self, site: Site, constants: Mapping[str, Array], key: Key, general: Verdict) -> Verdict:
         """With the model's own sizes and constants, and only with inputs for which its outputs are as it declares.
@@ -241,6 +287,7 @@ def _record(site: Site, verdict: Verdict) -> SiteRecord:
         notes=list(verdict.notes),
         inputs=list(verdict.diversity.inputs),
         worst_case=verdict.worst_case,
+        from_cache=verdict.from_cache,
     )
 
 

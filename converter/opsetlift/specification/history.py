@@ -5,6 +5,7 @@ This module is the only reader of `onnx.defs`. Everything here is worked out onc
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
     "all_transitions",
     "canonical_domain",
     "definition",
+    "definitions_sha256",
     "display_domain",
     "gaining_types_from_nothing",
     "has_operators_without_inference",
@@ -196,6 +198,17 @@ def histories() -> Mapping[tuple[str, str], OperatorHistory]:
     for schema in onnx.defs.get_all_schemas_with_history():
         definitions.setdefault((schema.domain, schema.name), {})[schema.since_version] = Definition(schema)
     return {key: OperatorHistory(*key, versions) for key, versions in definitions.items()}
+
+
+@cache
+def definitions_sha256() -> str:
+    """The SHA-256 of what is defined: onnx's operators by version, those that others register with their bodies."""
+    digest = hashlib.sha256()
+    for (domain, operator), found in sorted(histories().items()):
+        digest.update(f"{domain}\0{operator}\0{found.since_versions}\0".encode())
+        for version in found.since_versions if domain.split(".")[0] not in ("", "ai") else ():
+            digest.update(found.definitions[version].schema.function_body.SerializeToString(deterministic=True))
+    return digest.hexdigest()
 
 
 def history(domain: str, operator: str) -> OperatorHistory | None:
