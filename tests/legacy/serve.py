@@ -112,7 +112,8 @@ def opencv_engine():
     def run(path, inputs):
         net = cv2.dnn.readNetFromONNX(path)
         for name, value in inputs.items():
-            net.setInput(value, name)
+            # Without the wrapper 4.5 takes three dimensions for rows, columns and channels.
+            net.setInput(cv2.Mat(value) if value.ndim == 3 and hasattr(cv2, "Mat") else value, name)
         wanted, layers = names_of(path)[1], list(net.getLayerNames())
         found = list(net.getUnconnectedOutLayersNames())
         if len(wanted) == len(found) == 1:
