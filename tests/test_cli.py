@@ -208,10 +208,12 @@ class TestRefusal:
         assert main(["convert", "refused.onnx", "out.onnx", "--to", "12"]) == 2
         output = capsys.readouterr()
         assert output.out == ""
-        head, *places, nearest = output.err.splitlines()
+        head, *places, nearest, title, command = output.err.splitlines()
         assert head == "opsetlift: refused: 1 place cannot be converted; nothing was written"
         sentence = "Of the opsets from the model's own to the requested one, only its own works: ai.onnx 13."
         assert nearest == f"opsetlift: {sentence}"
+        assert title == "opsetlift: What would work:"
+        assert "--to 12 --dtype bfloat16=float --dtype-interface change" in command
         assert len(places) == 1
         assert places[0].startswith("opsetlift: ReduceMin 'smallest' in graph, ReduceMin 13→12:")
         assert files(refused_model.parent) == {"in.onnx", "refused.onnx"}
@@ -232,7 +234,7 @@ class TestRefusal:
         onnx.save(model, refused_model)
         assert main(["convert", "refused.onnx", "out.onnx", "--to", "12"]) == 2
         output = capsys.readouterr().err
-        assert len(output.splitlines()) == 3
+        assert len(output.splitlines()) == 5
         assert "\x1b" not in output
 
 

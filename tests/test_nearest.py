@@ -189,6 +189,8 @@ def test_the_command_line_names_it(
     onnx.save(model(CONCAT), "in.onnx")
     assert main(["convert", "in.onnx", "out.onnx", "--to", "3", "--json"]) == 2
     said = capsys.readouterr()
-    assert said.err.splitlines()[-1] == "opsetlift: The nearest opset that works is ai.onnx 4."
+    before, _, commands = said.err.partition("opsetlift: What would work:\n")
+    assert before.splitlines()[-1] == "opsetlift: The nearest opset that works is ai.onnx 4."
+    assert "opsetlift:   opsetlift convert in.onnx out.onnx --to 4 " in commands
     assert json.loads(said.out)["nearest"] == {"ai.onnx": 4}
     assert main(["convert", "in.onnx", "out.onnx", "--to", "4"]) == 0

@@ -128,7 +128,7 @@ class TestCommandLine:
         model = model_of(nodes, inputs=("c",), opset=9)
         model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.BOOL
         onnx.save(model, tmp_path / "model.onnx")
-        assert main(["reach", str(tmp_path / "model.onnx"), "--for", "tensorrt==5.1"]) == 0
+        assert main(["reach", str(tmp_path / "model.onnx"), "--for", "tensorrt==5.1"]) == 2
         shown = capsys.readouterr().out
         assert "Not 'first'" in shown
         assert "Not 'second'" in shown

@@ -99,7 +99,7 @@ Verbose = Annotated[
     bool,
     typer.Option("--verbose", "-v", help="Print every refusal and the time of each stage.", callback=log_stages),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, spelt as an option.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", hidden=True)]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
@@ -190,7 +190,7 @@ def opsetlift(
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
     target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+        Path | None, typer.Argument(metavar="OUT", help="Output file, or -o OUT; its extension selects the format.")
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -229,7 +229,7 @@ def normalize(
         Path | None, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")
     ] = None,
     target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+        Path | None, typer.Argument(metavar="OUT", help="Output file, or -o OUT; its extension selects the format.")
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -253,9 +253,9 @@ def normalize(
     no_cache: NoCache = False,
     json: Json = False,
 ) -> int:
-    """Simplify a model for deployment, prove that it computes the same, and write it.
+    """Simplify a model for deployment, prove that it computes the same, write it.
 
-    The options mean the same as for opsetlift convert: a model is converted first where a destination is given.
+    The options are those of convert, which runs first if it is asked for.
     """
     given = locals()
     if given.pop("list_them"):
@@ -391,6 +391,43 @@ def inspect(
     from opsetlift.cli.inspecting import inspect_file
 
     return inspect_file(model, is_fast=fast, as_json=json)
+
+
+@app.command(
+    short_help="Check models for a runtime, in CI.",
+    epilog="Example: opsetlift check '**/*.onnx' --for onnxruntime==1.16 --junit junit.xml",
+)
+def check(
+    models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, or patterns such as '**/*.onnx'.")],
+    runtimes: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="TARGET", help="Runtime that has to accept each model as it is; repeatable."),
+    ] = None,
+    max_opset: Annotated[
+        int | None, typer.Option("--max-opset", min=1, metavar="N", help="Newest opset that a model may import.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write a JUnit file.")] = None,
+    sarif: Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="Write a SARIF file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite these files.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> int:
+    """Check that runtimes accept models as they are, and say what to do where they do not.
+
+    The exit status is 2 where a model does not pass, and 1 where a file is no valid model.
+    """
+    from opsetlift.cli.checking import check_files
+
+    return check_files(
+        models,
+        runtimes or (),
+        max_opset=max_opset,
+        junit=junit,
+        sarif=sarif,
+        overwrite=force,
+        is_quiet=quiet,
+        as_json=json,
+    )
 
 
 @app.command(

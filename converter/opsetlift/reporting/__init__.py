@@ -2,6 +2,7 @@
 
 PUBLIC_MODULES = (
     "diagnosis",  # why a runtime does not take a model
+    "checking",  # whether models run where they have to
     "differences",  # the structural difference of two models
     "inspection",  # what a model holds
     "neighbourhood",  # nodes as text

@@ -164,13 +164,39 @@ def _runtimes(model: ModelProto, folder: str) -> dict[str, list[str]]:
     }
 
 
+@dataclass(frozen=True)
+class Objection:
+    """Why a runtime does not take a model as it is."""
+
+    kind: str
+    """opset, ir-version, functions or node."""
+    sentence: str
+
+
 def takes(target: Target, model: ModelProto, facts: ModelFacts) -> bool:
     """Whether a runtime takes a model as it is, as far as the target's data tells."""
-    opsets = imported_opsets(model.opset_import)
-    domains = {one: opset for one, opset in opsets.items() if one in CONVERTED_DOMAINS}
-    return (
-        all(one in target.opsets and opset in target.opsets[one] for one, opset in domains.items())
-        and model.ir_version in target.ir_versions
-        and (target.has_functions or not model.functions)
-        and not objections(facts, target)
-    )
+    return next(_objections(target, model, facts), None) is None
+
+
+def objections_of(target: Target, model: ModelProto, facts: ModelFacts) -> list[Objection]:
+    """Everything that a runtime does not take in a model as it is, as far as the target's data tells."""
+    return list(_objections(target, model, facts))
+
+
+def _objections(target: Target, model: ModelProto, facts: ModelFacts) -> Iterator[Objection]:
+    title = f"{target.title} {target.version}"
+    is_at_its_opset = True
+    for domain, opset in imported_opsets(model.opset_import).items():
+        accepted = target.opsets.get(domain)
+        if domain in CONVERTED_DOMAINS and (accepted is None or opset not in accepted):
+            is_at_its_opset = False
+            shown = "none" if accepted is None else str(accepted)
+            yield Objection("opset", f"the model imports {display_domain(domain)} {opset}; {title} accepts {shown}")
+    if model.ir_version not in target.ir_versions:
+        sentence = f"the model has IR version {model.ir_version}; {title} accepts {target.ir_versions}"
+        yield Objection("ir-version", sentence)
+    if model.functions and not target.has_functions:
+        yield Objection("functions", f"{title} does not accept models with functions")
+    if is_at_its_opset:
+        # At another opset nodes have other forms, of which a conversion takes care.
+        yield from (Objection("node", str(one)) for one in objections(facts, target))
