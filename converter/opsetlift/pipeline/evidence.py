@@ -98,7 +98,7 @@ class Converted(Change):
     """Those of the model before."""
     fitting: Fitting = field(default_factory=Fitting)
     ir_version: int = 0
-    """The one that the result has; of a dry run, would have."""
+    """That of the result; of a dry run, the one that it would have."""
 
     def proven(self, seed: int, base_dir: str) -> ConversionProof:
         """Site by site, and everything outside the sites byte for byte."""
@@ -122,7 +122,7 @@ class Normalised(Change):
 
 @dataclass
 class Folded(Normalised):
-    """What constants decide was worked out, for a runtime that does not do so by itself."""
+    """Constants and fixed sizes were folded, for a runtime that does not do so itself."""
 
     stage = "fold"
 
