@@ -83,7 +83,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
         ["convert", "good.onnx", "hard.onnx", "--to", "18", "--force"],
         "input itself",
     ),
-    "output exists": (["convert", "good.onnx", "other.onnx", "--to", "18"], "already exists"),
+    "output exists": (["convert", "good.onnx", "other.onnx", "--to", "18"], "this file exists"),
     "output is a folder": (["convert", "good.onnx", "folder", "--to", "18", "--force"], "this is a folder"),
     "output in no folder": (["convert", "good.onnx", "none/out.onnx", "--to", "18"], "does not exist"),
     "output is external data of the input": (
@@ -92,11 +92,11 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "certificate over the output": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "out.onnx"],
-        "a file of its own",
+        "choose another file for the certificate",
     ),
     "certificate over the input": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "good.onnx", "--force"],
-        "a file of its own",
+        "choose another file for the certificate",
     ),
     "certificate in no folder": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "none/proof.json"],
@@ -104,7 +104,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "certificate exists": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "other.onnx"],
-        "already exists",
+        "this file exists",
     ),
     "certificate without a proof": (
         ["convert", "good.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json", "--no-prove"],
@@ -127,7 +127,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     "prove with an input missing": (["prove", "good.onnx", "good.onnx", "--inputs", "wrong.npz"], "'x'"),
     "prove zero times": (["prove", "good.onnx", "good.onnx", "--runs", "0"], "'--runs'"),
     "explain an unknown operator": (["explain", "ReduceMinimum"], "did you mean"),
-    "explain from one opset": (["explain", "ReduceMin", "18"], "no opsets or two"),
+    "explain from one opset": (["explain", "ReduceMin", "18"], "both opsets or none"),
     "explain from an unknown opset": (["explain", "ReduceMin", "1", "99"], "no opset 99"),
 }
 

@@ -100,16 +100,16 @@ class TestReleasesWithoutAMeasurement:
         text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         report = convert(source, target="onnxruntime==1.27").report
-        assert any("1.27 was not measured; it is taken to be like 1.23" in note for note in report.notes)
+        assert any("1.27 was not measured; it is assumed to match 1.23" in note for note in report.notes)
         lacking = model('<ir_version: 7, opset_import: ["": 13]> g (double[A] x) => (double[A] y) { y = Acos (x) }')
-        with pytest.raises(ConversionRefused, match=r"1\.27 \(not measured; taken to be like 1\.23\) has no kernel"):
+        with pytest.raises(ConversionRefused, match=r"1\.27 \(not measured; assumed to match 1\.23\) has no kernel"):
             convert(lacking, target="onnxruntime==1.27")
 
     def test_of_runtimes_that_are_known_from_documents_are_said_to_be_so(self) -> None:
         text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
         source: onnx.ModelProto = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         notes = convert(source, target="tensorrt==8.6").report.notes
-        assert any("TensorRT 8.6 was not measured; what it takes was read in documents" in note for note in notes)
+        assert any("TensorRT 8.6 was not measured; its data comes from the documentation" in note for note in notes)
 
 
 class TestWhatOptimisersMerge:

@@ -18,7 +18,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 
 _TEST_FLAG = 6
-"""The last opset at which Dropout has is_test."""
+"""The last opset at which Dropout has is_test, and so a training mode."""
 
 _TRAINING_MODE = 12
 """The first opset at which Dropout has training_mode."""

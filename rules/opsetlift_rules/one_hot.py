@@ -1,4 +1,4 @@
-"""Classes as vectors of one hot element.
+"""One-hot vectors of classes.
 
 OneHot  9: introduced · 11: indices and axis may be negative · 28: +bfloat16
 """
@@ -84,9 +84,9 @@ def decompose_one_hot(site: Site) -> None:
 
 
 def cast_indices_and_depth_to_int64(site: Site) -> None:
-    """Cast indices and depth to int64, as the text has it; give the depth as [1], as the first runtimes want it.
+    """Cast indices and depth to int64, as the specification says; reshape the depth to [1], as old runtimes require.
 
-    Values of a dtype that the runtime does not support are gathered.
+    Without a kernel for the dtype of the values, OneHot is decomposed.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
         if site.opset > opsets.NON_NEGATIVE_INDICES:

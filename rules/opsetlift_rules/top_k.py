@@ -17,8 +17,9 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
 _UNITS = {"double": [2**32], "float": [2**44, 2**22]}
-"""The divisors of 64-bit integers that give parts which the float type holds."""
-_FIRST = -(2**63)
+"""Divisors that split a 64-bit integer into parts that the float type holds exactly."""
+_BEFORE_THE_START = -(2**63)
+"""The end of a Slice with negative steps that includes element 0."""
 _LARGEST_ONLY = 10
 """The opset at which TopK takes k as an input, and finds the largest elements only."""
 
@@ -78,7 +79,7 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
     """
     position = site.constant([axis], "int64", "axis")
     back = site.constant([-1], "int64", "minus_one")
-    turned = op.Slice(data, back, site.constant([_FIRST], "int64", "end"), position, back)
+    turned = op.Slice(data, back, site.constant([_BEFORE_THE_START], "int64", "end"), position, back)
     size = op.Gather(op.Shape(data), position)
     sorted_ = _greatest(site, op, turned, size, axis)
     known = site.constant_value(k)
@@ -96,7 +97,8 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     if dtype in COMPARED_IN and site.computes("TopK", T=COMPARED_IN[dtype]):
         values, indices = top(op.Cast(data, to=COMPARED_IN[dtype]), k, axis=axis, outputs=2)
         return op.Cast(values, to=dtype), indices
-    # No float holds 64 bits: sorted by the lowest part, then by the ones above it, equal ones stay in their order.
+    # A radix sort, as no float holds 64 bits: TopK is stable, so sorting by the lowest part first and the highest last
+    # sorts by all of them.
     compute_dtype = "double" if site.computes("TopK", T="double") else "float"
     wide = dtype if dtype == "uint64" else "int64"
     rest = data if dtype == wide else op.Cast(data, to=wide)

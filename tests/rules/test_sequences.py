@@ -162,7 +162,7 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
 @pytest.mark.parametrize(
     ("text", "why", "words"),
     [
-        ("(float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }", Why.NO_EQUIVALENT, ["needed whole"]),
+        ("(float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }", Why.NO_EQUIVALENT, ["used as a whole"]),
         ("(seq(float[N]) s) => (int64 n) { n = SequenceLength (s) }", Why.NO_EQUIVALENT, ["not built"]),
         (
             "(float[N] x) => (float[M] y) { s = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (s) }",

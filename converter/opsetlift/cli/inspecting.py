@@ -62,7 +62,8 @@ def _rows(found: Inspection) -> Iterator[tuple[str, Sequence[str]]]:
     if found.lowest_opsets is not None:
         unchanged, rewritten = found.lowest_opsets.unchanged, found.lowest_opsets.rewritten
         yield "lowest opset", [f"{unchanged or 'none'} as it is, {rewritten or 'none'} with rewrites"]
-    yield "taken by", [f"{name} {_versions(name, taken)}" for name, taken in found.runtimes.items()] or ["none known"]
+    runtimes = [f"{name} {_versions(name, accepted)}" for name, accepted in found.runtimes.items()]
+    yield "accepted by", runtimes or ["none known"]
     if found.notes:
         yield "notes", found.notes
 

@@ -263,7 +263,7 @@ def normalize(
 
         return list_passes(as_json=json)
     if source is None or (target is None and output is None):
-        raise UsageFault("normalize takes two files, IN and OUT, or --list")
+        raise UsageFault("normalize needs two files, IN and OUT (or --list to show the passes)")
     return _run_request("normalize", {**given, "normalize": True})
 
 
@@ -521,7 +521,7 @@ def explain(
     from opsetlift.cli.pages import show_explanation
 
     if opsets and len(opsets) != 2:
-        raise UsageFault("explain takes an operator and either no opsets or two")
+        raise UsageFault("explain needs both opsets or none: explain TopK 9 11, or explain TopK")
     return show_explanation(operator, (opsets[0], opsets[1]) if opsets else None, as_json=json)
 
 

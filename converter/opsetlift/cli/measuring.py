@@ -20,7 +20,7 @@ def measured_page(
     path = journal or Path(f"{name}-{version}.measured.jsonl")
     try:
         known = Journal(path)
-        complain(f"the answers are kept in {path}, and an interrupted run continues from there")
+        complain(f"results are stored in {path}; if the run is interrupted, start it again to continue")
         with Runner(command, is_persistent=is_persistent, timeout=timeout) as runner:
             profile = measure(all_cases(), runner, known, _progress())
     except (RunnerFault, JournalFault) as fault:

@@ -46,9 +46,11 @@ class DtypePolicy:
         for old, new in changes.items():
             _check(old, new)
             if new in changes:
-                raise UnusableDtypes(f"{old}={new} and {new}={changes[new]}: give the final dtype of {old}")
+                raise UnusableDtypes(
+                    f"{old}={new} and {new}={changes[new]} cannot be combined: replace {old} only once"
+                )
         if interface not in (KEEP, CHANGE):
-            raise UnusableDtypes(f"the interface can {KEEP} its dtypes or {CHANGE} them, not {interface!r}")
+            raise UnusableDtypes(f"--dtype-interface takes {KEEP} or {CHANGE}, not {interface!r}")
         return cls(dict(changes), interface)
 
     @property
@@ -76,7 +78,7 @@ def _check(old: str, new: str) -> None:
             raise UnusableDtypes(f"{old}={new}: there is no dtype {name!r}{hint}")
     raise UnusableDtypes(
         f"{old}={new} is not supported: a dtype can be replaced among {_listed(INTEGERS)}, or among {_listed(FLOATS)}; "
-        "smaller dtypes belong to scales and zero points"
+        "smaller dtypes depend on scales and zero points, so they cannot be replaced"
     )
 
 

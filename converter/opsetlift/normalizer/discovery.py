@@ -149,8 +149,8 @@ def _named(name: str) -> Pass:
     known = known_passes()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        suggestion = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownPass(f"there is no pass {name!r}{suggestion}")
+        suggestion = f"did you mean {near[0]!r}?" if near else "opsetlift normalize --list shows all passes"
+        raise UnknownPass(f"there is no pass {name!r}; {suggestion}")
     return known[name]
 
 

@@ -52,7 +52,8 @@ class DryRun:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
         if opsets != self._opsets:
             self._opsets, self._walks = opsets, []
-        found = next((one for one in self._walks if _doubts(one.runtime) == _doubts(runtime)), None)
+        wanted = _node_requirements(runtime)
+        found = next((one for one in self._walks if _node_requirements(one.runtime) == wanted), None)
         if found is None:
             found = _Walk(runtime, self._walk(opsets, book, runtime, exact=exact))
             self._walks.append(found)
@@ -96,8 +97,8 @@ class DryRun:
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
 
 
-def _doubts(runtime: Target | None) -> object:
-    """What decides how nodes have to be written for a runtime."""
+def _node_requirements(runtime: Target | None) -> object:
+    """The data of a runtime that a walk depends on: runtimes with equal data share one walk."""
     return ({}, (), frozenset()) if runtime is None else (runtime.kernels, runtime.forms, runtime.operators_lacking)
 
 

@@ -99,7 +99,7 @@ class Converted(Change):
     """Those of the model before."""
     fitting: Fitting = field(default_factory=Fitting)
     ir_version: int = 0
-    """The one that the result has; of a dry run, would have."""
+    """That of the result; of a dry run, the one that it would have."""
     cache: VerdictCache | None = None
     """The verdicts of earlier runs, where the proof may use them."""
 
@@ -127,7 +127,7 @@ class Normalised(Change):
 
 @dataclass
 class Folded(Normalised):
-    """What constants decide was worked out, for a runtime that does not do so by itself."""
+    """Constants and fixed sizes were folded, for a runtime that does not do so itself."""
 
     stage = "fold"
 

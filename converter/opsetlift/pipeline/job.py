@@ -105,7 +105,7 @@ class Options:
         runtime = find_target(target) if isinstance(target, str) else target
         policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
         if policy is not None and exact:
-            raise UnusableDtypes(f"{policy.shown} is not exact, but only exact changes are allowed")
+            raise UnusableDtypes(f"{policy.shown} is never exact, so --exact refuses it")
         if ir is not None:
             check_ir_version(ir, runtime)
         return cls(
@@ -150,7 +150,7 @@ def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:
     chosen = chosen_passes(passes)
     rounding = next((one for one in chosen if one.ulps), None)
     if exact and rounding is not None:
-        raise PassFailed(f"pass {rounding.name} rounds (within {rounding.ulps} ULP), but only exact passes are allowed")
+        raise PassFailed(f"pass {rounding.name} rounds (within {rounding.ulps} ULP), so --exact refuses it")
     return chosen
 
 
@@ -175,7 +175,7 @@ class Job:
     facts: ModelFacts | None = None
     """What is known of the model that a stage works on; see `facts_of`."""
     dry: DryRun | None = None
-    """What dry runs share, where the model is not wanted but only whether it can be had."""
+    """What dry runs share, where only the answer is needed and not the model; None for a real conversion."""
 
     def facts_of(self, model: ModelProto) -> ModelFacts:
         """The facts of a model, shared by the stages that it goes through unchanged."""

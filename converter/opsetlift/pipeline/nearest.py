@@ -30,7 +30,7 @@ def search_for_nearest(
     Args:
         model: The model before the conversion.
         asked: The opsets that it was to be taken to, by domain.
-        refusals: What was refused.
+        refusals: Those of the conversion.
         options: What else was asked for.
         facts: Those of the model.
     """
@@ -40,7 +40,7 @@ def search_for_nearest(
 def opsets_for_runtime(
     model: ModelProto, refused: Mapping[str, int], options: Options, facts: ModelFacts
 ) -> Mapping[str, int] | None:
-    """The opsets nearest to the refused ones that the runtime takes with nothing in the way; None where there are none.
+    """The opsets nearest to the refused ones that work for the runtime; None where there are none.
 
     Args:
         model: The model before the conversion.
@@ -100,7 +100,7 @@ class _Search:
         return None
 
     def nearest_of_runtime(self, runtime: Target, asked: Mapping[str, int]) -> Nearest | None:
-        """Of those of ai.onnx that the runtime takes, in the order of their distance."""
+        """The nearest opset of ai.onnx that works for the runtime."""
         taken = runtime.opsets.get(AI_ONNX)
         if taken is None or AI_ONNX not in asked:
             return None

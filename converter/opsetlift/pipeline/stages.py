@@ -1,7 +1,7 @@
-"""The stages in their order. Each takes a model and gives a model, and the evidence of what it did.
+"""The stages in their order. Each takes a model and returns a model, and the evidence of what it did.
 
-`STAGES` is the way of every model that is converted or normalised; `convert` and `normalize` differ in what they ask
-for by default. A dry run leaves out the last ones.
+Every model that is converted or normalised goes through `STAGES`; `convert` and `normalize` differ only in their
+default options. A dry run leaves out the last two.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("opsetlift")
 
-Given = tuple[ModelProto, Evidence | None]
+StageResult = tuple[ModelProto, Evidence | None]
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Stage:
     """One stage of the pipeline."""
 
     name: str
-    run: Callable[[ModelProto, Job], Given]
-    """Takes the model and the job; gives the model, and the evidence where it is another one."""
+    run: Callable[[ModelProto, Job], StageResult]
+    """Returns the model, and the evidence where the stage changed it."""
     is_needed: Callable[[Job], bool] = lambda job: True
 
     @property
@@ -97,7 +97,7 @@ def run(stages: Sequence[Stage], job: Job) -> Job:
     return job
 
 
-def _load(model: ModelProto, job: Job) -> Given:
+def _load(model: ModelProto, job: Job) -> StageResult:
     given = job.given
     if isinstance(given, ModelProto):
         found = given
@@ -122,7 +122,7 @@ def _is_graph(given: object) -> TypeGuard[gs.Graph]:
     return graphsurgeon is not None and isinstance(given, graphsurgeon.Graph)
 
 
-def _repair(model: ModelProto, job: Job) -> Given:
+def _repair(model: ModelProto, job: Job) -> StageResult:
     result, notes = repaired(model)
     if job.options.check:
         notes += validate_model(result, job.facts_of(result).tables.index)
@@ -131,7 +131,7 @@ def _repair(model: ModelProto, job: Job) -> Given:
     return result, Repaired(model, result, notes) if result is not model else None
 
 
-def _fix_shapes(model: ModelProto, job: Job) -> Given:
+def _fix_shapes(model: ModelProto, job: Job) -> StageResult:
     from opsetlift.normalizer import with_fixed_shapes
 
     shapes = job.options.fix_shapes
@@ -139,8 +139,8 @@ def _fix_shapes(model: ModelProto, job: Job) -> Given:
     return fixed, ShapesFixed(model, fixed, {name: sizes_of(given) for name, given in shapes.items()})
 
 
-def _fold(model: ModelProto, job: Job) -> Given:
-    """Work out what constants and fixed sizes decide. What cannot be normalised stays as it is."""
+def _fold(model: ModelProto, job: Job) -> StageResult:
+    """Fold constants and fixed sizes for a runtime that does not. A model that cannot be normalised stays as it is."""
     from opsetlift.normalizer import PassFailed
     from opsetlift.pipeline.normalising import folded
 
@@ -152,14 +152,14 @@ def _fold(model: ModelProto, job: Job) -> Given:
     return (result, Folded(model, result, work)) if any(one.changes for one in work.accounts) else (model, None)
 
 
-def _change_dtypes(model: ModelProto, job: Job) -> Given:
+def _change_dtypes(model: ModelProto, job: Job) -> StageResult:
     policy = job.options.dtypes
     assert policy is not None
     retyped, changes = apply(model, policy, job.base_dir)
     return retyped, Retyped(model, retyped, policy, changes)
 
 
-def _convert(model: ModelProto, job: Job) -> Given:
+def _convert(model: ModelProto, job: Job) -> StageResult:
     options = job.options
     is_complete = options.ir is not None or options.dtypes is not None
     opsets = opsets_to_reach(options.opsets, model, options.runtime, is_complete=is_complete)
@@ -175,7 +175,7 @@ def _convert(model: ModelProto, job: Job) -> Given:
 def _other_opsets(
     model: ModelProto, opsets: Mapping[str, int], refused: ConversionRefused, job: Job
 ) -> Mapping[str, int] | None:
-    """The opsets nearest to some that work, where nobody asked for any and the runtime is in the way of these."""
+    """Other opsets that the runtime accepts, where it alone refuses these and the user asked for none; else None."""
     runtime, asked = job.options.runtime, job.options.opsets or {}
     is_free = runtime is not None and AI_ONNX in opsets and not any(not canonical_domain(one) for one in asked)
     if not is_free or any(one.why is not Why.TARGET for one in refused.refusals):
@@ -186,7 +186,7 @@ def _other_opsets(
 def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
     options = job.options
     book = options.rule_book or default_rule_book()
-    with _nearest_known(model, opsets, job):
+    with _naming_the_nearest(model, opsets, job):
         if job.dry is not None:
             walked = job.dry.walked(opsets, book, options.runtime, exact=options.exact)
         else:
@@ -206,8 +206,8 @@ def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[
     return walked.model, Converted(model, walked.model, walked, destination, facts, cache=options.cache)
 
 
-def _fit(model: ModelProto, job: Job) -> Given:
-    """Into the form of the IR version and the runtime, in place: a site spans the conversion and this."""
+def _fit(model: ModelProto, job: Job) -> StageResult:
+    """Fit the model to the IR version and the runtime, in place: a site spans the conversion and this stage."""
     converted = job.conversion
     try:
         return _fitted(model, job)
@@ -221,9 +221,9 @@ def _fit(model: ModelProto, job: Job) -> Given:
     return _fitted(model, job)
 
 
-def _fitted(model: ModelProto, job: Job) -> Given:
+def _fitted(model: ModelProto, job: Job) -> StageResult:
     options, converted = job.options, job.conversion
-    with _nearest_known(converted.before, converted.destination.opsets_by_domain, job):
+    with _naming_the_nearest(converted.before, converted.destination.opsets_by_domain, job):
         if job.dry is not None:
             converted.ir_version = job.dry.ir_version(converted.walked, options.ir, options.runtime)
             return model, None
@@ -236,7 +236,7 @@ def _fitted(model: ModelProto, job: Job) -> Given:
 
 
 @contextmanager
-def _nearest_known(model: ModelProto, opsets: Mapping[str, int], job: Job) -> Iterator[None]:
+def _naming_the_nearest(model: ModelProto, opsets: Mapping[str, int], job: Job) -> Iterator[None]:
     """Let a refusal name the nearest destination that works, when it is asked for."""
     try:
         yield
@@ -246,8 +246,8 @@ def _nearest_known(model: ModelProto, opsets: Mapping[str, int], job: Job) -> It
         raise
 
 
-def _check(model: ModelProto, job: Job) -> Given:
-    """By onnx.checker; then the shapes that the runtime would find to be declared falsely."""
+def _check(model: ModelProto, job: Job) -> StageResult:
+    """Run onnx.checker, then refuse or forget false declared shapes, for a runtime that rejects such models."""
     runtime, declared_falsely = job.options.runtime, []
     if job.options.check:
         original = _model_before_conversion(job)
@@ -280,7 +280,7 @@ def _names_of(node: NodeProto) -> tuple[str, str]:
     return node.op_type, node.name or next(filter(None, node.output), "")
 
 
-def _normalise(model: ModelProto, job: Job) -> Given:
+def _normalise(model: ModelProto, job: Job) -> StageResult:
     from opsetlift.pipeline.normalising import normalised
 
     def fits(result: ModelProto) -> ModelProto:
@@ -292,7 +292,7 @@ def _normalise(model: ModelProto, job: Job) -> Given:
     return result, Normalised(model, result, work)
 
 
-def _prove(model: ModelProto, job: Job) -> Given:
+def _prove(model: ModelProto, job: Job) -> StageResult:
     job.certificate = certificate_of(job)
     if job.certificate.is_refuted:
         raise NotEquivalent(job.certificate)
@@ -301,7 +301,7 @@ def _prove(model: ModelProto, job: Job) -> Given:
     return model, None
 
 
-def _write(model: ModelProto, job: Job) -> Given:
+def _write(model: ModelProto, job: Job) -> StageResult:
     assert is_files(job.given)
     job.given.write(model, job.certificate)
     return model, None

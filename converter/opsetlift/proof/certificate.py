@@ -104,7 +104,7 @@ class DtypeProof:
         shown = ", ".join(f"{old}={new}" for old, new in self.changes.items())
         if self.outcome is Outcome.EQUAL:
             within = f"floats within {self.worst:.2g} of the largest magnitude" if self.tolerance else "all equal"
-            return f"{shown} is not exact: tried on {_number(self.runs, 'input')} of the whole model, {within}"
+            return f"{shown} is not exact: the whole model ran on {_number(self.runs, 'input')}, {within}"
         return f"{shown} is not exact, and {self.outcome.value}: {self.sentence}"
 
 
@@ -202,7 +202,10 @@ class ConversionProof:
             return f"{nodes}: {proven} proven equal ({cases}), {counts}; {_named(first)}: {first.reason}"
         others = [
             f"{len(found)} {what}"
-            for outcome, what in ((Outcome.SAME_STRUCTURE, "random and unchanged"), (Outcome.UNUSED, "unused"))
+            for outcome, what in (
+                (Outcome.SAME_STRUCTURE, "random and unchanged"),
+                (Outcome.UNUSED, "whose outputs are unused"),
+            )
             if (found := self.by_outcome(outcome))
         ]
         if not self.sites:

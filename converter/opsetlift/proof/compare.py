@@ -166,7 +166,7 @@ def _first_difference(different: Array, expected: Array, actual: Array, worst: f
         return Comparison(True, worst)
     index = tuple(int(axis[0]) for axis in numpy.nonzero(different)) if different.ndim else ()
     where = f"at index {list(index)}" if index else "in the scalar"
-    by = f" ({worst:.3g} units in the last place at worst)" if worst else ""
+    by = f" (largest difference: {worst:.3g} ULP)" if worst else ""
     count = int(different.sum())
     more = f"; {count} of {different.size} elements differ" if count > 1 else ""
     return Comparison(False, worst, f"{where} {_shown(expected[index])} became {_shown(actual[index])}{by}{more}")

@@ -80,7 +80,11 @@ def find_target(wanted: str) -> Target:
     runtime = known.get(name.lower()) or known.get(ALIASES.get(name.lower(), ""))
     if runtime is None:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-        hint = f"; did you mean {known[near[0]].name}?" if near else f"; known are {', '.join(sorted(known))}"
+        hint = (
+            f"; did you mean {known[near[0]].name}?"
+            if near
+            else f"; known: {', '.join(sorted(known))}, or a .toml file"
+        )
         raise UnknownTarget(f"there is no target {name!r}{hint}")
     return _of_version(runtime, version)
 
@@ -114,7 +118,7 @@ def _of_version(runtime: Runtime, version: str) -> Target:
         note = f"{runtime.title} {version} is not listed; the data of {found.version}{major} was used instead"
         return replace(found, note=note, is_measured=False)
     if not found.is_measured:
-        like = f"it is taken to be like {found.like}" if found.like else "what it takes was read in documents"
+        like = f"it is assumed to match {found.like}" if found.like else "its data comes from the documentation"
         return replace(found, note=f"{runtime.title} {found.version} was not measured; {like}")
     return found
 

@@ -75,8 +75,8 @@ class Target:
 
     @property
     def called(self) -> str:
-        """As sentences name it, with the version that it is taken to be like where it was not measured itself."""
-        like = f" (not measured; taken to be like {self.like})" if self.like else ""
+        """As sentences name it, with the version that it is assumed to match where it was not measured itself."""
+        like = f" (not measured; assumed to match {self.like})" if self.like else ""
         return f"{self.title} {self.version}{like}"
 
     def opset_for(self, domain: str, opset: int) -> int:

@@ -232,7 +232,7 @@ class ScopeWalk(NodeWalk):
                 if (self.path, reader) not in refused:
                     kind = self.facts.type_string(value)
                     sentence = (
-                        f"{value!r} is a {kind}, a type that the target lacks; it was replaced by its elements, "
-                        "but is needed whole"
+                        f"{value!r} is a {kind}, a type that the target opset lacks; its elements cannot "
+                        "replace it, because it is used as a whole"
                     )
                     self.walk.refusals.append(Refusal(Why.NO_EQUIVALENT, sentence, operator, reader, self.path, ""))

@@ -149,7 +149,7 @@ class JobFiles:
         if not stat.S_ISREG(mode):
             raise ModelFileError(f"{path}: this is not a regular file, and OpsetLift replaces only those")
         if not self.overwrite:
-            raise ModelFileError(f"{path}: this already exists; --force (overwrite=True) replaces it")
+            raise ModelFileError(f"{path}: this file exists; use --force to replace it (in Python: overwrite=True)")
         if not reads_as_document(resolved) and (neighbour := model_with_data(resolved)):
             raise ModelFileError(f"{path}: this is external data of {neighbour.name!r}; name another file")
 
@@ -170,4 +170,4 @@ def _find(entries: Sequence[_Entry], identity: _Identity) -> _Entry | None:
 
 
 def _collision(target: _Entry, other: _Entry) -> ModelFileError:
-    return ModelFileError(f"{target.path}: this is {other.role}; {target.role} needs a file of its own")
+    return ModelFileError(f"{target.path}: this is {other.role}; choose another file for {target.role}")

@@ -17,8 +17,8 @@ from opsetlift.support.refusal import Why
 class Site(ABC):
     """A node at one version transition: what a rule reads of it, and may do to it. The walk implements it.
 
-    A `value` is the name of a tensor or the position of an input. What a rule needs and is not known, or is malformed
-    in the model, raises SiteRefused; methods that return None or a default instead state it.
+    A `value` is the name of a tensor or the position of an input. Where what a method should
+    return is unknown or malformed, it raises SiteRefused, unless it states that it returns None or a default.
     """
 
     __slots__ = {
@@ -39,11 +39,11 @@ class Site(ABC):
     @property
     @abstractmethod
     def target(self) -> int:
-        """The opset that the whole conversion goes to: for the choice between exact forms."""
+        """The opset that the whole conversion goes to: lets a rule choose the best form for the final opset."""
 
     @abstractmethod
     def computes(self, operator: str, **dtypes: str) -> bool:
-        """Whether the runtime has a kernel: `computes("TopK", T="double")`. True where that is not known."""
+        """Whether the runtime has a kernel: `computes("TopK", T="double")`. True without a runtime or data about it."""
 
     # What is known of the node and its values.
 
@@ -101,7 +101,7 @@ class Site(ABC):
 
     @abstractmethod
     def parts(self, value: str | int) -> tuple[str, ...] | None:
-        """The elements that replace a sequence or optional (`scalarize`); None where nothing does."""
+        """The elements that replace a sequence or optional (`scalarize`); None where it was not replaced."""
 
     # Edit the node in place.
 
@@ -123,7 +123,7 @@ class Site(ABC):
 
     @abstractmethod
     def ask_for_outputs(self, positions: Iterable[int]) -> None:
-        """Let the node compute the outputs at these positions; absent ones get a name that nothing reads."""
+        """Add the outputs at these positions to the node where they are absent, under new names."""
 
     @abstractmethod
     def keep_outputs(self, count: int) -> None:
@@ -138,7 +138,7 @@ class Site(ABC):
 
     @abstractmethod
     def op_at(self, opset: int, domain: str | None = None) -> Operators:
-        """Emits nodes written for `opset`, from which the walk converts them; by default of the node's domain."""
+        """Emits nodes of `opset`, which the walk then converts to the target; by default of the node's domain."""
 
     @abstractmethod
     def constant(self, value: Any, dtype: str = "", hint: str = "") -> str:
@@ -191,7 +191,7 @@ class Site(ABC):
     def rounds(self, ulps: int | None = None, *, fewer_digits: int = 0) -> None:
         """Claim that the rewrite rounds here, by no more than the rule's entry declares, which is the default.
 
-        `fewer_digits` says by how many binary digits a stage is narrower than the result: `ulps` counts its units.
+        `fewer_digits`: how many bits less precision than the result a stage has; `ulps` counts units of that stage.
         """
 
     @abstractmethod
