@@ -31,7 +31,7 @@ def merged_kernels(known: Kernels, profiles: Mapping[str, Mapping[str, Any]], re
     found: Kernels = {}
     for operator in sorted({*known, *(name for one in measured.values() for name in one)}, key=_order):
         entries: dict[str, list[str]] = {}
-        before: list[str] = []
+        before: list[str] | None = None
         # Entries hold until the next, so what one of a profile's own release says counts for those that follow.
         others = known.get(operator)
         for release in sorted(releases, key=version_key):
