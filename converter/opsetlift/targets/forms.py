@@ -40,7 +40,7 @@ class Form:
     absent: frozenset[str] = frozenset()
     """Attributes of which it has none."""
     negative: frozenset[str] = frozenset()
-    """Attributes and constant inputs, by their names in the schema, of which one has a number below 0 in it."""
+    """Attributes and constant inputs, by their names in the schema, each of which has a number below 0 in it."""
     zeros: frozenset[str] = frozenset()
     """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -48,9 +48,9 @@ class Form:
     at_least: Mapping[str, str] = field(default_factory=dict)
     """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Inputs by their names in the schema, with ranks of which one is theirs."""
+    """Inputs by their names in the schema, each with ranks of which one is its."""
     dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Type variables with dtypes of which they stand for one."""
+    """Type variables, each with dtypes of which it stands for one."""
     outputs: int = 0
     """How many outputs the node has at least."""
     skips_outputs: bool = False
@@ -89,7 +89,7 @@ class Form:
             opset in self.opsets
             and (not self.given or not names.isdisjoint(self.given))
             and names.isdisjoint(self.absent)
-            and (not self.negative or self._has_a_negative_number(node, definition, scope))
+            and (not self.negative or self._has_negative_numbers(node, definition, scope))
             and all(_reaches(node, one, other) for one, other in self.at_least.items())
             and len(node.output) >= self.outputs
             and (not self.skips_outputs or not all(node.output))
@@ -97,8 +97,8 @@ class Form:
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
             and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
             and (not self.gives_constants or _gives_a_constant(node, scope))
-            and (not self.ranks or self._has_a_rank(node, definition, scope))
-            and (not self.dtypes or self._has_a_dtype(node, definition, scope))
+            and (not self.ranks or self._has_the_ranks(node, definition, scope))
+            and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
             and all(_is_uneven(node, name) for name in self.uneven)
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
@@ -141,26 +141,25 @@ class Form:
             and (not self.after or (producer is not None and producer.op_type in self.after))
         )
 
-    def _has_a_negative_number(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        for attribute in node.attribute:
-            if attribute.name in self.negative and min([attribute.i, *attribute.ints]) < 0:
-                return True
+    def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found = {one.name for one in node.attribute if min([one.i, *one.ints]) < 0}
         for one in operands(node, definition)[0]:
             known = scope.constant(one.name) if one.formal in self.negative else None
             if known is not None and bool((known < 0).any()):
-                return True
-        return False
+                found.add(one.formal)
+        return found >= self.negative
 
-    def _has_a_rank(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    def _has_the_ranks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found: dict[str, set[int]] = {}
         for one in operands(node, definition)[0]:
             shape = scope.shape(one.name) if one.formal in self.ranks else None
-            if shape is not None and len(shape) in self.ranks[one.formal]:
-                return True
-        return False
+            if shape is not None:
+                found.setdefault(one.formal, set()).add(len(shape))
+        return all(not found.get(formal, set()).isdisjoint(ranks) for formal, ranks in self.ranks.items())
 
-    def _has_a_dtype(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
-        return any(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+        return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:
