@@ -162,9 +162,7 @@ def as_sarif(results: Sequence[Result]) -> dict[str, Any]:
         {
             "ruleId": problem.rule,
             "level": "error",
-            "message": {
-                "text": printable(_sentence(one, problem))
-            },
+            "message": {"text": printable(_sentence(one, problem))},
             "locations": [{"physicalLocation": {"artifactLocation": {"uri": Path(one.path).as_posix()}}}],
         }
         for one in results
