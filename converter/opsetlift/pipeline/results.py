@@ -51,9 +51,10 @@ class Conversion(Shown):
     def _shown_lines(self) -> Sequence[str]:
         report = self.report
         opsets = [", ".join(f"{one} {opset}" for one, opset in by_domain.items()) for by_domain in report.both_opsets]
+        versions = f"{report.source_ir_version} → {report.target_ir_version}"
         rewritten = counted(sum(one.count for one in report.rewrites), "rewrite")
         return (
-            f"Conversion: {opsets[0]} → {opsets[1]}, IR version {report.source_ir_version} → {report.target_ir_version}",
+            f"Conversion: {opsets[0]} → {opsets[1]}, IR version {versions}",
             f"{report.source_nodes:,} → {counted(report.target_nodes, 'node')}, {rewritten}",
             _proof_line(self.certificate),
         )
