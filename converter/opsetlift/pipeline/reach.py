@@ -5,7 +5,7 @@ Nothing is written or proven. The walks are those of a conversion, on copies wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal
+from opsetlift.support.showing import Shown
 from opsetlift.targets import Target, catalogue, find_target
 
 Opsets = tuple[tuple[str, int], ...]
@@ -72,14 +73,23 @@ class Answer:
         }
 
 
-@dataclass(frozen=True)
-class Reach:
+@dataclass(frozen=True, repr=False)
+class Reach(Shown):
     """Every answer on one model."""
 
     opsets: tuple[Answer, ...]
     """By domain and opset, oldest first."""
     targets: tuple[Answer, ...]
     """By runtime and version, oldest first."""
+
+    def _shown_lines(self) -> Sequence[str]:
+        return (
+            f"Reach: {len(self.opsets)} opsets and {len(self.targets)} runtimes tried",
+            *(f"{what}: {_in_short(found)}" for what, found in (("opsets", self.opsets), ("runtimes", self.targets))),
+        )
+
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("destination", "answer"), [(one.where, one.sentence) for one in (*self.targets, *self.opsets)]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -213,6 +223,13 @@ def _rewrites(job: Job) -> tuple[int, int]:
         if any(rule.apply is not None for _, rule in site.applied)
     ]
     return len(changed), max((site.ulps for site in changed), default=0)
+
+
+def _in_short(answers: Sequence[Answer]) -> str:
+    """How many are in reach, and the first that is not."""
+    out = [one for one in answers if not one.is_reachable]
+    first = f"; out of reach: {out[0].where}{f' and {len(out) - 1} more' if out[1:] else ''}" if out else ""
+    return f"{len(answers) - len(out)} of {len(answers)} in reach{first}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -72,6 +72,11 @@ class Report:
     moved_metadata: Sequence[MovedNote] = field(default=())
     """What the model said of itself in fields that the IR version does not have."""
 
+    @property
+    def both_opsets(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The opsets before and after."""
+        return self.source_opsets, self.target_opsets
+
     @classmethod
     def of(cls, job: Job) -> Report:
         """The report of a job that is done."""

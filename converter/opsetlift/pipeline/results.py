@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from opsetlift.pipeline.job import Job
 from opsetlift.pipeline.report import Report
 from opsetlift.proof import Certificate, Proof
 from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.showing import Shown
+from opsetlift.support.text import as_bytes, counted
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -33,8 +36,8 @@ class ProofMissing(OpsetLiftError):
         return self.certificate.passes.proof if self.certificate.passes is not None else None
 
 
-@dataclass(frozen=True)
-class _ModelResult:
+@dataclass(frozen=True, repr=False)
+class _ModelResult(Shown):
     model: ModelProto
 
     @cached_property
@@ -45,7 +48,7 @@ class _ModelResult:
         return to_graph(self.model)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conversion(_ModelResult):
     """A model at its target, the report of what was done and, unless it was declined, the proof."""
 
@@ -56,8 +59,23 @@ class Conversion(_ModelResult):
     normalization: Normalization | None = None
     """What the passes did, where they were asked for."""
 
+    def _shown_lines(self) -> Sequence[str]:
+        report = self.report
+        opsets = [", ".join(f"{one} {opset}" for one, opset in by_domain.items()) for by_domain in report.both_opsets]
+        versions = f"{report.source_ir_version} → {report.target_ir_version}"
+        rewritten = counted(sum(one.count for one in report.rewrites), "rewrite")
+        return (
+            f"Conversion: {opsets[0]} → {opsets[1]}, IR version {versions}",
+            f"{report.source_nodes:,} → {counted(report.target_nodes, 'node')}, {rewritten}",
+            _proof_line(self.certificate),
+        )
 
-@dataclass(frozen=True)
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        rows = [(one.transition, one.rule, one.count, one.exactness) for one in self.report.rewrites]
+        return ("step", "rule", "nodes", "exactness"), rows
+
+
+@dataclass(frozen=True, repr=False)
 class Normalization(_ModelResult):
     """A normalised model, the report of what passes did and, unless it was declined, the proof."""
 
@@ -68,6 +86,26 @@ class Normalization(_ModelResult):
     """What was done beside the passes, where a destination was given. Its model and certificate are these."""
     certificate: Certificate | None = None
     """The proof of everything that was done to the model; None without proof."""
+
+    def _shown_lines(self) -> Sequence[str]:
+        report = self.report
+        changed = sum(bool(one.changes) for one in report.passes)
+        sizes = f"{as_bytes(report.bytes_before)} → {as_bytes(report.bytes_after)} of weights"
+        return (
+            f"Normalization: {counted(changed, 'pass', 'passes')} changed the model",
+            f"{report.nodes_before:,} → {counted(report.nodes_after, 'node')}, {sizes}",
+            _proof_line(self.certificate),
+        )
+
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        rows = [
+            (one.name, one.changes, f"{one.nodes:+}", f"{one.bytes:+}") for one in self.report.passes if one.changes
+        ]
+        return ("pass", "changes", "nodes", "bytes"), rows
+
+
+def _proof_line(certificate: Certificate | None) -> str:
+    return "not proven" if certificate is None else certificate.summary().partition("\n")[0]
 
 
 def conversion_of(job: Job) -> Conversion:

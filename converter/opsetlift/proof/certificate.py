@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +20,7 @@ from opsetlift.proof.json_records import as_json, parsed, record, value
 from opsetlift.proof.trace_json import trace_as_dict, trace_from_dict
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain, display_domain
+from opsetlift.support.showing import Shown
 from opsetlift.targets import Target
 
 SCHEMA_VERSION = 3
@@ -376,8 +377,8 @@ class Request:
     check: bool = True
 
 
-@dataclass
-class Certificate:
+@dataclass(repr=False)
+class Certificate(Shown):
     """What was done to a model from its beginning to its end, stage by stage, with the proof of each."""
 
     source_sha256: str
@@ -392,6 +393,18 @@ class Certificate:
     """In order; the target of each is the source of the next."""
     tools: dict[str, str] = field(default_factory=lambda: tool_versions())
     schema_version: int = SCHEMA_VERSION
+
+    def _shown_lines(self) -> Sequence[str]:
+        stages = ", ".join(one.stage for one in self.stages) or "no change"
+        hashes = f"{self.source_sha256[:12]} → {self.target_sha256[:12]}"
+        return f"Certificate: {stages}", f"SHA-256 {hashes}", self.summary().partition("\n")[0]
+
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        rows = [
+            (one.operator, f"{one.source_since} → {one.target_since}", one.count, one.outcome.value, one.cases)
+            for one in self.sites
+        ]
+        return ("operator", "version", "nodes", "outcome", "cases"), rows
 
     @property
     def conversions(self) -> list[ConversionProof]:

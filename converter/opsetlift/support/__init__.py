@@ -8,5 +8,6 @@ PUBLIC_MODULES = (
     "plugins",  # what is registered under an entry-point group
     "progress",  # how far long work is
     "refusal",  # `ConversionRefused` and its refusals
+    "showing",  # results in a shell and in a notebook
     "text",  # names in models as text that is safe to print
 )
