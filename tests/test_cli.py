@@ -210,7 +210,7 @@ class TestRefusal:
         assert output.out == ""
         head, *places, nearest, title, command = output.err.splitlines()
         assert head == "opsetlift: refused: 1 place cannot be converted; nothing was written"
-        sentence = "No opset from the model's own to the requested one works but its own: ai.onnx 13."
+        sentence = "No opset nearer to the requested one works than the model's own: ai.onnx 13."
         assert nearest == f"opsetlift: {sentence}"
         assert title == "opsetlift: What would work:"
         assert "--to 12 --dtype bfloat16=float --dtype-interface change" in command

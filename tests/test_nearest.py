@@ -105,7 +105,7 @@ def test_each_domain_goes_as_far_as_it_can() -> None:
 
 def test_the_models_own_opset_is_said_to_be_the_only_one() -> None:
     found = Nearest({"": 13}, {"": 13})
-    assert found.sentence == "No opset from the model's own to the requested one works but its own: ai.onnx 13."
+    assert found.sentence == "No opset nearer to the requested one works than the model's own: ai.onnx 13."
     assert Nearest({"": 12}, {"": 13}).sentence == "The nearest opset that works is ai.onnx 12."
 
 

@@ -47,7 +47,7 @@ class DtypePolicy:
             _check(old, new)
             if new in changes:
                 raise UnusableDtypes(
-                    f"{old}={new} and {new}={changes[new]} cannot be combined: replace {old} only once"
+                    f"{old}={new} and {new}={changes[new]} cannot be chained: give the final dtype of {old}"
                 )
         if interface not in (KEEP, CHANGE):
             raise UnusableDtypes(f"--dtype-interface takes {KEEP} or {CHANGE}, not {interface!r}")

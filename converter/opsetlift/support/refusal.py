@@ -82,7 +82,7 @@ class Nearest:
             return f"The nearest IR version that works is {self.ir_version}, at {opsets}."
         runtime = f", which {self.not_for} does not accept" if self.not_for else ""
         if self.opsets == self.own:
-            return f"No opset from the model's own to the requested one works but its own: {opsets}{runtime}."
+            return f"No opset nearer to the requested one works than the model's own: {opsets}{runtime}."
         return f"The nearest opset that works is {opsets}{runtime}."
 
 
