@@ -116,15 +116,6 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     return op.GatherElements(data, indices, axis=axis), indices
 
 
-def sort_or_compute_k(site: Site) -> None:
-    """Compute a constant k by an Identity, for a runtime that cannot read it from an initializer; else sort floats."""
-    is_sorted_so = site.target <= _LARGEST_ONLY and site.computes("TopK", T=site.dtype(0))
-    if is_sorted_so and site.input(1) and site.constant_value(1) is not None:
-        site.set_input(1, site.op.Identity(site.input(1)))
-    else:
-        sort_smallest_and_integers_as_largest_floats(site)
-
-
 _DEFAULTS = "the defaults of 11 are what 10 does"
 
 _SORTED_AS_THE_GREATEST = sort_smallest_and_integers_as_largest_floats
@@ -136,5 +127,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("TopK", sort_or_compute_k),
+    Fallback("TopK", sort_smallest_and_integers_as_largest_floats),
 ]

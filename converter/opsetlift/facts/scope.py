@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
@@ -97,6 +97,7 @@ class ScopeFacts:
         self._children: dict[str, ScopeFacts] = {}
         self._omissible: frozenset[str] | None = None
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
+        self._producers: dict[str, NodeProto] = {}
         self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
         self._emitted_constants: dict[str, Array | None] = {}
@@ -147,6 +148,7 @@ class ScopeFacts:
         """Take note of an emitted node: it may be asked for the facts of its outputs. Known names keep their facts."""
         copy = NodeProto()
         copy.CopyFrom(node)
+        self.note_producers([copy])
         for output in node.output:
             if output and not self._is_known(output):
                 self._emitted[output] = (copy, {**self.imports, domain: opset})
@@ -259,8 +261,11 @@ class ScopeFacts:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of this scope that computes a value, be it emitted; None for inputs and constants."""
-        emitted = self._emitted.get(name)
-        return emitted[0] if emitted else self.index.producer(name)
+        return self._producers.get(name) or self.index.producer(name)
+
+    def note_producers(self, nodes: Iterable[NodeProto]) -> None:
+        """Take note of nodes that compute values in place of those that did."""
+        self._producers.update((name, node) for node in nodes for name in node.output if name)
 
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""

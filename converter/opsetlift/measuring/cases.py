@@ -63,7 +63,8 @@ class Case:
         """What a journal knows the case by."""
         digest = hashlib.sha256(self.model.SerializeToString(deterministic=True))
         for name, value in sorted(self.inputs.items()):
-            digest.update(f"{name}{value.dtype}{value.shape}".encode() + value.tobytes())
+            content = value.astype(str) if value.dtype.kind == "O" else value
+            digest.update(f"{name}{value.dtype}{value.shape}".encode() + content.tobytes())
         return digest.hexdigest()[:20]
 
 
@@ -243,6 +244,8 @@ def _with_attribute(node: NodeProto, name: str, value: object) -> NodeProto:
 def _with_attributes_changed(example: Example) -> Iterator[Example]:
     """One attribute dropped, a flag turned round, or the first number of a list made greater by one."""
     node = example.node
+    if subgraphs(node):  # These may declare what the attributes say.
+        return
     given = {one.name: one for one in node.attribute}
     changed: list[NodeProto] = []
     for name, schema in example.definition.schema.attributes.items():
@@ -405,12 +408,12 @@ def build(example: Example, layout: Layout) -> Case | None:
 
 
 def _zeros(example: Example) -> frozenset[Feature]:
-    """The inputs behind the first in which an integer is 0."""
+    """The inputs behind the first in which a length, an index or a size is 0."""
     return frozenset(
         Feature("zeros", one.formal)
         for one in operands(example.node, example.definition)[0]
         if one.position and (value := example.values[one.position]) is not None
-        if value.dtype.kind in "iu" and not value.all()
+        if value.dtype in (numpy.int32, numpy.int64) and not value.all()
     )
 
 

@@ -88,6 +88,12 @@ def grids_of(answers: Sequence[Answered], definition: Definition) -> list[dict[s
     return grids
 
 
+def tells_dtypes(answers: Sequence[Answered], definition: Definition) -> bool:
+    """Whether cases differ in dtypes where the operator allows several: attributes may decide, as in LabelEncoder."""
+    tried = {tuple(sorted(one.case.dtypes.items())) for one in answers}
+    return len(tried) > 1 or all(len(types) == 1 for types in definition.types_by_variable.values())
+
+
 def _boxes(rows: set[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], ...]]:
     """Rows as products of columns: ("a", "b") x ("c",) for {("a", "c"), ("b", "c")}."""
     if rows == {()}:

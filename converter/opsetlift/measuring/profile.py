@@ -15,7 +15,7 @@ from onnx import ModelProto, parser
 from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.cases import Case, cases_of
 from opsetlift.measuring.examples import OLDEST_OPSET, examples, released_with
-from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of
+from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of, tells_dtypes
 from opsetlift.measuring.packs import Runs, verdicts
 from opsetlift.measuring.runner import RunnerFault
 from opsetlift.measuring.verdicts import difference_of_outputs
@@ -183,8 +183,10 @@ def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
         if definition.takes_subgraphs and not any(one.is_right for one in those):
             # That the few subgraphs of the tests do not run says nothing of others.
             continue
-        found.kernels[key] = grids_of(those, definition)
-        patterns = patterns_of(those, found.kernels[key])
+        grids = grids_of(those, definition)
+        if tells_dtypes(those, definition) or not grids:
+            found.kernels[key] = grids
+        patterns = patterns_of(those, grids)
         if patterns:
             found.patterns[key] = patterns
 

@@ -169,6 +169,7 @@ class NodeWalk(ScopeValues):
             before = site.node
             main_output = next(filter(None, before.output), "") if site.is_replaced else None
             nodes: list[NodeProto] = []
+            self.facts.note_producers(node for node, _ in site.emitted)
             for node, opset in site.emitted:
                 if node is before:
                     nodes += self._lowered(node, opset, applied)

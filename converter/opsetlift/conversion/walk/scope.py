@@ -134,6 +134,7 @@ class ScopeWalk(NodeWalk):
                 self._converted[index] = converted
         if nodes is not None:
             self.index.replace(index, nodes)
+            self.facts.note_producers(nodes)
         elif applied:
             self.index.update(index)
 
