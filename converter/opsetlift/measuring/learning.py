@@ -117,7 +117,7 @@ def has_dtypes(grids: Sequence[Mapping[str, Sequence[str]]], dtypes: Mapping[str
 
 
 def patterns_of(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequence[str]]]) -> list[Pattern]:
-    """Fewest and smallest patterns that all failing cases with a kernel have, and few or none that were computed."""
+    """The fewest and smallest patterns that all failing cases with a kernel have, and few or none of the others."""
     right = [one.case.features for one in answers if one.is_right]
     wrong = [one for one in answers if not one.is_right and has_dtypes(grids, one.case.dtypes)]
     found: list[Pattern] = []

@@ -25,7 +25,7 @@ from opsetlift.conversion.fitting import fit
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
-from opsetlift.model.files import ResultRejected, check_model, load_model, repaired, validate_model
+from opsetlift.model.files import ModelFileError, ResultRejected, check_model, load_model, repaired, validate_model
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised, Repaired, Retyped, ShapesFixed
@@ -146,7 +146,7 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
 
     try:
         work, result = folded(model, job)
-    except PassFailed as error:
+    except (PassFailed, ModelFileError) as error:
         job.notes.append(f"constants were not folded: {error}")
         return model, None
     return (result, Folded(model, result, work)) if any(one.changes for one in work.accounts) else (model, None)
