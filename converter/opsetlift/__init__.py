@@ -5,6 +5,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opsetlift.batch.running import convert_models
     from opsetlift.conversion.destination import UnreachableTarget
     from opsetlift.conversion.dtype_policy import UnusableDtypes
     from opsetlift.model.files import ModelFileError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = version("opsetlift")
 
 _PLACES = {
+    "opsetlift.batch.running": ("convert_models",),
     "opsetlift.conversion.destination": ("UnreachableTarget",),
     "opsetlift.conversion.dtype_policy": ("UnusableDtypes",),
     "opsetlift.model.files": ("ModelFileError",),
@@ -80,6 +82,7 @@ __all__ = [
     "Why",
     "__version__",
     "convert",
+    "convert_models",
     "convert_version",
     "normalize",
     "prove_models",

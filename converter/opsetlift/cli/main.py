@@ -93,6 +93,16 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; skip the p
 Force = Annotated[bool, typer.Option("--force", help="Overwrite OUT and the certificate.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed for the proof.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, metavar="N", help="Of several models: work on N at a time; default all cores."),
+]
+SkipExisting = Annotated[
+    bool, typer.Option("--skip-existing", help="Of several models: leave out those with an output.")
+]
+Summary = Annotated[
+    Path | None, typer.Option("--summary", metavar="FILE", help="Of several models: write results as .json or .csv.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -169,8 +179,15 @@ def opsetlift(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
 )
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob.")
+    ],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Output file; its extension selects the format. A folder for several models."
+        ),
+    ],
     to: To = None,
     runtime: For = None,
     ir: Ir = None,
@@ -189,6 +206,9 @@ def convert(
     force: Force = False,
     seed: Seed = 0,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    skip_existing: SkipExisting = False,
+    summary: Summary = None,
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
@@ -213,6 +233,9 @@ def convert(
             force=force,
             seed=seed,
             no_cache=no_cache,
+            jobs=jobs,
+            skip_existing=skip_existing,
+            summary=summary,
             json=json,
         )
     )
@@ -224,10 +247,14 @@ def convert(
 )
 def normalize(
     source: Annotated[
-        Path | None, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")
+        Path | None,
+        typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob."),
     ] = None,
     target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Output file; its extension selects the format.")
+        Path | None,
+        typer.Argument(
+            metavar="OUT", help="Output file; its extension selects the format. A folder for several models."
+        ),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -245,6 +272,9 @@ def normalize(
     force: Force = False,
     seed: Seed = 0,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    skip_existing: SkipExisting = False,
+    summary: Summary = None,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, and write it.
@@ -276,6 +306,9 @@ def normalize(
             force=force,
             seed=seed,
             no_cache=no_cache,
+            jobs=jobs,
+            skip_existing=skip_existing,
+            summary=summary,
             json=json,
         )
     )
