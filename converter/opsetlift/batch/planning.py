@@ -25,6 +25,11 @@ def is_batch(source: Path) -> bool:
     return source.is_dir() or (glob.has_magic(str(source)) and not source.exists())
 
 
+def inputs(source: Path, folder: Path) -> list[Path]:
+    """The models of a folder or a glob whose outputs go to `folder`."""
+    return _models(source, folder)[1]
+
+
 def planned(
     source: Path, folder: Path, options: Mapping[str, Any], *, overwrite: bool = False, skip_existing: bool = False
 ) -> tuple[list[Task], list[Result]]:
