@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opsetlift.batch.running import convert_models
     from opsetlift.conversion.destination import UnreachableTarget
     from opsetlift.conversion.dtype_policy import UnusableDtypes
     from opsetlift.model.files import ModelFileError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __version__: str
 
 _PLACES = {
+    "opsetlift.batch.running": ("convert_models",),
     "opsetlift.conversion.destination": ("UnreachableTarget",),
     "opsetlift.conversion.dtype_policy": ("UnusableDtypes",),
     "opsetlift.model.files": ("ModelFileError",),
@@ -79,6 +81,7 @@ __all__ = [
     "Why",
     "__version__",
     "convert",
+    "convert_models",
     "convert_version",
     "normalize",
     "prove_models",

@@ -11,8 +11,10 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from opsetlift.batch.planning import is_batch
+from opsetlift.cli.batches import run_batch
 from opsetlift.cli.errors import DONE, UsageFault
-from opsetlift.cli.files import CommandFiles
+from opsetlift.cli.files import STANDARD_STREAM, CommandFiles
 from opsetlift.cli.normalizing import normalization_as_dict, normalization_page, passes_from, shapes_from
 from opsetlift.cli.output import opsets, show, show_json, table
 from opsetlift.cli.progress import progress_shown
@@ -57,6 +59,9 @@ class Request:
     force: bool
     seed: int
     no_cache: bool
+    jobs: int | None
+    skip_existing: bool
+    summary: Path | None
     json: bool
     quiet: bool = False
     verbose: bool = False
@@ -72,6 +77,26 @@ class Request:
             raise UsageFault(f"--require-proof needs a proof, and {without_proof} skips it")
         if self.dtype_interface is not None and not self.dtype:
             raise UsageFault("--dtype-interface needs --dtype")
+        self._check_number_of_models()
+
+    def _check_number_of_models(self) -> None:
+        of_one = {
+            "--certificate": self.certificate,
+            "--report": self.report,
+            "--json": self.json,
+            "--dry-run": self.dry_run,
+        }
+        of_many = {"--jobs": self.jobs, "--skip-existing": self.skip_existing, "--summary": self.summary}
+        wrong, what = (of_one, "one model") if self.is_batch else (of_many, "several models")
+        for option, given in wrong.items():
+            if given:
+                shown = "several" if self.is_batch else "one"
+                raise UsageFault(f"{option} is for {what}, and {self.source} stands for {shown}")
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether IN stands for several models."""
+        return self.source != STANDARD_STREAM and is_batch(self.source)
 
     @property
     def out(self) -> Path:
@@ -98,23 +123,28 @@ class Request:
         return found
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Options.of`. Raises UsageFault."""
+        passes = passes_from(self.passes) if self.passes is not None else ("default",) if self.normalize else None
+        return {
+            "to": self.opsets or None,
+            "ir": self.ir,
+            "target": self.runtime,
+            "dtypes": dtypes_from(self.dtype or ()),
+            "dtype_interface": self.dtype_interface or KEEP,
+            "exact": self.exact,
+            "fix_shapes": shapes_from(self.fix_shapes),
+            "passes": passes,
+            "prove": not (self.no_prove or self.dry_run),
+            "require_proof": self.require_proof,
+            "seed": self.seed,
+            "cache": not self.no_cache,
+        }
+
+    @property
     def options(self) -> Options:
         """The same for the pipeline. Raises UsageFault, and what `Options.of` raises."""
-        passes = passes_from(self.passes) if self.passes is not None else ("default",) if self.normalize else None
-        options = Options.of(
-            to=self.opsets or None,
-            ir=self.ir,
-            target=self.runtime,
-            dtypes=dtypes_from(self.dtype or ()),
-            dtype_interface=self.dtype_interface or KEEP,
-            exact=self.exact,
-            fix_shapes=shapes_from(self.fix_shapes),
-            passes=passes,
-            prove=not (self.no_prove or self.dry_run),
-            require_proof=self.require_proof,
-            seed=self.seed,
-            cache=not self.no_cache,
-        )
+        options = Options.of(**self.arguments)
         if self.command == "convert":
             options.need_a_destination()
         return options
@@ -123,6 +153,16 @@ class Request:
 def run_request(request: Request) -> int:
     """Run the stages, write the result, and print what was done; returns the exit status."""
     request.check()
+    if request.is_batch:
+        return run_batch(
+            request.source,
+            request.out,
+            request.arguments,
+            jobs=request.jobs,
+            overwrite=request.force,
+            skip_existing=request.skip_existing,
+            summary=request.summary,
+        )
     files = CommandFiles(
         request.source,
         None if request.dry_run else request.out,

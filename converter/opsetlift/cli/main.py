@@ -101,6 +101,16 @@ Verbose = Annotated[
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", hidden=True)]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, metavar="N", help="Of several models: work on N at a time; default all cores."),
+]
+SkipExisting = Annotated[
+    bool, typer.Option("--skip-existing", help="Of several models: leave out those with an output.")
+]
+Summary = Annotated[
+    Path | None, typer.Option("--summary", metavar="FILE", help="Of several models: write results as .json or .csv.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -188,9 +198,14 @@ def opsetlift(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
 )
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob.")
+    ],
     target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Output file, or -o OUT; its extension selects the format.")
+        Path | None,
+        typer.Argument(
+            metavar="OUT", help="Output file; its extension selects the format. For several models a folder."
+        ),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -214,6 +229,9 @@ def convert(
     output: Output = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    jobs: Jobs = None,
+    skip_existing: SkipExisting = False,
+    summary: Summary = None,
     json: Json = False,
 ) -> int:
     """Convert a model to another opset, IR version, runtime or dtype, prove that it computes the same, and write it."""
@@ -226,10 +244,14 @@ def convert(
 )
 def normalize(
     source: Annotated[
-        Path | None, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads.")
+        Path | None,
+        typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob."),
     ] = None,
     target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Output file, or -o OUT; its extension selects the format.")
+        Path | None,
+        typer.Argument(
+            metavar="OUT", help="Output file; its extension selects the format. For several models a folder."
+        ),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -251,6 +273,9 @@ def normalize(
     quiet: Quiet = False,
     verbose: Verbose = False,
     no_cache: NoCache = False,
+    jobs: Jobs = None,
+    skip_existing: SkipExisting = False,
+    summary: Summary = None,
     json: Json = False,
 ) -> int:
     """Simplify a model for deployment, prove that it computes the same, write it.

@@ -1,0 +1,107 @@
+"""Which files of a folder or a glob become which, so that no output replaces an input or another output."""
+
+from __future__ import annotations
+
+import glob
+import os
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opsetlift.batch.task import Ending, Result, Task
+from opsetlift.support.errors import OpsetLiftError
+
+SUFFIX = ".onnx"
+"""Of the models of a folder. A glob names files of other forms."""
+
+
+class NoModels(OpsetLiftError):
+    """There is nothing to convert, or no folder to write to."""
+
+
+def is_batch(source: Path) -> bool:
+    """Whether a path means several models: it is a folder, or a glob that no file has for its name."""
+    return source.is_dir() or (glob.has_magic(str(source)) and not source.exists())
+
+
+def inputs(source: Path, folder: Path) -> list[Path]:
+    """The models of a folder or a glob whose outputs go to `folder`."""
+    return _models(source, folder)[1]
+
+
+def planned(
+    source: Path, folder: Path, options: Mapping[str, Any], *, overwrite: bool = False, skip_existing: bool = False
+) -> tuple[list[Task], list[Result]]:
+    """The models to convert, and those that need no work.
+
+    Args:
+        source: A folder, all of whose models in all its folders are meant, or a glob.
+        folder: Where outputs go, in the same tree as the inputs. Models in it are no inputs.
+        options: Arguments of `Options.of`.
+        overwrite: Whether existing outputs are replaced.
+        skip_existing: Whether models that have an output are left out.
+
+    Raises:
+        NoModels: There are none, or `folder` is no folder.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise NoModels(f"{folder}: this is a file, but several models need a folder to go to")
+    base, found = _models(source, folder)
+    if not found:
+        what = f"{source}: no file matches" if glob.has_magic(str(source)) else f"{source}: there is no {SUFFIX} file"
+        raise NoModels(what)
+    sources = {_folded(path) for path in found}
+    identities = {identity for path in found if (identity := _identity(path)) is not None}
+    tasks: list[Task] = []
+    results: list[Result] = []
+    taken: dict[str, Path] = {}
+    for path in found:
+        target = folder / path.relative_to(base)
+        fault = ""
+        first = taken.setdefault(_folded(target), path)
+        if _folded(target) in sources or _identity(target) in identities:
+            fault = "its output would replace a model of the batch"
+        elif first is not path:
+            fault = f"its output would have the name of that of {first}"
+        elif target.exists() and skip_existing:
+            results.append(Result(path, target, Ending.SKIPPED))
+            continue
+        elif target.exists() and not overwrite:
+            fault = "its output already exists; --force replaces it, and --skip-existing leaves it"
+        if fault:
+            results.append(Result(path, target, Ending.UNUSABLE, f"{path}: {fault}", fault))
+        else:
+            tasks.append(Task(path, target, options, overwrite))
+    return tasks, results
+
+
+def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
+    """The folder that outputs are relative to, and the files."""
+    if source.is_dir():
+        base, found = source, list(source.rglob(f"*{SUFFIX}"))
+    else:
+        parts = source.parts
+        plain = next(number for number, part in enumerate(parts) if glob.has_magic(part))
+        base = Path(*parts[:plain])
+        found = list(map(Path, glob.iglob(str(source), recursive=True)))
+    outputs = os.path.realpath(folder)
+    is_own = os.path.realpath(base) == outputs
+    return base, sorted(path for path in found if path.is_file() and (is_own or not _is_in(path, outputs)))
+
+
+def _is_in(path: Path, folder: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.join(folder, ""))
+
+
+def _folded(path: Path) -> str:
+    """The path that a file has, in which cases and compositions of letters make no difference."""
+    return unicodedata.normalize("NFC", os.path.realpath(path)).casefold()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

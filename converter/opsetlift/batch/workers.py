@@ -1,0 +1,68 @@
+"""Processes that work on one model each, so that one that ends takes no other model with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+Found = TypeVar("Found")
+
+
+class WorkerEnded(Exception):
+    """The process that worked on a call ended, or was ended by the operating system."""
+
+
+class Workers(Executor):
+    """An executor over processes. Where one ends, its call fails with WorkerEnded, and another process replaces it.
+
+    Args:
+        jobs: How many processes.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._threads = ThreadPoolExecutor(jobs)
+        self._idle: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
+        for _ in range(jobs):
+            self._idle.put(_process())
+
+    def submit(self, fn: Callable[..., Found], /, *args: Any, **kwargs: Any) -> Future[Found]:
+        """Call a function in one of the processes."""
+        return self._threads.submit(self._call, fn, *args, **kwargs)
+
+    def _call(self, fn: Callable[..., Found], *args: Any, **kwargs: Any) -> Found:
+        process = self._idle.get()
+        try:
+            return process.submit(fn, *args, **kwargs).result()
+        except BrokenProcessPool as error:
+            process.shutdown(wait=False)
+            process = _process()
+            raise WorkerEnded("the process that worked on it ended (a crash, or not enough memory)") from error
+        finally:
+            self._idle.put(process)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes; calls that have begun are completed."""
+        self._threads.shutdown(wait=True, cancel_futures=cancel_futures)
+        while not self._idle.empty():
+            self._idle.get().shutdown(wait=wait)
+
+
+def _process() -> ProcessPoolExecutor:
+    # Threads may hold locks, which a forked process would never see released.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,121 @@
+"""`opsetlift convert` and `normalize` of a folder or a glob."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+
+from opsetlift.batch.planning import NoModels, inputs
+from opsetlift.batch.running import convert_models
+from opsetlift.batch.summary import as_csv, as_json, counts
+from opsetlift.batch.task import Ending, Result
+from opsetlift.cli.errors import DONE, INTERNAL, NOT_EQUIVALENT, REFUSED, UNUSABLE, Interrupted, UsageFault
+from opsetlift.cli.files import STANDARD_STREAM
+from opsetlift.cli.output import show
+from opsetlift.cli.output import table as table_of
+from opsetlift.model.files import JobFiles, ModelFileError
+from opsetlift.support.text import printable
+
+_STATUS = {
+    Ending.WRITTEN: DONE,
+    Ending.SKIPPED: DONE,
+    Ending.UNUSABLE: UNUSABLE,
+    Ending.REFUSED: REFUSED,
+    Ending.NOT_EQUIVALENT: NOT_EQUIVALENT,
+    Ending.CRASHED: INTERNAL,
+    Ending.INTERNAL_ERROR: INTERNAL,
+}
+"""The exit status is the largest of those of all models."""
+
+_SUMMARIES = {".json": as_json, ".csv": as_csv}
+
+
+def run_batch(
+    source: Path,
+    folder: Path,
+    options: dict[str, Any],
+    *,
+    jobs: int | None,
+    overwrite: bool,
+    skip_existing: bool,
+    summary: Path | None,
+) -> int:
+    """Convert all models, print a line for each and a table at the end; returns the exit status."""
+    if folder == STANDARD_STREAM:
+        raise UsageFault("OUT is -, but several models need a folder to go to")
+    table = JobFiles(overwrite=overwrite)
+    if summary is not None:
+        for path in inputs(source, folder):
+            table.read(path, "a model of the batch")
+        _check_summary(summary, table)
+    done = 0
+
+    def shown(result: Result) -> None:
+        nonlocal done
+        done += 1
+        show(*_line(result, done))
+
+    try:
+        results = convert_models(
+            source,
+            folder,
+            jobs=jobs,
+            overwrite=overwrite,
+            skip_existing=skip_existing,
+            on_result=shown,
+            **options,
+        )
+    except NoModels as error:
+        raise UsageFault(str(error)) from error
+    except Interrupted as stopped:
+        stopped.what_is_written = "each output is missing or complete, and --skip-existing resumes the batch"
+        raise
+    show(*_page(results))
+    if summary is not None:
+        _write_summary(summary, results, table)
+    return max(_STATUS[result.ending] for result in results)
+
+
+def _write_summary(summary: Path, results: Sequence[Result], table: JobFiles) -> None:
+    """Write the summary under another name first. Raises ModelFileError."""
+    for result in results:
+        if result.ending is Ending.WRITTEN and not table.is_free(result.target):
+            raise ModelFileError(
+                f"{summary}: this is the output of {result.source}; the summary needs a file of its own"
+            )
+    _check_summary(summary, table)
+    temporary = summary.with_name(f".{summary.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(_SUMMARIES[summary.suffix.lower()](results))
+        os.replace(temporary, summary)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ModelFileError(f"{summary}: cannot be written: {error.strerror}") from error
+
+
+def _check_summary(summary: Path, table: JobFiles) -> None:
+    """Raises UsageFault or ModelFileError where a summary cannot be written to a path."""
+    if summary.suffix.lower() not in _SUMMARIES:
+        raise UsageFault(f"--summary takes a file that ends in .json or .csv, not {str(summary)!r}")
+    table.write(summary, "the summary")
+
+
+def _line(result: Result, number: int) -> Iterator[RenderableType]:
+    more = [result.proof, _rewritten(result.rewrites)] if result.ending is Ending.WRITTEN else [result.reason]
+    rest = ", ".join(filter(None, more))
+    seconds = f" ({result.seconds:.1f} s)" if result.seconds else ""
+    yield printable(f"{number}. {result.source}: {result.ending.value}{f': {rest}' if rest else ''}{seconds}")
+
+
+def _rewritten(nodes: int) -> str:
+    return f"{nodes} {'node' if nodes == 1 else 'nodes'} rewritten"
+
+
+def _page(results: list[Result]) -> Iterator[RenderableType]:
+    rows = [(one.ending.value, one.kind, one.models, one.first.name) for one in counts(results)]
+    yield table_of(("result", "reason", "#models", "first"), rows)

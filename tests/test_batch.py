@@ -1,0 +1,254 @@
+"""Many models at once: folders keep their tree, nothing of others is replaced, and no model stops another."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import ModelProto, parser
+
+from opsetlift import UnreachableTarget, convert_models
+from opsetlift.batch.planning import NoModels
+from opsetlift.batch.task import Ending, Result
+from opsetlift.batch.workers import WorkerEnded, Workers
+from opsetlift.cli.main import main
+from testing.small_models import externalise, weighted_model
+
+MEANS = """
+    <ir_version: 8, opset_import: ["": 18]>
+    g (float[N, 4] x) => (float[N, 1] y) <int64[1] axes = {-1}> { y = ReduceMean (x, axes) }
+"""
+NEW_OPERATOR = """
+    <ir_version: 9, opset_import: ["": 20]>
+    g (string[N] x) => (string[N] y) { y = StringConcat (x, x) }
+"""
+
+
+def means() -> ModelProto:
+    return parser.parse_model(MEANS)
+
+
+@pytest.fixture
+def zoo(tmp_path: Path) -> Path:
+    """Two models that can be converted to 13, one that cannot, and a file that is none; in a tree."""
+    folder = tmp_path / "zoo"
+    (folder / "a" / "b").mkdir(parents=True)
+    onnx.save(means(), folder / "first.onnx")
+    onnx.save(means(), folder / "a" / "b" / "second.onnx")
+    onnx.save(parser.parse_model(NEW_OPERATOR), folder / "a" / "third.onnx")
+    (folder / "a" / "broken.onnx").write_bytes(b"\xff" * 100)
+    (folder / "a" / "notes.txt").write_text("no model")
+    return folder
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+class Immediate(Executor):
+    """Runs each call at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def converted(source: Path, folder: Path, **options: Any) -> dict[str, Ending]:
+    results = convert_models(source, folder, **{"executor": Immediate(), "to": 13, "prove": False, **options})
+    return {one.source.name: one.ending for one in results}
+
+
+class TestTree:
+    def test_a_folder_keeps_its_tree_and_no_model_stops_another(self, zoo: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        assert converted(zoo, out) == {
+            "first.onnx": Ending.WRITTEN,
+            "second.onnx": Ending.WRITTEN,
+            "third.onnx": Ending.REFUSED,
+            "broken.onnx": Ending.UNUSABLE,
+        }
+        assert files_in(out) == ["a/b/second.onnx", "first.onnx"]
+        assert onnx.load(out / "first.onnx").opset_import[0].version == 13
+
+    def test_a_glob_is_relative_to_the_folders_before_it(self, zoo: Path, tmp_path: Path) -> None:
+        (zoo / "a" / "b" / "second.onnx").rename(zoo / "a" / "b" / "second.pb")
+        assert converted(zoo / "**" / "*.pb", tmp_path / "out") == {"second.pb": Ending.WRITTEN}
+        assert files_in(tmp_path / "out") == ["a/b/second.pb"]
+
+    def test_outputs_in_the_folder_itself_are_no_inputs(self, zoo: Path) -> None:
+        assert converted(zoo, zoo / "out") == converted(zoo, zoo / "out", overwrite=True)
+
+    def test_external_data_goes_with_the_model(self, tmp_path: Path) -> None:
+        source = tmp_path / "zoo" / "deep"
+        source.mkdir(parents=True)
+        onnx.save(externalise(weighted_model(), source, "weights.bin"), source / "model.onnx")
+        assert converted(tmp_path / "zoo", tmp_path / "out", to=20) == {"model.onnx": Ending.WRITTEN}
+        assert files_in(tmp_path / "out") == ["deep/model.onnx", "deep/weights.bin"]
+
+    def test_without_models_or_a_folder_there_is_an_error(self, zoo: Path, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        for source in (tmp_path / "empty", tmp_path / "*.nothing"):
+            with pytest.raises(NoModels, match=r"there is no .onnx file|no file matches"):
+                converted(source, tmp_path / "out")
+        with pytest.raises(NoModels, match="this is a file"):
+            converted(zoo, zoo / "first.onnx")
+        with pytest.raises(UnreachableTarget, match="no destination"):
+            converted(zoo, tmp_path / "out", to=None)
+
+
+class TestFilesOfOthers:
+    def test_existing_outputs_stay_unless_they_may_be_replaced(self, zoo: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        out.mkdir()
+        (out / "first.onnx").write_bytes(b"mine")
+        assert converted(zoo, out)["first.onnx"] is Ending.UNUSABLE
+        assert converted(zoo, out, skip_existing=True)["first.onnx"] is Ending.SKIPPED
+        assert (out / "first.onnx").read_bytes() == b"mine"
+        assert converted(zoo, out, overwrite=True)["first.onnx"] is Ending.WRITTEN
+
+    def test_a_model_of_the_batch_is_never_replaced(self, zoo: Path, tmp_path: Path) -> None:
+        before = {name: (zoo / name).read_bytes() for name in files_in(zoo)}
+        assert set(converted(zoo, zoo, overwrite=True).values()) == {Ending.UNUSABLE}
+        out = tmp_path / "out"
+        out.mkdir()
+        os.link(zoo / "a" / "b" / "second.onnx", out / "first.onnx")
+        assert converted(zoo, out, overwrite=True)["first.onnx"] is Ending.UNUSABLE
+        assert {name: (zoo / name).read_bytes() for name in files_in(zoo)} == before
+
+    def test_two_outputs_never_have_one_name(self, zoo: Path, tmp_path: Path) -> None:
+        onnx.save(means(), zoo / "FIRST.onnx")
+        if len(files_in(zoo)) < 6:
+            pytest.skip("the file system ignores the case of names")
+        found = converted(zoo, tmp_path / "out")
+        assert sorted((found["first.onnx"].value, found["FIRST.onnx"].value)) == ["unusable", "written"]
+
+
+def _end_where_told(result: str) -> str:
+    if result == "end":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+
+class TestExecutors:
+    def test_a_process_that_ends_takes_no_other_call_with_it(self) -> None:
+        with Workers(2) as workers:
+            futures = [workers.submit(_end_where_told, what) for what in ("a", "end", "b", "c", "end", "d")]
+            found = ["ended" if isinstance(one.exception(), WorkerEnded) else one.result() for one in futures]
+        assert found == ["a", "ended", "b", "c", "ended", "d"]
+
+    def test_what_crashes_its_worker_is_reported(self, zoo: Path, tmp_path: Path) -> None:
+        class Crashing(Immediate):
+            def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+                if args[0].source.name == "first.onnx":
+                    future: Future[Any] = Future()
+                    future.set_exception(WorkerEnded("the process ended"))
+                    return future
+                return super().submit(fn, *args, **kwargs)
+
+        found = converted(zoo, tmp_path / "out", executor=Crashing())
+        assert found["first.onnx"] is Ending.CRASHED
+        assert found["second.onnx"] is Ending.WRITTEN
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kind", [ProcessPoolExecutor, ThreadPoolExecutor, None])
+    def test_any_executor_gives_the_same_results(self, zoo: Path, tmp_path: Path, kind: Any) -> None:
+        seen: list[Result] = []
+        options: dict[str, Any] = {"to": 13, "on_result": seen.append, "cache": False}
+        if kind is None:
+            found = convert_models(zoo, tmp_path / "out", jobs=2, **options)
+        else:
+            with kind(2) as executor:
+                found = convert_models(zoo, tmp_path / "out", executor=executor, **options)
+        assert sorted(seen, key=lambda one: one.source) == found
+        assert [(one.source.name, one.ending.value, one.proof) for one in found] == [
+            ("second.onnx", "written", "proven"),
+            ("broken.onnx", "unusable", ""),
+            ("third.onnx", "refused", ""),
+            ("first.onnx", "written", "proven"),
+        ]
+
+    def test_dask_distributed_works_as_well(self, zoo: Path, tmp_path: Path) -> None:
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            found = convert_models(zoo, tmp_path / "out", executor=client.get_executor(), to=13, prove=False)
+        assert [one.ending for one in found].count(Ending.WRITTEN) == 2
+
+
+class TestCommand:
+    def test_prints_a_line_for_each_model_and_a_table_and_the_status_tells(
+        self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--jobs", "1", "--no-prove"]
+        summary = tmp_path / "summary.json"
+        assert main([*command, "--summary", str(summary)]) == 2
+        printed = capsys.readouterr().out
+        assert "first.onnx: written: 1 node rewritten" in printed
+        assert "third.onnx: refused: " in printed
+        assert "refused nothing at the target version" in " ".join(printed.split())
+        found = json.loads(summary.read_text())
+        assert found["totals"]["written"] == 2
+        assert {Path(one["source"]).name: one["ending"] for one in found["models"]}["broken.onnx"] == "unusable"
+
+        for name in ("third.onnx", "broken.onnx"):
+            (zoo / "a" / name).unlink()
+        table = tmp_path / "summary.csv"
+        assert main([*command, "--skip-existing", "--summary", str(table)]) == 0
+        with table.open(newline="") as file:
+            assert [row["ending"] for row in csv.DictReader(file)] == ["skipped", "skipped"]
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (["--json"], "--json is for one model"),
+            (["--certificate", "c.json"], "--certificate is for one model"),
+            (["--dry-run"], "--dry-run is for one model"),
+            (["--summary", "s.txt"], "ends in .json or .csv"),
+        ],
+    )
+    def test_options_of_one_model_are_refused(
+        self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], message: str
+    ) -> None:
+        assert main(["convert", str(zoo), str(tmp_path / "out"), "--to", "13", *more]) == 1
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("more", [["--jobs", "2"], ["--skip-existing"], ["--summary", "s.json"]])
+    def test_options_of_several_models_are_refused_for_one(
+        self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+    ) -> None:
+        assert main(["convert", str(zoo / "first.onnx"), str(tmp_path / "o.onnx"), "--to", "13", *more]) == 1
+        assert f"{more[0]} is for several models" in capsys.readouterr().err
+
+    def test_a_summary_replaces_nothing(self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        taken = tmp_path / "summary.json"
+        taken.write_text("mine")
+        command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--summary", str(taken)]
+        assert main(command) == 1
+        assert "already exists" in capsys.readouterr().err
+        assert taken.read_text() == "mine"
+        assert not (tmp_path / "out").exists()
+
+        onnx.save(means(), zoo / "model.json", format="json")
+        before = (zoo / "model.json").read_bytes()
+        glob = str(zoo / "*.json")
+        for summary in (zoo / "model.json", tmp_path / "out" / "model.json"):
+            command = ["convert", glob, str(tmp_path / "out"), "--to", "13", "--summary", str(summary), "--force"]
+            (tmp_path / "out").mkdir(exist_ok=True)
+            assert main([*command, "--no-prove", "--jobs", "1"]) == 1
+            assert "needs a file of its own" in capsys.readouterr().err
+        assert (zoo / "model.json").read_bytes() == before
+        assert onnx.load(tmp_path / "out" / "model.json", format="json").opset_import[0].version == 13
