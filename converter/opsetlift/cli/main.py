@@ -44,10 +44,8 @@ from opsetlift.cli.output import (
     standard_output,
 )
 from opsetlift.cli.pages import coverage_page, explanation_page
-from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.proving import prove_files
 from opsetlift.cli.reaching import reach_page, reach_status, write_reach_report
-from opsetlift.cli.reports import ReportTarget
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.cli.targets import all_targets, target_as_dict, target_page, targets_table
 from opsetlift.pipeline.reach import reach as reach_of
@@ -349,6 +347,9 @@ def prove(
     json: Json = False,
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
+    from opsetlift.cli.progress import progress_shown
+    from opsetlift.cli.reports import ReportTarget
+
     if certificate is not None:
         if inputs is not None or judge is not None:
             raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
@@ -394,6 +395,9 @@ def reach(
 
     With --for the exit status is 2 where a runtime cannot be reached.
     """
+    from opsetlift.cli.progress import progress_shown
+    from opsetlift.cli.reports import ReportTarget
+
     target = ReportTarget(report, [model], overwrite=force)
     with progress_shown(is_wanted=not quiet):
         found = reach_of(model, targets=runtimes or None, exact=exact)
