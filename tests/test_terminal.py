@@ -39,11 +39,12 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(minimum_model(), "in.onnx")
 
 
-def bfloat16_model() -> onnx.ModelProto:
-    """Three nodes that are refused below opset 13 for one reason, and have names."""
-    names = ["x", "a", "b", "y"]
+def bfloat16_model(count: int = 3) -> onnx.ModelProto:
+    """Nodes that are refused below opset 13 for one reason, and have names."""
+    values = ["x", *(f"v{number}" for number in range(count - 1)), "y"]
     nodes = [
-        helper.make_node("ReduceMin", [names[at]], [names[at + 1]], name=f"mine_{at}", axes=[1]) for at in range(3)
+        helper.make_node("ReduceMin", [values[at]], [values[at + 1]], name=f"mine_{at}", axes=[1])
+        for at in range(count)
     ]
     model = model_of(nodes)
     for value in (*model.graph.input, *model.graph.output):
