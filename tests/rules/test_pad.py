@@ -13,7 +13,7 @@ def test_paddings_become_pads_at_2():
         '<ir_version: 3, opset_import: ["": 1]> g (float[A, B] x) => (float[M, N] y) '
         "{ y = Pad <paddings = [0, 1, 2, 0], value = 1.5> (x) }",
         '<ir_version: 3, opset_import: ["": 2]> g (float[A, B] x) => (float[M, N] y) '
-        "{ y = Pad <pads = [0, 1, 2, 0], value = 1.5> (x) }",
+        "{ y = Pad <value = 1.5, pads = [0, 1, 2, 0]> (x) }",
     )
 
 
