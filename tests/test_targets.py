@@ -423,10 +423,10 @@ def test_openvino_is_given_no_batch_statistics_that_it_cannot_compute(version: s
 
 class TestCommandLine:
     def test_converts_for_a_runtime(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        onnx.save(minimum_model(opset=18), tmp_path / "in.onnx")
-        arguments = [str(tmp_path / "in.onnx"), str(tmp_path / "out.onnx"), "--for", "opencv==4.14"]
+        onnx.save(minimum_model(opset=13), tmp_path / "in.onnx")
+        arguments = [str(tmp_path / "in.onnx"), str(tmp_path / "out.onnx"), "--for", "opencv==5.0"]
         assert main(["convert", *arguments]) == 0
-        assert onnx.load(tmp_path / "out.onnx").opset_import[0].version <= 17
+        assert onnx.load(tmp_path / "out.onnx").opset_import[0].version <= 24
         assert "no tensors of rank 0 or 1" in capsys.readouterr().out
 
     def test_an_unknown_runtime_is_one_sentence(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
