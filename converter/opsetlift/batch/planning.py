@@ -22,7 +22,7 @@ class NoModels(OpsetLiftError):
 
 def is_batch(source: Path) -> bool:
     """Whether a path means several models: it is a folder, or a glob that no file has for its name."""
-    return source.is_dir() or (glob.has_magic(str(source)) and not source.exists())
+    return os.path.isdir(source) or (glob.has_magic(str(source)) and not os.path.exists(source))
 
 
 def inputs(source: Path, folder: Path) -> list[Path]:
@@ -45,11 +45,15 @@ def planned(
     Raises:
         NoModels: There are none, or `folder` is no folder.
     """
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise NoModels(f"{folder}: this is a file, but several models need a folder to go to")
     base, found = _models(source, folder)
     if not found:
-        what = f"{source}: no file matches" if glob.has_magic(str(source)) else f"{source}: there is no {SUFFIX} file"
+        what = (
+            f"{source}: no file matches"
+            if glob.has_magic(str(source))
+            else f"{source}: this is a folder without {SUFFIX} files"
+        )
         raise NoModels(what)
     sources = {_folded(path) for path in found}
     identities = {identity for path in found if (identity := _identity(path)) is not None}
@@ -64,10 +68,10 @@ def planned(
             fault = "its output would replace a model of the batch"
         elif first is not path:
             fault = f"its output would have the name of that of {first}"
-        elif target.exists() and skip_existing:
+        elif os.path.exists(target) and skip_existing:
             results.append(Result(path, target, Ending.SKIPPED))
             continue
-        elif target.exists() and not overwrite:
+        elif os.path.exists(target) and not overwrite:
             fault = "its output already exists; --force replaces it, and --skip-existing leaves it"
         if fault:
             results.append(Result(path, target, Ending.UNUSABLE, f"{path}: {fault}", fault))
@@ -78,7 +82,7 @@ def planned(
 
 def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
     """The folder that outputs are relative to, and the files."""
-    if source.is_dir():
+    if os.path.isdir(source):
         base, found = source, list(source.rglob(f"*{SUFFIX}"))
     else:
         parts = source.parts
