@@ -99,7 +99,7 @@ class TestTree:
     def test_without_models_or_a_folder_there_is_an_error(self, zoo: Path, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         for source in (tmp_path / "empty", tmp_path / "*.nothing"):
-            with pytest.raises(NoModels, match=r"there is no .onnx file|no file matches"):
+            with pytest.raises(NoModels, match=r"this is a folder without|no file matches"):
                 converted(source, tmp_path / "out")
         with pytest.raises(NoModels, match="this is a file"):
             converted(zoo, zoo / "first.onnx")
