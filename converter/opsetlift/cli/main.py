@@ -95,7 +95,7 @@ Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random se
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Of several models: work on N at a time; default all cores."),
+    typer.Option("--jobs", min=1, metavar="N", help="Models at a time; by default one per core."),
 ]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Of several models: leave out those with an output.")
@@ -179,14 +179,10 @@ def opsetlift(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
 )
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob.")
-    ],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Model, or a folder or glob of models.")],
     target: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUT", help="Output file; its extension selects the format. A folder for several models."
-        ),
+        typer.Argument(metavar="OUT", help="File, whose extension is the format, or folder."),
     ],
     to: To = None,
     runtime: For = None,
@@ -248,13 +244,11 @@ def convert(
 def normalize(
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob."),
+        typer.Argument(metavar="IN", help="Model, or a folder or glob of models."),
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT", help="Output file; its extension selects the format. A folder for several models."
-        ),
+        typer.Argument(metavar="OUT", help="File, whose extension is the format, or folder."),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -277,10 +271,7 @@ def normalize(
     summary: Summary = None,
     json: Json = False,
 ) -> int:
-    """Simplify a model for deployment, prove that it computes the same, and write it.
-
-    The options mean the same as for opsetlift convert: a model is converted first where a destination is given.
-    """
+    """Simplify a model, after a conversion where one is asked for, and prove it."""
     if list_them:
         return list_passes(as_json=json)
     if source is None or target is None:
