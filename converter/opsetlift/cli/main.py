@@ -103,7 +103,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", hi
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Of several models: work on N at a time; default all cores."),
+    typer.Option("--jobs", min=1, metavar="N", help="Models at a time; by default one per core."),
 ]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Of several models: leave out those with an output.")
@@ -198,14 +198,10 @@ def opsetlift(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
 )
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob.")
-    ],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Model, or a folder or glob of models.")],
     target: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT", help="Output file; its extension selects the format. For several models a folder."
-        ),
+        typer.Argument(metavar="OUT", help="File (or -o OUT), whose extension is the format, or folder."),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -245,13 +241,12 @@ def convert(
 def normalize(
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="IN", help="Model, in any format that onnx.load reads; or a folder or a glob."),
+        typer.Argument(metavar="IN", help="Model, or a folder or glob of models."),
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT", help="Output file; its extension selects the format. For several models a folder."
-        ),
+        Path | None,
+        typer.Argument(metavar="OUT", help="File (or -o OUT), whose extension is the format, or folder."),
     ] = None,
     to: To = None,
     runtime: For = None,
@@ -278,10 +273,7 @@ def normalize(
     summary: Summary = None,
     json: Json = False,
 ) -> int:
-    """Simplify a model for deployment, prove that it computes the same, write it.
-
-    The options are those of convert, which runs first if it is asked for.
-    """
+    """Simplify a model, after a conversion where one is asked for, and prove it."""
     given = locals()
     if given.pop("list_them"):
         from opsetlift.cli.normalizing import list_passes
