@@ -479,7 +479,7 @@ class TestProcess:
         assert main([*command.split(), "--help"]) == 0
         page = capsys.readouterr().out.rstrip().splitlines()
         assert max(map(len, page)) <= 80
-        assert len(page) <= 33
+        assert len(page) <= 36
         assert page[-1].startswith(f"  Example: opsetlift {command}")
         assert command == "" or set(re.findall(r"--[a-z-]+", page[-1])) <= set(re.findall(r"--[a-z-]+", str(page[:-1])))
 
@@ -498,7 +498,7 @@ class TestProcess:
         with pytest.raises(SystemExit):
             develop([*command, "--help"])
         page = capsys.readouterr().out.rstrip().splitlines()
-        assert len(page) <= 33
+        assert len(page) <= 36
         assert page[-1].startswith("Example: opsetlift-dev new-step")
         assert modules_after("opsetlift.development", [*command, "--help"]).isdisjoint({"onnx", "numpy"})
 

@@ -74,7 +74,7 @@ def merged_forms(known: Sequence[dict[str, Any]], profiles: Mapping[str, Mapping
     for one in known:
         kept = [version for version in one["versions"] if version not in profiles]
         if kept:
-            found.append({**one, "versions": kept})
+            found.append({name: value for name, value in {**one, "versions": kept}.items() if name != "source"})
     for version, profile in sorted(profiles.items(), key=lambda item: version_key(item[0])):
         for form in profile.get("form", []):
             plain = {name: value for name, value in form.items() if name != "source"}
