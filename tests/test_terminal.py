@@ -30,6 +30,7 @@ COMMANDS = [
     "measure",
     "explain",
     "coverage",
+    "check",
 ]
 
 
