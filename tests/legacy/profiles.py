@@ -121,6 +121,12 @@ def _head(text: str) -> str:
     return "\n".join(line for line in text.split("\n\n")[0].splitlines() if line.startswith("#"))
 
 
+def _tried(runtime: str) -> set[str]:
+    """The releases that were tried before, and the oldest one: entries hold until the next, so others have none."""
+    content = tomllib.loads((TARGETS / f"{runtime}.toml").read_text(encoding="utf-8"))
+    return {min(catalogue()[runtime].versions, key=version_key), *content.get("kernels", {}).get("versions", [])}
+
+
 def main() -> None:
     """Merge the files that the command line names."""
     runtime, *paths = sys.argv[1:]
@@ -129,10 +135,10 @@ def main() -> None:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         version = content["release"][0]["versions"][0]
         profiles[".".join(version.split(".")[:2])] = content
-    releases = sorted({*catalogue()[runtime].versions, *profiles}, key=version_key)
+    releases = _tried(runtime) | profiles.keys()
     kernels, forms = TARGETS / "kernels" / f"{runtime}.toml", TARGETS / "forms" / f"{runtime}.toml"
     text = kernels.read_text(encoding="utf-8") if kernels.exists() else "# Measured by opsetlift measure.\n"
-    found = merged_kernels(tomllib.loads(text), profiles, releases)
+    found = merged_kernels(tomllib.loads(text), profiles, sorted(releases))
     kernels.write_text(kernel_text(found, _head(text)), encoding="utf-8")
     text = forms.read_text(encoding="utf-8") if forms.exists() else "# Measured by opsetlift measure.\n"
     known = tomllib.loads(text).get("form", [])
