@@ -238,7 +238,7 @@ class TestCommand:
         taken.write_text("mine")
         command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--summary", str(taken)]
         assert main(command) == 1
-        assert "already exists" in capsys.readouterr().err
+        assert "this file exists" in capsys.readouterr().err
         assert taken.read_text() == "mine"
         assert not (tmp_path / "out").exists()
 

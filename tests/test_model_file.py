@@ -176,7 +176,7 @@ class TestExternalData:
 class TestAllOrNothing:
     def test_an_existing_file_stays_unless_it_may_be_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "model.onnx").write_bytes(b"something else")
-        with pytest.raises(ModelFileError, match="already exists"):
+        with pytest.raises(ModelFileError, match="this file exists"):
             save_model(minimum_model(), tmp_path / "model.onnx")
         assert files_in(tmp_path) == {"model.onnx": b"something else"}
         save_model(minimum_model(), tmp_path / "model.onnx", overwrite=True)

@@ -90,6 +90,8 @@ def _sizes(given: int | Sequence[int]) -> str:
 
 def ways_out(refused: ConversionRefused, job: Job) -> list[Way]:
     """What would work, by dry runs: other options that the reasons suggest, and the nearest opset or IR version."""
+    if any(one.why is Why.INVALID_MODEL for one in refused.refusals):
+        return []  # elsewhere the node is as invalid
     found: list[Way] = []
     for way in _candidates(refused.refusals, job):
         # Of several ways of one kind the first one that works is the smallest.
