@@ -249,6 +249,6 @@ class TestCommand:
             command = ["convert", glob, str(tmp_path / "out"), "--to", "13", "--summary", str(summary), "--force"]
             (tmp_path / "out").mkdir(exist_ok=True)
             assert main([*command, "--no-prove", "--jobs", "1"]) == 1
-            assert "needs a file of its own" in capsys.readouterr().err
+            assert "choose another file for the summary" in capsys.readouterr().err
         assert (zoo / "model.json").read_bytes() == before
         assert onnx.load(tmp_path / "out" / "model.json", format="json").opset_import[0].version == 13

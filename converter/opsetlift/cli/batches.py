@@ -85,7 +85,7 @@ def _write_summary(summary: Path, results: Sequence[Result], table: JobFiles) ->
     for result in results:
         if result.ending is Ending.WRITTEN and not table.is_free(result.target):
             raise ModelFileError(
-                f"{summary}: this is the output of {result.source}; the summary needs a file of its own"
+                f"{summary}: this is the output of {result.source}; choose another file for the summary"
             )
     _check_summary(summary, table)
     temporary = summary.with_name(f".{summary.name}.{os.getpid()}.tmp")
