@@ -175,7 +175,7 @@ def test_a_conversion_to_nowhere() -> None:
 
 MODELS = list({kind_of(case): case.model for case in node_cases()}.values())
 """One of those that differ in nothing but values: they need the same IR version."""
-PARTS = 10
+PARTS = 40
 
 
 def at_low_opset(source: ModelProto) -> ModelProto:
