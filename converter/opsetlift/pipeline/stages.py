@@ -52,28 +52,11 @@ class Stage:
     """One stage of the pipeline."""
 
     name: str
+    shown: str
+    """What it does, for people who wait."""
     run: Callable[[ModelProto, Job], StageResult]
     """Returns the model, and the evidence where the stage changed it."""
     is_needed: Callable[[Job], bool] = lambda job: True
-
-    @property
-    def shown(self) -> str:
-        """What it does, for people who wait."""
-        return _SHOWN.get(self.name, self.name)
-
-
-_SHOWN = {
-    "load": "reading the model",
-    "repair": "checking the input",
-    "fix shapes": "fixing shapes",
-    "change dtypes": "changing dtypes",
-    "convert": "converting",
-    "fit": "fitting the IR version and the runtime",
-    "check": "checking the result",
-    "normalize": "running passes",
-    "prove": "proving",
-    "write": "writing",
-}
 
 
 def run(stages: Sequence[Stage], job: Job) -> Job:
@@ -322,17 +305,22 @@ def _model_before_conversion(job: Job) -> ModelProto:
     return before[0].before if before and isinstance(before[0], Retyped) else job.conversion.before
 
 
-LOAD = Stage("load", _load)
-REPAIR = Stage("repair", _repair)
-FIX_SHAPES = Stage("fix shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
-FOLD = Stage("fold", _fold, lambda job: job.options.runtime is not None and not job.options.runtime.computes_constants)
-CHANGE_DTYPES = Stage("change dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
-CONVERT = Stage("convert", _convert, _has_destination)
-FIT = Stage("fit", _fit, _has_destination)
-CHECK = Stage("check", _check, _has_destination)
-NORMALISE = Stage("normalize", _normalise, lambda job: job.options.passes is not None)
-PROVE = Stage("prove", _prove, lambda job: job.options.prove)
-WRITE = Stage("write", _write, lambda job: is_files(job.given))
+LOAD = Stage("load", "reading the model", _load)
+REPAIR = Stage("repair", "checking the input", _repair)
+FIX_SHAPES = Stage("fix shapes", "fixing shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
+FOLD = Stage(
+    "fold",
+    "folding constants",
+    _fold,
+    lambda job: job.options.runtime is not None and not job.options.runtime.computes_constants,
+)
+CHANGE_DTYPES = Stage("change dtypes", "changing dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
+CONVERT = Stage("convert", "converting", _convert, _has_destination)
+FIT = Stage("fit", "fitting the IR version and the runtime", _fit, _has_destination)
+CHECK = Stage("check", "checking the result", _check, _has_destination)
+NORMALISE = Stage("normalize", "running passes", _normalise, lambda job: job.options.passes is not None)
+PROVE = Stage("prove", "proving", _prove, lambda job: job.options.prove)
+WRITE = Stage("write", "writing", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
 BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
