@@ -125,7 +125,7 @@ def judge(
         model = (ours if converter == "opsetlift" else peer)(case, target)
     except ConversionRefused as refused:
         first = refused.refusals[0]
-        return result("refused", f"{first.why.name} {first.operator} [{first.transition}] {first.sentence[:150]}")
+        return result("refused", f"{first.why.name} {first.operator} [{first.transition}] {first.sentence}")
     except Exception as error:
         outcome = "refused" if converter == "peer" else "crashed"
         return result(outcome, f"{type(error).__name__}: {str(error)[:200]}")
