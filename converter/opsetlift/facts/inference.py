@@ -18,6 +18,7 @@ from onnx import (
 )
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
+from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
 from opsetlift.facts.value_types import has_rank, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
 from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
@@ -125,7 +126,7 @@ def _inferred_types(
         return {} if first is None else {node.output[0]: without_shape(first)}
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
-        return question.ask(read)
+        return with_uninferred_shapes(read, domain, question.ask(read), type_of)
     except ONNX_ERRORS:
         # onnx cannot make sense of the node: nothing is known of its outputs.
         if not definition.takes_subgraphs:

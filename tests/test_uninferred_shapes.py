@@ -1,0 +1,72 @@
+"""Shapes that the texts of ai.onnx.ml give and onnx's inference leaves open."""
+
+from __future__ import annotations
+
+import numpy
+import onnx.parser
+import onnxruntime
+import pytest
+
+import opsetlift
+from opsetlift.facts import ModelFacts
+
+_HEAD = '<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 1]>\nmodel (float[N, 2] x) => ({outputs}) {{ {node} }}'
+
+_TREE = """nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [0, 0, 0],
+    nodes_values = [0.5, 0.0, 0.0],
+    nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"],
+    nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0]"""
+
+_SVM = """kernel_type = "LINEAR", kernel_params = [0.5, 0.0, 3.0], coefficients = [1.0, -1.0], rho = [0.1],
+    support_vectors = [1.0, 2.0, 3.0, 4.0]"""
+
+NODES = {
+    "Imputer": "y = ai.onnx.ml.Imputer <imputed_value_floats = [1.0, 2.0], replaced_value_float = 0.0> (x)",
+    "LinearClassifier": """label, y = ai.onnx.ml.LinearClassifier
+        <coefficients = [1.0, 2.0, -1.0, -2.0], intercepts = [0.0, 0.5], classlabels_ints = [0, 1]> (x)""",
+    "LinearRegressor": "y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0, 4.0], targets = 2> (x)",
+    "Normalizer": 'y = ai.onnx.ml.Normalizer <norm = "L2"> (x)',
+    "SVMRegressor": f"y = ai.onnx.ml.SVMRegressor <{_SVM}, n_supports = 2> (x)",
+    "Scaler": "y = ai.onnx.ml.Scaler <offset = [1.0, 2.0], scale = [1.0, 2.0]> (x)",
+    "TreeEnsembleRegressor": f"""y = ai.onnx.ml.TreeEnsembleRegressor <{_TREE}, n_targets = 2, target_treeids = [0, 0],
+        target_nodeids = [1, 2], target_ids = [0, 1], target_weights = [1.0, 2.0]> (x)""",
+    "TreeEnsembleClassifier": f"""label, y = ai.onnx.ml.TreeEnsembleClassifier <{_TREE}, class_treeids = [0, 0],
+        class_nodeids = [1, 2], class_ids = [0, 1], class_weights = [1.0, 2.0], classlabels_int64s = [3, 5]> (x)""",
+}
+
+
+@pytest.mark.parametrize("operator", NODES)
+def test_the_shapes_are_those_that_onnxruntime_computes(operator: str) -> None:
+    outputs = "int64[A] label, float[B, C] y" if "label" in NODES[operator] else "float[B, C] y"
+    model = onnx.parser.parse_model(_HEAD.format(outputs=outputs, node=NODES[operator]))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [info.name for info in model.graph.output]
+    rows = 3
+    computed = dict(zip(names, session.run(names, {"x": numpy.ones((rows, 2), numpy.float32)}), strict=True))
+
+    for info in model.graph.output:
+        info.type.tensor_type.ClearField("shape")
+    facts = ModelFacts(model).graph
+    for name, value in computed.items():
+        shape = facts.shape(name)
+        assert shape is not None
+        assert len(shape) == value.ndim
+        assert all(size in (None, "N", actual) for size, actual in zip(shape, value.shape, strict=True))
+        assert shape[0] == "N"
+        assert value.shape[0] == rows
+
+
+def test_what_reads_a_forest_is_converted_below_11() -> None:
+    chosen = "i = Constant <value = int64[1, 1] {0}> () z = GatherElements <axis = 1> (y, i)"
+    node = f"{NODES['TreeEnsembleRegressor']} {chosen}"
+    model = onnx.parser.parse_model(_HEAD.format(outputs="float[B, C] z", node=node))
+    result = opsetlift.convert(model, to=10).model
+    assert "GatherElements" not in {one.op_type for one in result.graph.node}
+
+
+def test_a_rank_that_is_not_2_leaves_the_shape_open() -> None:
+    text = _HEAD.replace("float[N, 2]", "float[2]").format(outputs="float[B, C] y", node=NODES["LinearRegressor"])
+    model = onnx.parser.parse_model(text)
+    del model.graph.output[0].type.tensor_type.shape.dim[:]
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert ModelFacts(model).graph.shape("y") is None
