@@ -142,3 +142,39 @@ class TestNumbersThatInferenceCannotRead:
         found = converted(f"{text} {{ y, z = TopK (x, k) }}", "onnxruntime==0.4", opset=10)
         assert [(one.domain, one.version) for one in found.opset_import] == [("", 9)]
         assert operators(found) == ["TopK"]
+
+
+class TestModelsAsAWhole:
+    def test_open_sizes_in_subgraphs_get_names_where_a_runtime_takes_all_without_for_one(self) -> None:
+        source = model(
+            """<ir_version: 4, opset_import: ["": 9]>
+            g (float[?,3] x, float[2,3] w) => (float[?,3] z, float[2,size_1] y) {
+                z, y = Scan <num_scan_inputs = 1, body = each (float[?,?] held, float[row] one) =>
+                    (float[?,?] same, float[?] lengths) {
+                    same = Identity (held)
+                    d = Sub (held, one)
+                    lengths = ReduceSumSquare <axes = [1], keepdims = 0> (d)
+                }> (x, w)
+            }"""
+        )
+        conversion = convert(source, target="onnxruntime==0.4")
+        assert conversion.certificate is not None
+        assert conversion.certificate.is_proven
+        body = conversion.model.graph.node[0].attribute[1].g
+        names = [dim.dim_param for info in (*body.input, *body.output) for dim in info.type.tensor_type.shape.dim]
+        assert names == ["size_2", "size_3", "row", "size_4", "size_5", "size_6"]
+        assert convert(source, target="onnxruntime==0.5").model.graph == source.graph
+
+    @pytest.mark.parametrize(("release", "remain"), [("1.9", 0), ("1.14", 0), ("1.15", 2)])
+    def test_functions_remain_where_a_runtime_takes_every_form_of_them(self, release: str, remain: int) -> None:
+        source = model(
+            """<ir_version: 8, opset_import: ["": 15, "local": 1]> g (float[2] x) => (float[2] y) {
+                y = local.outer (x, x)
+            }
+            <domain: "local", opset_import: ["": 15, "local": 1]> outer (a, unused) => (b) { b = local.twice (a) }
+            <domain: "local", opset_import: ["": 15]> twice (a) => (b) { b = Add (a, a) }"""
+        )
+        conversion = convert(source, target=f"onnxruntime=={release}")
+        assert conversion.certificate is not None
+        assert conversion.certificate.is_proven
+        assert len(conversion.model.functions) == remain

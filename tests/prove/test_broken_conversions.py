@@ -407,3 +407,16 @@ def test_a_trace_that_does_not_fit_is_found(claims: list[tuple[int, int, int]], 
     assert any(
         sentence in difference for difference in conversion(negated, negated, (12, 13), claims=claims).prove().structure
     )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_equal"), [("size_1, size_2", True), ("size_1, size_1", False), ("size_1", False), ("1, ?", False)]
+)
+def test_names_of_open_sizes_in_subgraphs_may_state_no_more_than_a_name(sizes: str, is_equal: bool) -> None:
+    graph = """g (float[n, 1] x, bool b) => (float[m, k] y) {
+        y = If (b) <then_branch = yes () => (float[%s] p) { p = Neg (x) },
+                    else_branch = no () => (float[?, ?] q) { q = Abs (x) }>
+    }"""
+    certificate = conversion(graph % "?, ?", graph % sizes, (13, 13)).prove()
+    assert certificate.is_proven == is_equal
+    assert is_equal or "output differs" in str(certificate)

@@ -64,6 +64,8 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  inputs need fixed sizes{_source(target, 'open_dimensions')}")
     if not target.takes_false_shapes:
         yield printable(f"  declared shapes must match the computed ones{_source(target, 'false_shapes')}")
+    if not target.takes_unnamed_dimensions:
+        yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
@@ -94,6 +96,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "has_functions": target.has_functions,
         "takes_open_dimensions": target.takes_open_dimensions,
         "takes_false_shapes": target.takes_false_shapes,
+        "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "kernels": {
             f"{domain}.{operator}-{since}".lstrip("."): [
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids

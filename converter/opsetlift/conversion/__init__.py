@@ -8,5 +8,6 @@ PUBLIC_MODULES = (
     "nearest",  # the nearest opsets that work
     "objections",  # what a runtime does not take of a model
     "retyping",  # a model with other dtypes
+    "unnamed_dimensions",  # names for open sizes
     "walked",  # a copy of a model at other opsets
 )

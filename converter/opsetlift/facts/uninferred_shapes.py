@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onnx import NodeProto, TensorProto, TypeProto, helper
 
-from opsetlift.specification.history import AI_ONNX_ML
 from opsetlift.specification.dtypes import shape_of_type
+from opsetlift.specification.history import AI_ONNX_ML
 
 Size = int | str | None
 

@@ -26,17 +26,30 @@ from opsetlift.targets import Range
 Key = tuple[str, str, int]
 
 FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
+UNNAMED_DIMENSIONS = "unnamed_dimensions"
 
 _PROBES = {
     "stamp": "(float[2] x) => (float[2] y) { y = Neg (x) }",
     OPEN_DIMENSIONS: "(float[n, 3] x) => (float[n, 3] y) { z = Relu (x) y = Neg (z) }",
     FALSE_SHAPES: "(float[2] x) => (float[3] y) { y = Neg (x) }",
+    UNNAMED_DIMENSIONS: (
+        "(float[?, 3] x, float[2, 3] w) => (float[?, 3] z, float[2, ?] y) { z, y = Scan <num_scan_inputs = 1, "
+        "body = each (float[?, ?] held, float[?] row) => (float[?, ?] same, float[?] lengths) { same = Identity (held) "
+        "d = Sub (held, row) lengths = ReduceSumSquare <axes = [1], keepdims = 0> (d) }> (x, w) }"
+    ),
     FUNCTIONS: (
-        "(float[2] x) => (float[2] y) { y = local.twice (x) } "
+        "(float[2] x) => (float[2] y) { y = local.outer (x, x) } "
+        '<domain: "local", opset_import: ["": %d, "local": 1]> outer (a, unused) => (b) { '
+        "is_so = Constant <value = bool {1}> () c = local.twice (a) "
+        "b = If (is_so) <then_branch = called () => (d) { d = local.twice (c) }, "
+        "else_branch = captured () => (e) { e = Neg (c) }> } "
         '<domain: "local", opset_import: ["": %d]> twice (a) => (b) { b = Add (a, a) }'
     ),
 }
 """Graphs that tell what a runtime makes of a model as a whole, in ONNX's textual form."""
+
+_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9}
+"""The opsets of probes with several operators: one without a kernel at the newest opset says nothing of the probe."""
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
 
@@ -55,7 +68,7 @@ class Profile:
     ml_opset: Range | None = None
     ir_versions: Range | None = None
     takes: dict[str, bool] = field(default_factory=dict)
-    """Functions, open dimensions and false shapes: whether a model with them runs."""
+    """What `_PROBES` has beside the stamp: whether a model with it runs."""
     kernels: dict[Key, list[dict[str, list[str]]]] = field(default_factory=dict)
     patterns: dict[Key, list[Pattern]] = field(default_factory=dict)
     tried: int = 0
@@ -152,8 +165,9 @@ def measure(
     found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
-    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, FUNCTIONS):
-        found.takes[probe] = _runs(runner, _model(probe, found.opset.last or newest))
+    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, FUNCTIONS):
+        opset = found.opset.nearest(_OPSETS.get(probe, newest))
+        found.takes[probe] = _runs(runner, _model(probe, opset))
     return found
 
 
@@ -193,7 +207,7 @@ def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
 
 def _model(probe: str, opset: int, ir_version: int = 0) -> ModelProto:
     ir_version = ir_version or max(8 if probe == FUNCTIONS else 4, minimum_for_opsets({AI_ONNX: opset}))
-    text = _PROBES[probe] % opset if probe == FUNCTIONS else _PROBES[probe]
+    text = _PROBES[probe] % (opset, opset) if probe == FUNCTIONS else _PROBES[probe]
     local = ', "local": 1' if probe == FUNCTIONS else ""
     return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {opset}{local}]> measured {text}')
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import Pattern
-from opsetlift.measuring.profile import FALSE_SHAPES, FUNCTIONS, OPEN_DIMENSIONS, Key, Profile
+from opsetlift.measuring.profile import FALSE_SHAPES, FUNCTIONS, OPEN_DIMENSIONS, UNNAMED_DIMENSIONS, Key, Profile
 from opsetlift.specification.history import AI_ONNX, history
 
 SOURCE = "measured"
@@ -43,7 +43,7 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
         if found is not None:
             last = "" if found.last is None else f", max = {found.last}"
             yield f'{key} = {{ min = {found.first}{last}, source = "{SOURCE}" }}'
-    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES):
+    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS):
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
     yield ""

@@ -23,6 +23,7 @@ from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
+from opsetlift.conversion.unnamed_dimensions import name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, load_model, repaired, validate_model
@@ -246,6 +247,8 @@ def _check(model: ModelProto, job: Job) -> StageResult:
         if declared_falsely and (refusals := false_shapes(facts)):
             raise ConversionRefused(refusals)
         forget_false_shapes(facts)
+    if runtime is not None and not runtime.takes_unnamed_dimensions:
+        name_dimensions(model)
     return model, None
 
 

@@ -186,8 +186,9 @@ def scope_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> It
     original, result = pair.original, pair.result
     if isinstance(original, GraphProto) and isinstance(result, GraphProto):
         ignored = {"node", "initializer", "sparse_initializer", "value_info"}
-        if pair.path != GRAPH_PATH and _only_forgets_shapes(original.output, result.output):
-            ignored.add("output")
+        if pair.path != GRAPH_PATH:
+            infos = {"input": (original.input, result.input), "output": (original.output, result.output)}
+            ignored.update(field for field, sides in infos.items() if _says_no_more(*sides))
         if pair.trace.added_inputs:
             ignored.add("input")
             yield from _input_differences(pair, original, result)
@@ -285,15 +286,31 @@ def _value_info_differences(pair: ScopePair) -> Iterator[str]:
                 touched.update(node.output)
     before = [info for info in pair.original.value_info if info.name not in touched]
     after = [info for info in pair.result.value_info if info.name not in touched]
-    if not _only_forgets_shapes(before, after):
+    if not _says_no_more(before, after):
         yield f"{pair.path}: value_info of values that no site defines differs"
 
 
-def _only_forgets_shapes(before: Sequence[ValueInfoProto], after: Sequence[ValueInfoProto]) -> bool:
-    """Whether the same is said of the same values, but for shapes that were found to be false."""
-    return len(before) == len(after) and all(
-        _bytes(new) in (_bytes(old), _bytes(_without_shape(old))) for old, new in zip(before, after, strict=True)
-    )
+def _says_no_more(before: Sequence[ValueInfoProto], after: Sequence[ValueInfoProto]) -> bool:
+    """Whether the same is said of the same values, but for false shapes, and for open sizes that got a name each."""
+    if len(before) != len(after):
+        return False
+    names: list[str] = []
+    for old, new in zip(before, after, strict=True):
+        if _bytes(new) not in (_bytes(old), _bytes(_without_shape(old)), _bytes(_with_names_of(old, new, names))):
+            return False
+    given = {dim.dim_param for info in before for dim in info.type.tensor_type.shape.dim}
+    return len({*names, *given}) == len(names) + len(given)
+
+
+def _with_names_of(info: ValueInfoProto, other: ValueInfoProto, names: list[str]) -> ValueInfoProto:
+    """The same, with the names that another gives to sizes without one; these are appended to `names`."""
+    named = ValueInfoProto()
+    named.CopyFrom(info)
+    for dim, other_dim in zip(named.type.tensor_type.shape.dim, other.type.tensor_type.shape.dim, strict=False):
+        if not dim.HasField("dim_value") and not dim.dim_param and other_dim.dim_param:
+            dim.dim_param = other_dim.dim_param
+            names.append(dim.dim_param)
+    return named
 
 
 def _without_shape(info: ValueInfoProto) -> ValueInfoProto:

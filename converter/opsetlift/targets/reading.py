@@ -16,6 +16,7 @@
     functions = { are_taken = false, source = "docs" }
     open_dimensions = { are_taken = false, source = "docs" }
     false_shapes = { are_taken = false, source = "docs" }
+    unnamed_dimensions = { are_taken = false, source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
 
     [kernels]
@@ -83,6 +84,7 @@ _KEYS_OF_FACT = {
     "functions": {"are_taken", "source"},
     "open_dimensions": {"are_taken", "source"},
     "false_shapes": {"are_taken", "source"},
+    "unnamed_dimensions": {"are_taken", "source"},
     "computed_constants": {"are_taken", "source"},
 }
 
@@ -198,6 +200,7 @@ class _Reader:
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
+            takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),

@@ -44,6 +44,8 @@ class Target:
     sources: Mapping[str, str]
     takes_false_shapes: bool = True
     """Whether it loads models that declare shapes of values which are not the computed ones."""
+    takes_unnamed_dimensions: bool = True
+    """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
     computes_constants: bool = True
     """Whether it takes nodes that compute from constants alone, and shapes of values whose sizes are fixed."""
     kernels: Kernels = field(default_factory=dict)
