@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
+import opsetlift
 from opsetlift.evaluator import ComputationFailed, EvaluationError, Rejected, run_node
 from opsetlift.evaluator.gate import Gate, Illegal, WrongOutput
 from opsetlift.evaluator.values import Optional, Sequence
@@ -42,6 +43,7 @@ def rejection(opset: int, operator: str, *inputs: Any, outputs: int = 1, **attri
         (13, "Concat", [FLOATS], {}, "the required attribute 'axis' is missing"),
         (13, "Concat", [FLOATS], {"axis": 0.5}, "attribute 'axis' must be INT, not FLOAT"),
         (13, "Cast", [FLOATS], {"to": "FLOAT"}, "attribute 'to' must be INT, not STRING"),
+        (13, "ReduceMax", [FLOATS], {"keepdims": 2}, "attribute 'keepdims' is 0 or 1, not 2"),
         (13, "Upsample", [FLOATS, FLOATS], {}, "the operator is deprecated in this version"),
         (13, "SequenceLength", [FLOATS], {}, "input 'input_sequence' (0) is tensor(float); this version takes seq("),
     ],
@@ -51,6 +53,17 @@ def test_what_the_schema_forbids_is_rejected(
     opset: int, operator: str, inputs: list[Any], attributes: dict[str, Any], clause: str
 ) -> None:
     assert rejection(opset, operator, *inputs, **attributes).clause.startswith(clause)
+
+
+def test_flags_that_are_neither_0_nor_1_run_only_where_not_strict() -> None:
+    node = helper.make_node("ReduceMax", ["x"], ["y"], keepdims=2)
+    assert run_node(node, [FLOATS], {"": 13}, strict=False)[0].tolist() == [2]
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N] x) => (float[M] y) {
+            y = ReduceMax <axes = [0], keepdims = 2> (x)
+        }"""
+    )
+    assert opsetlift.convert(model, to=18).certificate.is_proven
 
 
 def test_deprecated_operators_run_only_where_not_strict() -> None:

@@ -22,6 +22,17 @@ from opsetlift.specification.history import Definition, history
 Option = OpSchema.FormalParameterOption
 
 
+_FLAGS = frozenset(
+    """
+    align_corners allowzero antialias broadcast ceil_mode center_point_box count_include_pad detect_negative
+    detect_positive exclude_outside exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal
+    keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided output_sequence periodic
+    reverse saturate select_last_index sorted spatial storage_order training_mode transA transB upper zeros
+    """.split()
+)
+"""Attributes of which the texts name two values, 0 and 1; runtimes disagree about others."""
+
+
 class Illegal(Exception):
     """The clause that a node or a value breaks."""
 
@@ -75,7 +86,7 @@ class Gate:
         """Check counts and names of inputs, outputs and attributes.
 
         Deprecated operators, of which there are models all the same (GroupNormalization-18 was never anything else),
-        pass unless strict.
+        and flags of which the texts name two values and a model has another pass unless strict.
 
         Raises:
             Illegal: The schema of the version forbids the node.
@@ -99,6 +110,8 @@ class Gate:
             # Before IR version 2 attributes had no `type`, and an empty list looks like nothing at all.
             if expected != actual and actual != AttributeProto.UNDEFINED:
                 raise Illegal(f"attribute {name!r} must be {_kind_name(expected)}, not {_kind_name(actual)}")
+            if strict and name in _FLAGS and attribute.i not in (0, 1) and expected == AttributeProto.INT:
+                raise Illegal(f"attribute {name!r} is 0 or 1, not {attribute.i}")
         for name in self._required:
             if name not in seen:
                 raise Illegal(f"the required attribute {name!r} is missing")
