@@ -102,7 +102,8 @@ def page(ours: list[Result], peers: list[Result]) -> str:
         "",
         "## What refusals cost",
         "",
-        "Conversions refused although the types of inputs and outputs exist at the target, by the transition that stopped",
+        "Conversions refused although the types of inputs and outputs exist at the target, by the transition that "
+        "stopped",
         "them; the number behind the slash counts targets from 7 on only.",
         "",
         "| conversions | direction | transition | example |",

@@ -20,6 +20,7 @@ import numpy
 import onnx
 
 from benchmarks.mutants.inputs import Inputs, NotDrawn, Values
+from opsetlift.specification import dtypes
 
 ENOUGH = 80
 """This many inputs that the original accepts are enough."""
@@ -225,12 +226,17 @@ def _attempt(run: Run | None, values: Values) -> list[Any] | None:
 
 
 def _legality(original: onnx.ModelProto, ulps: int) -> Callable[[Values, onnx.ModelProto], bool | None]:
-    """Whether our evaluator sees a difference on an input; None where the text of the original's version forbids it."""
+    """Whether our evaluator sees a difference on an input.
+
+    None where the text of the original's version forbids it, or an output has not the shape that the original declares.
+    """
 
     def verdict(values: Values, mutated: onnx.ModelProto) -> bool | None:
         try:
             expected = _evaluator(original)(values)
         except Exception:
+            return None
+        if any(map(_contradicts, original.graph.output, expected)):
             return None
         try:
             found = _evaluator(mutated)(values)
@@ -239,6 +245,14 @@ def _legality(original: onnx.ModelProto, ulps: int) -> Callable[[Values, onnx.Mo
         return bool(difference(expected, found, ulps, slack=0))
 
     return verdict
+
+
+def _contradicts(info: onnx.ValueInfoProto, value: Any) -> bool:
+    shape = dtypes.shape_of_type(info.type)
+    if shape is None or not isinstance(value, numpy.ndarray):
+        return False
+    sizes = zip(shape, value.shape, strict=False)
+    return len(shape) != value.ndim or any(isinstance(one, int) and one != size for one, size in sizes)
 
 
 def difference(expected: Any, actual: Any, ulps: int, *, slack: int = SLACK) -> str:

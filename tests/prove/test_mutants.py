@@ -151,6 +151,19 @@ def test_the_judge_is_onnxruntime_where_it_takes_both_models(node: str, differs:
     assert (found.executor, bool(found.difference)) == ("onnxruntime", differs)
 
 
+@pytest.mark.parametrize(("declared", "differs"), [("4", False), ("N", True)])
+def test_inputs_that_give_another_shape_than_the_original_declares_are_no_evidence(
+    declared: str, differs: bool
+) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[1] x, int64[1] size) => (float[%s] y) { %s }'
+    original = model(text % (declared, "y = Expand (x, size)"))
+    other = model(text % (declared, "four = Constant <value = int64[1] {4}> () y = Expand (x, four)"))
+    shipped = [{"x": numpy.ones(1, numpy.float32), "size": numpy.array([size])} for size in (4, 2)]
+    found = judged(original, other, original, shipped=shipped)
+    assert found is not None
+    assert bool(found.difference) is differs, found.difference
+
+
 @pytest.mark.parametrize(("ulps", "differs"), [(0, True), (8, False)])
 def test_overflow_half_way_is_held_against_exact_rules_only(ulps: int, differs: bool) -> None:
     text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { %s }'
