@@ -173,6 +173,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.quick_share(39)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_certificate_covers_every_combination_of_options(command: str, options: str, folder: Path) -> None:
@@ -182,6 +183,7 @@ def test_a_certificate_covers_every_combination_of_options(command: str, options
     assert _verified(_binary(folder), "out.onnx", [*OPTIONS[options], *more], name)
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("options", [[], ["--fix-shapes", "N=2"], ["--to", "18"]], ids=" ".join)
 def test_a_certificate_of_a_normalisation_fits_the_files(source: str, options: list[str], folder: Path) -> None:
@@ -212,6 +214,7 @@ def test_json_has_the_certificate_that_is_written(
     assert [stage["stage"] for stage in said["certificate"]["stages"]] == ["convert", "normalize"]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}, {}])
 def test_the_certificate_of_a_normalisation_is_about_its_result(options: dict[str, Any]) -> None:
     source = _source()
@@ -256,6 +259,7 @@ WRONG_AFTER_PASSES: dict[str, Callable[[ModelProto], object]] = {
 }
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("wrong", WRONG_AFTER_PASSES)
 def test_a_wrong_model_after_passes_is_not_verified(wrong: str) -> None:
     source = _source()

@@ -457,6 +457,7 @@ class TestProcess:
             assert process.stderr.read() == "opsetlift: standard output cannot be written: broken pipe\n"
             assert process.wait() == 74
 
+    @pytest.mark.slow
     def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
         command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx", "out.onnx", "--to", "18"]
         ended = subprocess.run(
@@ -483,6 +484,7 @@ class TestProcess:
         assert page[-1].startswith(f"  Example: opsetlift {command}")
         assert command == "" or set(re.findall(r"--[a-z-]+", page[-1])) <= set(re.findall(r"--[a-z-]+", str(page[:-1])))
 
+    @pytest.mark.quick_share(6)
     @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
     def test_help_of_each_command_imports_neither_onnx_nor_numpy(self, command: str) -> None:
         assert modules_after("opsetlift", [command, "--help"]).isdisjoint({"onnx", "numpy"})

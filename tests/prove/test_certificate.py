@@ -325,6 +325,7 @@ def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
 CLAIMS = (_as_it_is, _any_bound, _every_node_by_a_rule_of_its_own, _a_rule_of_another_operator, _everything_was_moved)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.strip("_"))
 @pytest.mark.parametrize("attack", WRONG_MODELS)
 def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(

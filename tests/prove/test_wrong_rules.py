@@ -92,6 +92,7 @@ FLOAT_CASES = [
 ]
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(("mutant", "operator", "shape"), FLOAT_CASES)
 def test_a_wrong_rule_for_floats_is_refuted(mutant: str, operator: str, shape: str) -> None:
     graph = Graph(operator, "float", SHAPES[shape])
@@ -99,6 +100,7 @@ def test_a_wrong_rule_for_floats_is_refuted(mutant: str, operator: str, shape: s
     assert outcomes(graph, wrong) == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
 @pytest.mark.parametrize("operator", INTEGER_OPERATORS)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -137,6 +139,7 @@ def beside(operator: str, dtype: str, shape: str, values: str) -> Graph:
     return Graph(operator, dtype, shapes, values.split(",")[0] if shapes[1] == "[1]" else values)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
 @pytest.mark.parametrize("operator", INTEGER_OPERATORS)
 @pytest.mark.parametrize("shape", BESIDE_CONSTANT)

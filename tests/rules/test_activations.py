@@ -92,6 +92,7 @@ def test_integers_are_added_by_sign_below_9(dtype, to):
     check_converts(prelu(9, "2, 3", "3", dtype), to, exact=True)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
 @pytest.mark.parametrize("attributes", ["", "<lambd = 1.5, bias = 1.0>", "<lambd = 3.0, bias = -7.0>"])
 @pytest.mark.parametrize("to", [8, 6])

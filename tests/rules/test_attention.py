@@ -66,6 +66,7 @@ def test_narrow_floats_are_attended_in_float(dtype):
     check_converts(text.replace("float[", f"{dtype}["), 23)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [22, 17, 13, 9, 7])
 def test_windows_masks_and_padding_are_written_out(to):
     result = check_converts(
@@ -107,6 +108,7 @@ DYNAMIC = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("case", DYNAMIC)
 @pytest.mark.parametrize("is_causal", [0, 1])
 @pytest.mark.parametrize("to", [22, 9])

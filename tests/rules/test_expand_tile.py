@@ -23,6 +23,7 @@ def test_expand_that_repeats_nothing_is_an_identity_below_8():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["float", "int64", "string", "bool"])
 @pytest.mark.parametrize("length", [0, 1, 2, 3])
 @pytest.mark.parametrize("to", [7, 6])

@@ -28,6 +28,7 @@ def test_a_vector_of_one_scale_becomes_a_number_at_13():
     )
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("to", [12, 9, 6])
@@ -127,6 +128,7 @@ def test_16_bits_are_computed_below_21(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dim", ["5", "D"])
 @pytest.mark.parametrize("dtype", ["int8", "float8e4m3fn", "float8e5m2"])
 def test_blocks_are_computed_below_21(dim, dtype):

@@ -61,6 +61,7 @@ def test_noop_disappears_beside_axes():
     )
 
 
+@pytest.mark.quick_share(17)
 @pytest.mark.parametrize("operator", ["ReduceMin", "ReduceMean", "ReduceSum", "ReduceL2", "ReduceLogSum"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("noop", [0, 1])

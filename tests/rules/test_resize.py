@@ -96,6 +96,7 @@ def test_averages_by_known_scales_are_gathered_weighted_and_summed(mode, transfo
         assert [node.op_type for node in after.graph.node] == ["Gather", "Mul", "ReduceSum"] * 2
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("transformation", "rounding"),
     list(itertools.product(_TRANSFORMATIONS, ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])),
@@ -110,6 +111,7 @@ def test_nearest_moves_every_dtype_exactly(transformation, rounding, scale):
     )
 
 
+@pytest.mark.quick_share(10)
 @pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("inputs", ["float[2] s", "int64[2] s"])
@@ -179,6 +181,7 @@ def test_aspect_ratios_give_the_lengths_below_18(policy, mode, sizes):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("roi", ["<float[2] r = {-0.4, 1.2}>", ""])
 def test_crops_extrapolate_below_11(mode, roi):
@@ -318,6 +321,7 @@ def _pairs():
     return [(6, 10), (6, 14), (3, 7), (7, 3), (10, 6), (49, 50), (1, 41), (93, 93), *drawn]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("opset", [8, 10])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mode, opset):
