@@ -187,6 +187,7 @@ def test_restamped_models_are_accepted_only_where_the_schemas_allow_them() -> No
     assert [(one.case.name, one.objection) for one in accepted() if one.objection] == []
 
 
+@pytest.mark.slow
 def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them() -> None:
     rejected = [one for one in at_other_opsets() if isinstance(one.results, Rejected) and not one.objection]
     found = set()
