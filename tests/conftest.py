@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+gc.disable()
+"""Until the tests are collected: all of that stays, so that it is looked at neither now nor ever again."""
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")
