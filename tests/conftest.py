@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-
 gc.disable()
 """Until the tests are collected: all of that stays, so that it is looked at neither now nor ever again."""
 

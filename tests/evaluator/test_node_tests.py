@@ -172,10 +172,10 @@ def pairs(table: Mapping[str, str]) -> set[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def at_other_opsets() -> Iterator[tuple[Restamped, ...]]:
+def at_other_opsets() -> tuple[Restamped, ...]:
     """Thousands of models with their results, which take long to make and much memory: only for as long as needed."""
     cases = (case for cases in ALL_CASES.values() for case in cases if not is_excepted(case))
-    yield tuple(one for case in cases for one in restamped(case))
+    return tuple(one for case in cases for one in restamped(case))
 
 
 def accepted(models: tuple[Restamped, ...]) -> Iterator[Restamped]:
