@@ -244,7 +244,7 @@ def test_passes_that_are_not_installed_are_named_and_can_be_given() -> None:
     assert done.certificate is not None
     assert [one.changes for one in done.report.passes if one.name == "negate-twice"] != [0]
     read = opsetlift.Certificate.from_json(done.certificate.to_json())
-    with pytest.raises(ValueError, match="not installed here, so they cannot run again: 'negate-twice'"):
+    with pytest.raises(ValueError, match="needs passes that are not installed here: 'negate-twice'"):
         opsetlift.verify(read, source, done.model)
     assert opsetlift.verify(read, source, done.model, passes=[negate_twice]).is_proven
 

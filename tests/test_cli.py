@@ -342,7 +342,7 @@ class TestProve:
         Path("proof.json").write_text(recorded.to_json())
         capsys.readouterr()
         assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 2
-        sentence = "refused: proof.json: the stages that the certificate states give another model"
+        sentence = "refused: proof.json: the certificate's stages give another model"
         assert sentence in capsys.readouterr().err
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', "[" * 100_000, "\0"])
@@ -529,7 +529,7 @@ def test_what_is_no_certificate_is_named_in_plain_words(
     recorded = tmp_path / "proof.json"
     recorded.write_text(content)
     assert main(["prove", model, model, "--certificate", str(recorded)]) == 1
-    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate:  {said}\n"
+    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate: {said}\n"
 
 
 def test_a_missing_description_of_a_runtime_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,14 +164,14 @@ def _check_dims(dims: Dims | None, value: Array, sizes: dict[str, int]) -> None:
     if dims is None:
         return
     if len(dims) != value.ndim:
-        raise ValueError(f"rank {len(dims)} is declared, shape {value.shape} was given")
+        raise ValueError(f"it is declared with {len(dims)} dimensions, but the array has shape {value.shape}")
     for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
         if dim is None or dim == size:
             continue
         expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
         if size != expected:
-            label = f"{dim!r}" if isinstance(dim, str) else "a size"
-            raise ValueError(f"axis {axis} is declared as {label} of {expected}, shape {value.shape} was given")
+            declared = f"{dim!r}, which is {expected} elsewhere" if isinstance(dim, str) else str(expected)
+            raise ValueError(f"axis {axis} is declared as {declared}, but the array has shape {value.shape}")
 
 
 def run_node(
