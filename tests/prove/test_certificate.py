@@ -105,6 +105,7 @@ def test_a_certificate_says_what_was_proven_and_with_what() -> None:
     assert site["cases"] > 10
 
 
+@pytest.mark.quick_share(2)
 def test_a_certificate_survives_json(done: Conversion) -> None:
     assert done.certificate is not None
     again = Certificate.from_json(done.certificate.to_json())
@@ -113,6 +114,7 @@ def test_a_certificate_survives_json(done: Conversion) -> None:
     assert again.is_proven
 
 
+@pytest.mark.quick_share(3)
 def test_a_proof_can_be_run_again_from_its_certificate(done: Conversion) -> None:
     again = checked(certificate_of(done), done.model)
     assert done.certificate is not None

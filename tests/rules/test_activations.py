@@ -146,6 +146,7 @@ def test_hard_swish_is_a_product_with_hard_sigmoid_below_14():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("operator", "opset", "attributes"),
     [

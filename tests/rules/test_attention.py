@@ -123,6 +123,7 @@ def test_no_size_of_the_run_is_presumed_not_even_that_it_is_not_0(case, is_causa
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
 @pytest.mark.parametrize("precision", [1, 10, 11])
 def test_the_products_are_shown_as_far_as_they_are_asked_for(mode, precision):

@@ -100,6 +100,7 @@ def test_known_dimensions_are_gathered_again_and_again_below_6(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "int32", "bool"])
 @pytest.mark.parametrize("repeats", ["int64[2] r) => ", "int64[2] q) => <int64[2] r = {2, 3}> "])
 def test_open_dimensions_are_copied_one_by_one_below_6(dtype, repeats):

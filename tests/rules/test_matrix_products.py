@@ -27,6 +27,7 @@ def test_integer_products_are_summed_below_9():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("first", "second", "result"),
     [

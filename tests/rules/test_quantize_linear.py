@@ -57,6 +57,7 @@ def test_quantization_is_computed_below_10(dtype, zero_point, to):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 @pytest.mark.parametrize("to", [9, 7, 1])
 def test_dequantization_is_computed_below_10(dtype, to):

@@ -83,6 +83,7 @@ def test_known_scales_take_one_gather_for_each_axis():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
 def test_averages_by_known_scales_are_gathered_weighted_and_summed(mode, transformation):
@@ -124,6 +125,7 @@ def test_scales_and_sizes_computed_at_run_time_are_followed(transformation, mode
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("outside", [0, 1])
 @pytest.mark.parametrize("scales", ["<float[1] s = {0.3}>", "<float[1] s = {1.5}>", ""])
@@ -154,6 +156,7 @@ def test_scales_of_some_axes_become_scales_of_all_below_18():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("inputs", ["x, , s", "x, , , z", "x, r, s", "x, r, , z"])
 def test_axes_whose_scales_are_computed_at_run_time_are_spread_below_18(inputs):
     attributes = 'mode = "linear", axes = [-1], extrapolation_value = 9.0' + (
@@ -169,6 +172,7 @@ def test_axes_whose_scales_are_computed_at_run_time_are_spread_below_18(inputs):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("sizes", ["<int64[2] s = {7, 9}>", ""])

@@ -78,6 +78,7 @@ def test_a_plain_regressor_becomes_one_node():
     assert operators(model, 5) == ["TreeEnsemble"]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"])
 @pytest.mark.parametrize("labels", [{"classlabels_int64s": [7, -2, 5]}, {"classlabels_strings": ["a", "b", "c"]}])
 def test_classifiers_of_many_classes_become_tree_ensembles(transform, labels):
