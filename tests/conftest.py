@@ -1,16 +1,58 @@
-"""What holds for all tests: none uses the verdicts that the user's own runs have kept."""
+"""What holds for all tests: verdicts and bytecode are kept in folders of the run, and which cases are slow."""
 
 from __future__ import annotations
 
+import gc
+import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+gc.disable()
+"""Until the tests are collected: all of that stays, so that it is looked at neither now nor ever again."""
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """None uses the verdicts that the user's own runs have kept."""
     folder = tmp_path_factory.mktemp("verdicts")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPSETLIFT_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _bytecode_of_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python is told to write no bytecode, the hundreds of processes that tests start would each compile all."""
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        yield
+        return
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE")
+        patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark cases of parametrised tests as slow, but for the share that `quick_share` names: `-m` reads the marks.
+
+    Which ones hangs on their names alone, and so on all parameters alike: strides would stay at one value of some.
+    """
+    seen: set[str] = set()
+    for item in items:
+        if (mark := item.get_closest_marker("quick_share")) is not None:
+            test = item.nodeid.partition("[")[0]
+            (every,) = mark.args
+            if test in seen and zlib.crc32(item.nodeid.encode()) % every:
+                item.add_marker(pytest.mark.slow)
+            seen.add(test)

@@ -45,6 +45,7 @@ def check_rejected(arguments: list[str], words: str, folder: Path, capsys: pytes
 BAD_INPUT = FILES | MODELS
 
 
+@pytest.mark.quick_share(7)
 @pytest.mark.parametrize("kind", BAD_INPUT, ids=lambda kind: kind.replace(" ", "_"))
 def test_is_rejected_with_one_sentence(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = BAD_INPUT[kind].make(tmp_path) or tmp_path / "in.onnx"
@@ -52,6 +53,7 @@ def test_is_rejected_with_one_sentence(kind: str, tmp_path: Path, capsys: pytest
     check_rejected(arguments, BAD_INPUT[kind].words, tmp_path, capsys)
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("kind", BAD_INPUT, ids=lambda kind: kind.replace(" ", "_"))
 def test_is_not_normalised_either(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = BAD_INPUT[kind].make(tmp_path) or tmp_path / "in.onnx"
@@ -121,7 +123,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "prove with inputs that are no arrays": (
         ["prove", "good.onnx", "good.onnx", "--inputs", "other.onnx"],
-        "not an .npz",
+        "not a readable .npz",
     ),
     "prove with an input missing": (["prove", "good.onnx", "good.onnx", "--inputs", "wrong.npz"], "'x'"),
     "prove zero times": (["prove", "good.onnx", "good.onnx", "--runs", "0"], "'--runs'"),
@@ -148,6 +150,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", BAD_COMMAND_LINES, ids=lambda kind: kind.replace(" ", "_"))
 def test_bad_command_line(kind: str, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments, words = BAD_COMMAND_LINES[kind]

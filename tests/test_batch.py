@@ -141,6 +141,7 @@ def _end_where_told(result: str) -> str:
 
 
 class TestExecutors:
+    @pytest.mark.slow
     def test_a_process_that_ends_takes_no_other_call_with_it(self) -> None:
         with Workers(2) as workers:
             futures = [workers.submit(_end_where_told, what) for what in ("a", "end", "b", "c", "end", "d")]
@@ -178,6 +179,7 @@ class TestExecutors:
             ("first.onnx", "written", "proven"),
         ]
 
+    @pytest.mark.slow
     def test_dask_distributed_works_as_well(self, zoo: Path, tmp_path: Path) -> None:
         distributed = pytest.importorskip("distributed")
         with (
@@ -189,6 +191,7 @@ class TestExecutors:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_prints_a_line_for_each_model_and_a_table_and_the_status_tells(
         self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -233,6 +236,7 @@ class TestCommand:
         assert main(["convert", str(zoo / "first.onnx"), str(tmp_path / "o.onnx"), "--to", "13", *more]) == 1
         assert f"{more[0]} is for several models" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_a_summary_replaces_nothing(self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         taken = tmp_path / "summary.json"
         taken.write_text("mine")

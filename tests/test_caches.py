@@ -23,6 +23,7 @@ def unbounded_caches(source: str) -> Iterator[str]:
                 yield function.name
 
 
+@pytest.mark.slow
 def test_no_cache_of_a_function_with_parameters_is_unbounded() -> None:
     sources = [path for root in ROOTS for path in root.rglob("*.py")]
     assert len(sources) > 200

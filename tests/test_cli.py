@@ -342,7 +342,7 @@ class TestProve:
         Path("proof.json").write_text(recorded.to_json())
         capsys.readouterr()
         assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 2
-        sentence = "refused: proof.json: the stages that the certificate states give another model"
+        sentence = "refused: proof.json: the certificate's stages give another model"
         assert sentence in capsys.readouterr().err
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 0}', "[" * 100_000, "\0"])
@@ -457,6 +457,7 @@ class TestProcess:
             assert process.stderr.read() == "opsetlift: standard output cannot be written: broken pipe\n"
             assert process.wait() == 74
 
+    @pytest.mark.slow
     def test_output_that_cannot_show_arrows_does_without(self, workplace: Path) -> None:
         command = [sys.executable, "-m", "opsetlift", "convert", "in.onnx", "out.onnx", "--to", "18"]
         ended = subprocess.run(
@@ -483,6 +484,7 @@ class TestProcess:
         assert page[-1].startswith(f"  Example: opsetlift {command}")
         assert command == "" or set(re.findall(r"--[a-z-]+", page[-1])) <= set(re.findall(r"--[a-z-]+", str(page[:-1])))
 
+    @pytest.mark.quick_share(6)
     @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
     def test_help_of_each_command_imports_neither_onnx_nor_numpy(self, command: str) -> None:
         assert modules_after("opsetlift", [command, "--help"]).isdisjoint({"onnx", "numpy"})
@@ -527,7 +529,7 @@ def test_what_is_no_certificate_is_named_in_plain_words(
     recorded = tmp_path / "proof.json"
     recorded.write_text(content)
     assert main(["prove", model, model, "--certificate", str(recorded)]) == 1
-    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate:  {said}\n"
+    assert capsys.readouterr().err == f"opsetlift: {recorded}: not a readable certificate: {said}\n"
 
 
 def test_a_missing_description_of_a_runtime_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

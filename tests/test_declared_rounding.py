@@ -60,6 +60,7 @@ def _may_round(rule: Rule) -> bool:
     return rule.apply is not None and any("rounds" in code.co_names for code in _reached(rule.apply))
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(("where", "rule"), RULES, ids=[where for where, _ in RULES])
 def test_what_may_round_at_run_time_is_declared(where: str, rule: Rule) -> None:
     assert rule.ulps or not _may_round(rule), f"{where}: {rule.name!r} may say that it rounds, and its entry does not"

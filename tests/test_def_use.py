@@ -147,6 +147,7 @@ def test_after_a_refusal_equal_nodes_are_converted_once(monkeypatch: pytest.Monk
     assert converted.count("HardSwish") <= 2
 
 
+@pytest.mark.slow
 def test_what_is_not_converted_twice_changes_no_list_of_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusals(source: onnx.ModelProto, to: int) -> list[str]:
         try:

@@ -15,6 +15,7 @@ from tests.test_fallbacks import converted, operators
 class TestElementsThatMove:
     """onnxruntime 0.3 transposes and repeats floats only."""
 
+    @pytest.mark.quick_share(2)
     @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool", "double"])
     @pytest.mark.parametrize("shape", ["2,3", "A,B"])
     @pytest.mark.parametrize("node", ["Transpose (x)", "Tile (x, r)"])
@@ -42,6 +43,7 @@ class TestElementsThatMove:
 class TestQuantizedProducts:
     """onnxruntime 1.1 has few kernels of them, some of which end the process."""
 
+    @pytest.mark.quick_share(4)
     @pytest.mark.parametrize(
         "text",
         [

@@ -169,6 +169,7 @@ class TestOneFileForOneRole:
         monkeypatch.chdir(tmp_path)
         return tmp_path
 
+    @pytest.mark.quick_share(4)
     @pytest.mark.parametrize("command", ["convert", "normalize", "certificate"])
     @pytest.mark.parametrize("spelling", ["plain", "absolute", "dots", "symbolic link", "hard link", "linked folder"])
     @pytest.mark.parametrize("source", ["d/in.onnx", "d/parts/w.bin", "mine.toml"])
@@ -524,6 +525,7 @@ remove_leftovers(Path({str(tmp_path)!r}))
 
 
 class TestSignals:
+    @pytest.mark.quick_share(15)
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.run", "os.fsync", "os.replace", "os.link", "show"])
     def test_each_ends_with_one_sentence_and_no_leftovers(self, tmp_path: Path, number: int, where: str) -> None:
@@ -556,6 +558,7 @@ sys.exit(opsetlift.cli.main({["convert", str(source), str(target), "--to", "18",
         assert value_in(target) == (2 if written else 1)
         assert len(names(tmp_path / "d")) == 2
 
+    @pytest.mark.quick_share(2)
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_while_the_engine_is_imported_they_end_with_one_sentence(self, tmp_path: Path, number: int) -> None:
         (tmp_path / "onnx").mkdir()
@@ -594,6 +597,7 @@ class TestStandardOutput:
         line = f"set -o pipefail; {sys.executable} -m opsetlift {command}"
         return subprocess.run(["bash", "-c", line], capture_output=True, env=environment(), check=False)
 
+    @pytest.mark.quick_share(6)
     @pytest.mark.parametrize("how", ["> /dev/full", ">&-", "| true"])
     @pytest.mark.parametrize("json", ["", "--json"])
     def test_that_is_lost_is_said_after_the_files_are_whole(self, workplace: Path, how: str, json: str) -> None:
@@ -605,6 +609,7 @@ class TestStandardOutput:
         assert onnx.load("out.onnx").opset_import[0].version == 18
         assert main(["prove", "in.onnx", "out.onnx", "--certificate", "proof.json"]) == 0
 
+    @pytest.mark.quick_share(10)
     @pytest.mark.parametrize(
         "command", ["--help", "coverage", "targets --json", "prove in.onnx in.onnx --json", "convert"]
     )
@@ -614,6 +619,7 @@ class TestStandardOutput:
         assert len(ended.stderr.decode().splitlines()) == 1
         assert ended.returncode == (1 if command == "convert" else 74)
 
+    @pytest.mark.slow
     def test_closed_streams_get_nothing_of_a_file(self, workplace: Path) -> None:
         ended = self.shell("convert in.onnx out.onnx --to 18 <&- >&- 2>&-")
         assert ended.returncode == 74
@@ -622,6 +628,7 @@ class TestStandardOutput:
     def test_standard_error_that_is_full_changes_no_status(self, workplace: Path) -> None:
         assert self.shell("convert gone.onnx out.onnx --to 18 2> /dev/full").returncode == 1
 
+    @pytest.mark.slow
     def test_a_model_goes_through_pipes(self, workplace: Path) -> None:
         ended = self.shell(f"convert - - --to 18 < in.onnx | {sys.executable} -m opsetlift normalize - - | cat")
         assert ended.returncode == 0
@@ -631,6 +638,7 @@ class TestStandardOutput:
         assert "ReduceMin 13" in ended.stderr.decode()
         assert names(workplace) == {"in.onnx", "d/external.onnx", "d/ext.data"}
 
+    @pytest.mark.quick_share(9)
     @pytest.mark.parametrize(
         ("command", "words"),
         [

@@ -92,16 +92,16 @@ def test_packages_of_ones_own_first_on_the_path(python: Path, tmp_path: Path):
 
 def test_packages_named_rules_and_converter_installed_beside_it(wheel: Path, tmp_path: Path):
     python = new_environment(tmp_path / "environment")
-    for name in ("rules", "converter"):
-        project = tmp_path / name
+    projects = [tmp_path / name for name in ("rules", "converter")]
+    for project in projects:
+        name = project.name
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text("VERSION = 'of somebody else'\n")
         (project / "pyproject.toml").write_text(
             f"[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n"
             f"[project]\nname = '{name}'\nversion = '3.5'\n"
         )
-        install(python, str(project))
-    install(python, str(wheel))
+    install(python, *map(str, projects), str(wheel))
     converts(python, tmp_path)
     for name in ("rules", "converter"):
         theirs = [str(python), "-c", f"import {name}; print({name}.VERSION)"]

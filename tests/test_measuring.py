@@ -118,6 +118,7 @@ def objection(target: Target, text: str, opset: int = NEWEST) -> str:
     return node_objection(model.graph.node[-1], opset, facts, target)
 
 
+@pytest.mark.slow
 def test_opsets_and_ir_versions_are_those_that_load(target: Target) -> None:
     assert target.opsets[""].last == NEWEST
     assert target.ir_versions.last == 8
@@ -226,6 +227,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("is_persistent", [False, True])
 @pytest.mark.parametrize(
     ("on_abs", "words"),

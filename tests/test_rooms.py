@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +22,9 @@ def contract() -> list[list[str]]:
     return [[room.removeprefix("opsetlift.") for room in layer.split(" | ")] for layer in layers["layers"]]
 
 
-def rooms() -> set[str]:
-    return {room for layer in contract() for room in layer}
+@cache
+def rooms() -> frozenset[str]:
+    return frozenset(room for layer in contract() for room in layer)
 
 
 def test_the_diagram_shows_the_rooms_in_the_order_of_the_contract():
@@ -59,21 +60,24 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def door(folder: Path) -> list[str]:
+@cache
+def door(folder: Path) -> tuple[str, ...]:
     """What a package says that others may import: names in `__all__`, or modules in `PUBLIC_MODULES`."""
     found: list[str] = []
     for statement in parsed(folder / "__init__.py").body:
         match statement:
             case ast.Assign([ast.Name("__all__" | "PUBLIC_MODULES")], value):
                 found += ast.literal_eval(value)
-    return found
+    return tuple(found)
 
 
-def uses() -> Iterator[Use]:
+@cache
+def uses() -> tuple[Use, ...]:
     """Imports of rooms by other rooms, the public interface, rules, examples, benchmarks and what tests share.
 
     Tests may look into the room that they test.
     """
+    found: list[Use] = []
     for folder in ("converter", "rules", "examples", "testing", "benchmarks"):
         for file in (PROJECT / folder).rglob("*.py"):
             own = file.relative_to(PROJECT).parts
@@ -88,7 +92,8 @@ def uses() -> Iterator[Use]:
                     package, _, inner = name.partition(".")
                     room, *path = inner.split(".")
                     if package == "opsetlift" and room in rooms() and own[:3] != ("converter", "opsetlift", room):
-                        yield Use("/".join(own), room, tuple(path))
+                        found.append(Use("/".join(own), room, tuple(path)))
+    return tuple(found)
 
 
 def test_nothing_reaches_behind_the_door_of_a_room():

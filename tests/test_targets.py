@@ -218,6 +218,7 @@ class TestFinding:
         with pytest.raises(TargetFileError, match="cannot be read"):
             find_target(str(tmp_path / "none.toml"))
 
+    @pytest.mark.slow
     def test_takes_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "small.toml").write_text(SMALL)
         (tmp_path / "plugin_of_a_test.py").write_text(f"PATH = {str(tmp_path / 'small.toml')!r}")

@@ -133,6 +133,7 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     assert "Usage: opsetlift" in capsys.readouterr().out
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_a_screen_and_has_an_example(command: str, capsys: pytest.CaptureFixture[str]):
     assert main([command, "-h"]) == 0

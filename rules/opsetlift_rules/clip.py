@@ -31,20 +31,20 @@ def _default(dtype: str, sign: int, opset: int) -> float:
 def write_default_bounds_of_version_1(site: Site) -> None:
     """Write the bounds that Clip-1 uses by default, the limits of the dtype, where Clip-6 would use those of float."""
     site.remove_attribute("consumed_inputs")
-    _write_defaults(site, near=1, far=6)
+    _write_defaults(site, source_version=1)
 
 
 def write_default_bounds_of_version_6(site: Site) -> None:
     """Write the bounds that Clip-6 uses by default, the limits of float, where Clip-1 would use those of the dtype."""
-    _write_defaults(site, near=6, far=1)
+    _write_defaults(site, source_version=6)
 
 
-def _write_defaults(site: Site, *, near: int, far: int) -> None:
+def _write_defaults(site: Site, *, source_version: int) -> None:
     absent = [(name, sign) for name, sign in _SIDES if not has_attribute(site, name)]
     if not absent or site.dtype(0) == "float":
         return
     dtype = site.dtype(0)
-    bounds = {name: _default(dtype, sign, near) for name, sign in absent}
+    bounds = {name: _default(dtype, sign, source_version) for name, sign in absent}
     if all(_fits_float(bound) for bound in bounds.values()):
         for name, bound in bounds.items():
             site.set_attribute(name, float(bound))

@@ -266,7 +266,7 @@ def replace_with_upsample_or_decompose(site: Site) -> None:
 
 
 def _interpolation(site: Site) -> Interpolation:
-    if site.transition.near == _SCALES_ONLY:
+    if site.transition.source_version == _SCALES_ONLY:
         return Interpolation(site.attribute("mode", "nearest"), ASYMMETRIC, rounding="by direction")
     return Interpolation(
         mode=site.attribute("mode", "nearest"),
@@ -288,7 +288,7 @@ def resample(site: Site) -> None:
     regions = (
         regions_of(resampler, site.input(1), len(axes)) if interpolation.transformation == CROP else [None] * len(axes)
     )
-    scales = site.input(1) if site.transition.near == _SCALES_ONLY else site.input(2)
+    scales = site.input(1) if site.transition.source_version == _SCALES_ONLY else site.input(2)
     policy = site.attribute("keep_aspect_ratio_policy", "stretch")
     if scales:
         resampler.run(axes_by_scales(resampler, axes, scales, regions))

@@ -98,7 +98,7 @@ def _extent(site: Site, op: Operators, rois: str, column: int, dtype: str) -> tu
         return site.constant(value, dtype, "number")
 
     is_shifted = (
-        site.transition.near >= _COORDINATE_MODE
+        site.transition.source_version >= _COORDINATE_MODE
         and site.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     )
     scale = number(site.attribute("spatial_scale", 1.0))

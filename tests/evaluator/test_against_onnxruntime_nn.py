@@ -255,7 +255,7 @@ DISAGREEMENTS: list[Disagreement] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.quick_share(40)
 @pytest.mark.parametrize(
     ("operator", "opset"), [(operator, opset) for operator in STRATEGIES for opset in judged_opsets(operator)]
 )

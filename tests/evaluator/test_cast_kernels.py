@@ -29,6 +29,7 @@ def test_cast_1_names_its_target(name: str) -> None:
         run("Cast", 1, array([1.5]), to="REAL")
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("opset", sorted(schemas("", "Cast")))
 def test_every_pair_of_types_that_the_schema_allows_can_be_cast(opset: int) -> None:
     sources, targets = (

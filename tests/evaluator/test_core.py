@@ -84,8 +84,8 @@ def test_an_unknown_name_cannot_be_asked_for() -> None:
         ({}, "x", "not given"),
         ({"x": ONES, "z": ONES}, "z", "no such input"),
         ({"x": ONES.astype(numpy.float64)}, "x", r"tensor\(float\) is declared, tensor\(double\) was given"),
-        ({"x": ONES[0]}, "x", r"rank 2 is declared, shape \(3,\) was given"),
-        ({"x": ONES[:, :2]}, "x", "axis 1 is declared as a size of 3"),
+        ({"x": ONES[0]}, "x", r"declared with 2 dimensions, but the array has shape \(3,\)"),
+        ({"x": ONES[:, :2]}, "x", "axis 1 is declared as 3, but the array has shape"),
         ({"x": [ONES]}, "x", "list was given"),
         ({"x": None}, "x", "NoneType was given"),
     ],
@@ -99,7 +99,7 @@ def test_an_input_that_does_not_fit_is_rejected_by_name(inputs: dict[str, object
 
 def test_a_symbolic_dimension_stands_for_one_size_in_all_inputs() -> None:
     evaluator = Evaluator(model("g (float[N] x, float[N] y) => (float[N] z) { z = Add(x, y) }"))
-    with pytest.raises(InputRejected, match="'N' of 2"):
+    with pytest.raises(InputRejected, match="'N', which is 2 elsewhere"):
         evaluator.run({"x": ONES[:, 0], "y": ONES[0]})
 
 
@@ -483,7 +483,7 @@ def test_nodes_out_of_order_are_sorted_where_not_strict() -> None:
         (
             '<ir_version: 10, opset_import: ["" : 20, "com.example" : 1]>',
             "com.example.Op",
-            "no operators of this domain",
+            "cannot execute operators of this domain",
         ),
         ('<ir_version: 10, opset_import: ["" : 4000]>', "Neg", "knows ai.onnx up to opset"),
     ],

@@ -37,6 +37,7 @@ def has_function(case: Case) -> bool:
 FUNCTION_CASES = [case for case in node_cases() if has_function(case) and "bernoulli" not in case.name]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("operator", sorted({case.operator for case in FUNCTION_CASES}))
 def test_the_function_does_what_the_tests_of_the_operator_expect(
     operator: str, monkeypatch: pytest.MonkeyPatch

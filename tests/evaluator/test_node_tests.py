@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy
@@ -172,23 +171,29 @@ def pairs(table: Mapping[str, str]) -> set[tuple[str, str]]:
     return {(key, definition) for key, definitions in table.items() for definition in definitions.split()}
 
 
-@cache
+@pytest.fixture(scope="module")
 def at_other_opsets() -> tuple[Restamped, ...]:
+    """Thousands of models with their results, which take long to make and much memory: only for as long as needed."""
     cases = (case for cases in ALL_CASES.values() for case in cases if not is_excepted(case))
     return tuple(one for case in cases for one in restamped(case))
 
 
-def accepted() -> Iterator[Restamped]:
-    return (one for one in at_other_opsets() if isinstance(one.results, list))
+def accepted(models: tuple[Restamped, ...]) -> Iterator[Restamped]:
+    return (one for one in models if isinstance(one.results, list))
 
 
 @pytest.mark.slow
-def test_restamped_models_are_accepted_only_where_the_schemas_allow_them() -> None:
-    assert [(one.case.name, one.objection) for one in accepted() if one.objection] == []
+def test_restamped_models_are_accepted_only_where_the_schemas_allow_them(
+    at_other_opsets: tuple[Restamped, ...],
+) -> None:
+    assert [(one.case.name, one.objection) for one in accepted(at_other_opsets) if one.objection] == []
 
 
-def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them() -> None:
-    rejected = [one for one in at_other_opsets() if isinstance(one.results, Rejected) and not one.objection]
+@pytest.mark.slow
+def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them(
+    at_other_opsets: tuple[Restamped, ...],
+) -> None:
+    rejected = [one for one in at_other_opsets if isinstance(one.results, Rejected) and not one.objection]
     found = set()
     for one in rejected:
         error = one.results
@@ -216,12 +221,14 @@ def onnxruntime_outputs(onnxruntime: Any, one: Restamped) -> list[Any] | None:
 
 
 @pytest.mark.slow
-def test_restamped_nodes_agree_with_onnxruntime() -> None:
+def test_restamped_nodes_agree_with_onnxruntime(
+    at_other_opsets: tuple[Restamped, ...],
+) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     from tests.evaluator.disagreements import release
 
     differing, compared = set(), 0
-    for one in accepted():
+    for one in accepted(at_other_opsets):
         if len(one.model.graph.node) > 1 or "training_dropout" in one.case.name:
             continue
         # Its Python interface gives the dtypes that numpy lacks as integers.
@@ -236,7 +243,10 @@ def test_restamped_nodes_agree_with_onnxruntime() -> None:
     assert differing == {definition for _, definition in pairs(ONNXRUNTIME_DIFFERS)} - corrected
 
 
-def test_restamped_nodes_mean_what_their_version_means() -> None:
-    compared = (one for one in accepted() if one.case.name not in ROUNDED_ONCE)
+@pytest.mark.slow
+def test_restamped_nodes_mean_what_their_version_means(
+    at_other_opsets: tuple[Restamped, ...],
+) -> None:
+    compared = (one for one in accepted(at_other_opsets) if one.case.name not in ROUNDED_ONCE)
     differing = {one.definition for one in compared if one.difference(one.case.expected())}
     assert sorted(differing) == sorted(definition for _, definition in pairs(OTHER_MEANING))

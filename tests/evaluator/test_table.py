@@ -48,7 +48,7 @@ def test_docstrings_of_kernels_begin_with_the_operators_and_versions_whose_text_
     ("operator", "opset", "expected"),
     [
         ("Softmax", 11, "own: softmax"),
-        ("Upsample", 10, "own: resampling, deprecated: only where not strict"),
+        ("Upsample", 10, "own: resize, deprecated: only where not strict"),
     ],
 )
 def test_each_definition_has_one_way_to_be_executed(operator: str, opset: int, expected: str) -> None:

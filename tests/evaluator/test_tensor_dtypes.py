@@ -112,6 +112,7 @@ def _definitions() -> list[tuple[str, int]]:
     ]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(("operator", "opset"), _definitions())
 def test_every_dtype_is_moved_to_the_same_places(operator: str, opset: int) -> None:
     shape, build = MOVERS[operator]

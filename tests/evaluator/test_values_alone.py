@@ -447,7 +447,7 @@ def test_pow_computes_an_element_alike_whether_the_exponent_is_a_scalar_or_not()
 # ---- how kernels add up
 
 EXACT = {
-    "quantized_products": "integers",
+    "quantized_matrix_products": "integers",
     "windows": "counts",
     "sequences": "lengths",
     "convolution": "one product for each image and group",

@@ -21,11 +21,20 @@ _SPELLING = {
 @cache
 def schemas(domain: str, operator: str) -> Mapping[int, OpSchema]:
     """An operator's schemas by since-version, oldest first."""
-    domain = "" if domain == "ai.onnx" else domain
-    found = [s for s in onnx.defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, operator)]
+    found = _all_schemas().get(("" if domain == "ai.onnx" else domain, operator), [])
     return {schema.since_version: schema for schema in sorted(found, key=lambda schema: schema.since_version)}
 
 
+@cache
+def _all_schemas() -> Mapping[tuple[str, str], list[OpSchema]]:
+    """What onnx has, which takes long to ask for, by domain and operator."""
+    found: dict[tuple[str, str], list[OpSchema]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        found.setdefault((schema.domain, schema.name), []).append(schema)
+    return found
+
+
+@cache
 def since_version(domain: str, operator: str, opset: int) -> int:
     """The since-version in force; 0 before the operator's introduction."""
     return max((version for version in schemas(domain, operator) if version <= opset), default=0)

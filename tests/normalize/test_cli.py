@@ -79,6 +79,7 @@ def test_lists_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(known_passes())
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

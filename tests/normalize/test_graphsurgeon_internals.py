@@ -51,6 +51,7 @@ def test_the_search_for_private_parts_finds_them() -> None:
     assert [use.split(":")[0] for use in found] == [f"line {number}" for number in range(1, 6)]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     "path",
     [path for path in sorted((_PACKAGE / "normalizer").rglob("*.py")) if path != _INTERNALS],

@@ -302,6 +302,7 @@ def test_clips_of_clips_have_the_tighter_bounds(inner: str, outer: str, merged: 
     assert [list(node.input) for node in result.graph.node] == [["x", *merged.split(", ")]]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("inner", "outer"),
     [

@@ -38,6 +38,7 @@ def test_all_readers_have_to_broadcast() -> None:
     check_unchanged(_PASSES, f"{head} {{ t = Shape(x) e = Expand(s, t) y = Mul(e, x) z = Neg(e) }}")
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("nodes", "why"),
     [

@@ -19,6 +19,7 @@ def gone(inputs: str = "float[2,3] x", output: str = "float[2,3] y") -> str:
     return f"g ({inputs}) => ({output}) {{ a = Neg(x)  y = Abs(a) }}"
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("node", "constants", "opset"),
     [

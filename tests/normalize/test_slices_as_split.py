@@ -37,6 +37,7 @@ def test_slices_that_overlap_beside_a_chain_stay() -> None:
     check_rewrite(_PASSES, f"{head} {_BOUNDS} {{ {slices} }}", after)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("slices", "why"),
     [

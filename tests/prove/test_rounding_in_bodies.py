@@ -184,6 +184,7 @@ WRONG: dict[str, tuple[str, int, Callable[[ModelProto], object]]] = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_in_or_around_a_body_that_rounds_is_found(name: str) -> None:
     of, opset, wrong = WRONG[name]

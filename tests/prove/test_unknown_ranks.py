@@ -26,6 +26,7 @@ TOLD_BY_THE_OUTPUT = {
 }
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("name", TOLD_BY_THE_OUTPUT)
 def test_a_negative_axis_is_counted_where_only_an_output_tells_the_rank(name: str) -> None:
     nodes, outputs = TOLD_BY_THE_OUTPUT[name]

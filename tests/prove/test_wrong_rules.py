@@ -92,6 +92,7 @@ FLOAT_CASES = [
 ]
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(("mutant", "operator", "shape"), FLOAT_CASES)
 def test_a_wrong_rule_for_floats_is_refuted(mutant: str, operator: str, shape: str) -> None:
     graph = Graph(operator, "float", SHAPES[shape])
@@ -99,6 +100,7 @@ def test_a_wrong_rule_for_floats_is_refuted(mutant: str, operator: str, shape: s
     assert outcomes(graph, wrong) == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
 @pytest.mark.parametrize("operator", INTEGER_OPERATORS)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -107,6 +109,7 @@ def test_a_wrong_rule_for_int64_is_refuted(mutant: str, operator: str, shape: st
     assert outcomes(graph, graph.text(rewritten(mutant, "int64"), "w")) == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("operator", ["Add", "Sub", "Max", "Min", "Mul"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_rule_that_misses_the_smallest_int8_is_refuted(operator: str, shape: str) -> None:
@@ -116,6 +119,7 @@ def test_a_rule_that_misses_the_smallest_int8_is_refuted(operator: str, shape: s
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "int64", "int32", "double"])
 @pytest.mark.parametrize(("operator", "other"), [("Less", "LessOrEqual"), ("Greater", "GreaterOrEqual")])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -137,6 +141,7 @@ def beside(operator: str, dtype: str, shape: str, values: str) -> Graph:
     return Graph(operator, dtype, shapes, values.split(",")[0] if shapes[1] == "[1]" else values)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("mutant", ["through float", "through int32", "clipped at 100"])
 @pytest.mark.parametrize("operator", INTEGER_OPERATORS)
 @pytest.mark.parametrize("shape", BESIDE_CONSTANT)
@@ -158,6 +163,7 @@ def test_a_comparison_with_a_constant_that_takes_in_equal_values_is_refuted(
     assert outcomes(graph, graph.text(operator=other)) == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "int64"])
 @pytest.mark.parametrize("shape", [*SHAPES, *BESIDE_CONSTANT])
 def test_the_right_rule_is_proven_on_diverse_inputs(dtype: str, shape: str) -> None:
@@ -177,6 +183,7 @@ def test_an_input_that_may_be_empty_is_tried_with_elements_as_well() -> None:
     assert outcomes(graph, graph.text(rewritten("clipped at 100", "float"), "w")) == [Outcome.DIFFERENT]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("shape", ["[1]", "[1, 1]", "[]", "[N]", "[3]"])
 @pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
 def test_whole_models_are_not_equal_to_one_that_clips(dtype: str, shape: str) -> None:
@@ -228,6 +235,7 @@ def test_a_model_that_stays_below_the_floor_is_weakly_proven() -> None:
 CHOSEN = "(float[1, 6, 4] boxes, float[1, 1, 6] scores, int64[1] most, float[1] overlap, float[1] least)"
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("center", [0, 1])
 @pytest.mark.parametrize("declared", ["3, 3", "N, 3"])
 def test_a_rule_that_takes_another_overlap_of_boxes_is_refuted(center: int, declared: str) -> None:

@@ -56,6 +56,7 @@ def test_a_message_that_is_cut_off_is_known_as_well():
     assert "opset 22" in found.cause
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: f"{one['runtime']}: {one['text'][-40:]}")
 def test_every_command_is_one_that_opsetlift_takes(message: dict[str, Any], capsys: pytest.CaptureFixture[str]):
     model = model_of([helper.make_node("Relu", ["x"], ["y"], name="r")])

@@ -92,6 +92,7 @@ def test_integers_are_added_by_sign_below_9(dtype, to):
     check_converts(prelu(9, "2, 3", "3", dtype), to, exact=True)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
 @pytest.mark.parametrize("attributes", ["", "<lambd = 1.5, bias = 1.0>", "<lambd = 3.0, bias = -7.0>"])
 @pytest.mark.parametrize("to", [8, 6])
@@ -145,6 +146,7 @@ def test_hard_swish_is_a_product_with_hard_sigmoid_below_14():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("operator", "opset", "attributes"),
     [

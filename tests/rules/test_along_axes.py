@@ -63,6 +63,7 @@ def test_a_scan_accumulates_exactly_before_its_introduction(operator, opset, dty
     check_converts(accumulated(operator, opset, dtype, shape, attributes), opset - 1, exact=True)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(("operator", "opset"), [("CumSum", 11), ("CumProd", 26)])
 @pytest.mark.parametrize("shape", ["3", "2, 3", "A, B, C"])
 def test_an_axis_of_the_run_chooses_among_scans(operator, opset, shape):

@@ -66,6 +66,7 @@ def test_narrow_floats_are_attended_in_float(dtype):
     check_converts(text.replace("float[", f"{dtype}["), 23)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [22, 17, 13, 9, 7])
 def test_windows_masks_and_padding_are_written_out(to):
     result = check_converts(
@@ -107,6 +108,7 @@ DYNAMIC = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("case", DYNAMIC)
 @pytest.mark.parametrize("is_causal", [0, 1])
 @pytest.mark.parametrize("to", [22, 9])
@@ -121,6 +123,7 @@ def test_no_size_of_the_run_is_presumed_not_even_that_it_is_not_0(case, is_causa
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", [0, 1, 2, 3])
 @pytest.mark.parametrize("precision", [1, 10, 11])
 def test_the_products_are_shown_as_far_as_they_are_asked_for(mode, precision):

@@ -54,6 +54,7 @@ def test_every_float4_is_looked_up(source):
     check_converts(bit_cast(source, "float4e2m1"), 25, exact=True)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize(
     ("source", "to", "opset"),
     [

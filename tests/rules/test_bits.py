@@ -23,6 +23,7 @@ def test_signed_integers_shift_as_unsigned_ones_below_28(direction, dtype, to):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 @pytest.mark.parametrize("dtype", UNSIGNED)
 @pytest.mark.parametrize("to", [10, 7])

@@ -30,6 +30,7 @@ def test_doubles_were_clipped_to_the_limits_of_float_at_6():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("attributes", ["", "<min = -0.1>", "<min = 0.1, max = 1e30>"])
 @pytest.mark.parametrize(("source", "to"), [(1, 6), (1, 13), (6, 1), (6, 11), (6, 13)])
@@ -82,6 +83,7 @@ def test_inputs_mean_the_same_below_11(dtype, inputs, to):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("to", [11, 7])
 def test_integers_are_clipped_by_extremes_below_12(dtype, to):

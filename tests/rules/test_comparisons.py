@@ -27,6 +27,7 @@ def test_64_bits_are_ordered_by_a_reduction_below_9():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("operator", ["Less", "Greater"])
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("to", [8, 6])
@@ -39,6 +40,7 @@ def test_integers_are_ordered_exactly_below_9(operator, dtype, to):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", *INTEGERS])
 @pytest.mark.parametrize("to", [10, 8, 6])
 def test_equality_is_exact_below_11(dtype, to):
@@ -80,6 +82,7 @@ def test_strings_are_refused_below_11_where_nothing_tells_them_apart():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("operator", ["LessOrEqual", "GreaterOrEqual"])
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", *INTEGERS])
 @pytest.mark.parametrize("to", [11, 8])

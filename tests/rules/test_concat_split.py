@@ -113,6 +113,7 @@ def test_constant_lengths_become_an_input_at_13():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [12, 10, 9, 8, 7])
 def test_lengths_computed_at_run_time_are_slices_below_13(to):
     check_converts(
@@ -158,6 +159,7 @@ def test_a_smaller_last_part_becomes_lengths_below_18():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [17, 11, 9, 7])
 @pytest.mark.parametrize("outputs", ["a", "a, b", "a, b, c"])
 def test_parts_of_an_open_dimension_are_counted_below_18(to, outputs):

@@ -118,6 +118,7 @@ BRANCHES_OF_OTHER_SHAPES = """<ir_version: 6, opset_import: ["": 11]> g (bool[{}
 }}"""
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [10, 8, 1])
 @pytest.mark.parametrize("shape", ["", "1"])
 def test_branches_of_different_shapes_become_loops_that_run_once_or_not(shape, to):

@@ -8,6 +8,7 @@ from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, model
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("attributes", "offset"),
     [
@@ -65,6 +66,7 @@ def test_unknown_weights_are_refused():
     )
 
 
+@pytest.mark.quick_share(7)
 @pytest.mark.parametrize(
     ("attributes", "blocks"),
     [
@@ -115,6 +117,7 @@ def test_what_cannot_be_added_is_refused(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("channels", ["8, 0, 2", "8, P, Q"])
 def test_no_points_are_divided_by_no_columns(channels):
     onnxruntime = pytest.importorskip("onnxruntime")

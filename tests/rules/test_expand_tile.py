@@ -23,6 +23,7 @@ def test_expand_that_repeats_nothing_is_an_identity_below_8():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["float", "int64", "string", "bool"])
 @pytest.mark.parametrize("length", [0, 1, 2, 3])
 @pytest.mark.parametrize("to", [7, 6])
@@ -99,6 +100,7 @@ def test_known_dimensions_are_gathered_again_and_again_below_6(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "int32", "bool"])
 @pytest.mark.parametrize("repeats", ["int64[2] r) => ", "int64[2] q) => <int64[2] r = {2, 3}> "])
 def test_open_dimensions_are_copied_one_by_one_below_6(dtype, repeats):

@@ -57,6 +57,7 @@ NODES = {
 }
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("to", [28, 13, 9, 6])
 @pytest.mark.parametrize("dtype", ["float", "float16", "double"])
 @pytest.mark.parametrize("node", NODES.values(), ids=NODES.keys())
@@ -64,6 +65,7 @@ def test_experiments_on_images_are_lowered_at_every_target(node, dtype, to):
     check_converts(text(node, x=f"{dtype}[1, 2, 3, 4] x", y=f"{dtype}[A, B, C, D] y"), to)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [28, 11, 9])
 @pytest.mark.parametrize("dtype", [1, 6, 7, 9])
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def test_constant_indices_become_constant_positions():
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("target", [10, 8, 5])
 @pytest.mark.parametrize(
     ("signature", "attributes"),
@@ -70,6 +71,7 @@ def test_single_indices_of_slices_are_gathered_along_the_first_dimension():
     assert "Reshape" not in {node.op_type for node in converted.graph.node}
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("target", [11, 10, 8])
 @pytest.mark.parametrize(
     ("signature", "attributes"),

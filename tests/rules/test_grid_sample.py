@@ -18,6 +18,7 @@ def test_modes_are_renamed_at_20(old, new):
     check_rewrite(newer.format(attributes[1]), older.format(attributes[0]))
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [0, 1])
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
@@ -31,6 +32,7 @@ def test_points_are_gathered_below_16(padding, align, mode):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("shape", ["2, 3, 4", "1, 2, 3, 2, 2", "N, C, A, B, D", "N, C, A"])
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 def test_other_numbers_of_spatial_axes_are_gathered_below_20(shape, mode):
@@ -76,6 +78,7 @@ def test_bfloat16_is_sampled_in_float_below_22(data, grid, mode):
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("align", [0, 1])
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("shape", ["2, 3, 4, 5", "2, 3, 2, 4, 5"])

@@ -58,6 +58,7 @@ def test_every_pair_of_types_goes_down_to_1(x, y):
     assert check(encoder(x, y, f"{keys}, {values}", 2), 1)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [2, 1])
 @pytest.mark.parametrize("x", ["double", "int32", "int16"])
 @pytest.mark.parametrize("y", ["double", "int32", "int16"])

@@ -112,6 +112,7 @@ def test_the_first_input_is_tiled_where_no_operator_mirrors():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("operator", ["Sub", "Div", "Pow"])
 @pytest.mark.parametrize(
     ("first", "second"), [("[]", "[N, M]"), ("[N, 1]", "[M]"), ("[A, B]", "[C]"), ("[2, 0]", "[1]")]

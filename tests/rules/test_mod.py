@@ -48,6 +48,7 @@ def test_a_divisor_that_is_known_not_to_be_zero_needs_no_care():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("shapes", [("2, 1", "3", "2, 3"), ("N", "N", "N")])
 @pytest.mark.parametrize("to", [9, 6])

@@ -49,6 +49,7 @@ def groups(opset, shape, values, dtype="float", attributes=""):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("to", [18, 17, 9, 4])
 @pytest.mark.parametrize("shape", ["1, 4, 3", "2, 4, 2, 3", "1, 4"])
 def test_groups_become_instances_below_21(to, shape):
@@ -88,6 +89,7 @@ def test_the_scale_of_a_group_becomes_that_of_its_channels():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("shape", ["1, 4, 3", "N, C, H"])
 def test_the_scale_of_a_group_is_repeated_at_run_time(dtype, shape):

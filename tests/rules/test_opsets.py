@@ -69,6 +69,6 @@ def test_each_opset_is_the_one_at_which_the_schema_changes(name: str, opset: int
 
 @pytest.mark.parametrize("path", sorted(Path(opsetlift_rules.__path__[0]).rglob("*.py")), ids=lambda path: path.stem)
 def test_rules_write_for_opsets_that_have_a_name(path: Path):
-    numbers = r"\b(?:op_at|at)\(\d+[,)]|opset=\d+|\.(?:target|near) [<>=]=? \d+"
+    numbers = r"\b(?:op_at|at)\(\d+[,)]|opset=\d+|\.(?:target|source_version) [<>=]=? \d+"
     bare = re.findall(numbers, path.read_text())
     assert not bare

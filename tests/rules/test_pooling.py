@@ -157,6 +157,7 @@ def test_dilated_maxima_are_maxima_of_slices(shape, more):
     check_converts(pool(10, "MaxPool", attributes, shape), 9, exact=True)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [7, 1])
 @pytest.mark.parametrize("storage_order", [0, 1])
 def test_indices_are_computed_below_8(to, storage_order):

@@ -28,6 +28,7 @@ def test_a_vector_of_one_scale_becomes_a_number_at_13():
     )
 
 
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("to", [12, 9, 6])
@@ -56,6 +57,7 @@ def test_quantization_is_computed_below_10(dtype, zero_point, to):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
 @pytest.mark.parametrize("to", [9, 7, 1])
 def test_dequantization_is_computed_below_10(dtype, to):
@@ -127,6 +129,7 @@ def test_16_bits_are_computed_below_21(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dim", ["5", "D"])
 @pytest.mark.parametrize("dtype", ["int8", "float8e4m3fn", "float8e5m2"])
 def test_blocks_are_computed_below_21(dim, dtype):

@@ -42,6 +42,7 @@ def test_zero_points_for_each_row_and_column_are_subtracted(rows, columns):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("attributes", ["", "<pads = [1, 1, 0, 0], strides = [2, 1]>", '<auto_pad = "SAME_UPPER">'])
 @pytest.mark.parametrize("zero_point", ["int8", "int8[2]"])
 def test_integers_are_convolved_exactly_below_10(attributes, zero_point):
@@ -95,6 +96,7 @@ def test_parameters_for_each_row_and_column_go_along_them():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_scales_of_a_product_are_cast_below_21(dtype):
     after = check_converts(
@@ -106,6 +108,7 @@ def test_narrow_scales_of_a_product_are_cast_below_21(dtype):
     assert [node.op_type for node in after.graph.node] == ["Cast"] * 3 + ["QLinearMatMul"]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float8e4m3fn", "float8e5m2fnuz"])
 def test_products_of_float8_are_computed_below_21(dtype):
     check_converts(
@@ -117,6 +120,7 @@ def test_products_of_float8_are_computed_below_21(dtype):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("shape", ["[N, 3]", "[4]", ""])
 @pytest.mark.parametrize("to", [10, 9, 7])
 def test_ranges_are_quantized_below_11(shape, to):

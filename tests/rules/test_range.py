@@ -25,6 +25,7 @@ def test_ranges_computed_at_run_time_go_below_11(dtype, to):
     check_converts(f'<ir_version: 6, opset_import: ["": 11]> g ({RANGE.format(dtype=dtype)}', to, exact=True)
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("delta", [1, 3, -2])
 @pytest.mark.parametrize("to", [10, 8])
 def test_a_range_from_0_up_to_an_input_goes_below_11(delta, to):

@@ -41,6 +41,7 @@ def test_a_reduction_over_no_axes_that_keeps_a_value_is_an_identity(operator):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("operator", COMPOSED)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "int32", "uint64"])
 def test_a_composed_reduction_over_no_axes_does_the_rest_to_each_element(operator, dtype):
@@ -61,6 +62,7 @@ def test_noop_disappears_beside_axes():
     )
 
 
+@pytest.mark.quick_share(17)
 @pytest.mark.parametrize("operator", ["ReduceMin", "ReduceMean", "ReduceSum", "ReduceL2", "ReduceLogSum"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("noop", [0, 1])

@@ -83,6 +83,7 @@ def test_known_scales_take_one_gather_for_each_axis():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
 def test_averages_by_known_scales_are_gathered_weighted_and_summed(mode, transformation):
@@ -96,6 +97,7 @@ def test_averages_by_known_scales_are_gathered_weighted_and_summed(mode, transfo
         assert [node.op_type for node in after.graph.node] == ["Gather", "Mul", "ReduceSum"] * 2
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("transformation", "rounding"),
     list(itertools.product(_TRANSFORMATIONS, ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])),
@@ -110,6 +112,7 @@ def test_nearest_moves_every_dtype_exactly(transformation, rounding, scale):
     )
 
 
+@pytest.mark.quick_share(10)
 @pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("inputs", ["float[2] s", "int64[2] s"])
@@ -122,6 +125,7 @@ def test_scales_and_sizes_computed_at_run_time_are_followed(transformation, mode
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 @pytest.mark.parametrize("outside", [0, 1])
 @pytest.mark.parametrize("scales", ["<float[1] s = {0.3}>", "<float[1] s = {1.5}>", ""])
@@ -152,6 +156,7 @@ def test_scales_of_some_axes_become_scales_of_all_below_18():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("inputs", ["x, , s", "x, , , z", "x, r, s", "x, r, , z"])
 def test_axes_whose_scales_are_computed_at_run_time_are_spread_below_18(inputs):
     attributes = 'mode = "linear", axes = [-1], extrapolation_value = 9.0' + (
@@ -167,6 +172,7 @@ def test_axes_whose_scales_are_computed_at_run_time_are_spread_below_18(inputs):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("sizes", ["<int64[2] s = {7, 9}>", ""])
@@ -179,6 +185,7 @@ def test_aspect_ratios_give_the_lengths_below_18(policy, mode, sizes):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("roi", ["<float[2] r = {-0.4, 1.2}>", ""])
 def test_crops_extrapolate_below_11(mode, roi):
@@ -318,6 +325,7 @@ def _pairs():
     return [(6, 10), (6, 14), (3, 7), (7, 3), (10, 6), (49, 50), (1, 41), (93, 93), *drawn]
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("opset", [8, 10])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mode, opset):

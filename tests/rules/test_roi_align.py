@@ -19,6 +19,7 @@ def test_the_shift_of_16_is_none_of_10():
     check_rewrite(newer, older)
 
 
+@pytest.mark.quick_share(16)
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("transformation", ["half_pixel", "output_half_pixel"])

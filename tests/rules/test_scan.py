@@ -28,6 +28,7 @@ def test_the_batch_of_version_8_becomes_a_scan_around():
     )
 
 
+@pytest.mark.quick_share(8)
 @pytest.mark.parametrize("to", [9, 13, 28, 7, 5])
 @pytest.mark.parametrize("directions", ["", "directions = [1, 0],"])
 @pytest.mark.parametrize("lengths", ['""', "lengths"])
@@ -86,6 +87,7 @@ def test_one_sequence_is_a_batch_of_one_below_9():
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("to", [10, 9, 8, 7, 5])
 @pytest.mark.parametrize("axes", ["", "scan_input_axes = [1, 0], scan_output_axes = [1]", "scan_input_axes = [-2, -3]"])
 @pytest.mark.parametrize("directions", ["", "scan_input_directions = [0, 1], scan_output_directions = [1]"])

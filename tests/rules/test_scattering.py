@@ -29,6 +29,7 @@ def test_scatter_elements_goes_by_its_older_name_below_11():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("target", [10, 8, 6])
 @pytest.mark.parametrize(
     "signature",
@@ -53,6 +54,7 @@ def test_constant_indices_below_9_become_one_gather():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("target", [10, 8])
 @pytest.mark.parametrize(
     "signature",
@@ -93,6 +95,7 @@ def test_a_loop_combines_updates_one_by_one_below_18():
     assert [node.op_type for node in converted.graph.node][-1] == "Loop"
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
 @pytest.mark.parametrize(
     "node",
@@ -130,6 +133,7 @@ def test_no_reduction_is_no_attribute_below_16():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("target", [23, 18, 11, 8])
 @pytest.mark.parametrize(
     ("signature", "attributes"),

@@ -41,6 +41,7 @@ def test_a_split_with_constant_lengths_gives_the_elements():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["float", "int64", "string"])
 @pytest.mark.parametrize("keepdims", [0, 1])
 @pytest.mark.parametrize("new_axis", [0, 1])

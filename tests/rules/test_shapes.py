@@ -97,6 +97,7 @@ def test_an_empty_result_is_expanded_below_14():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("to", [13, 11, 10, 8, 7])
 @pytest.mark.parametrize("dtype", ["float", "int64", "string"])
 def test_allowzero_with_a_shape_computed_at_run_time_goes_below_14(to, dtype):
@@ -153,6 +154,7 @@ def test_axes_beyond_the_rank_break_the_model():
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(("to", "count"), [(12, 0), (12, 1), (12, 2), (9, 1), (9, 2), (8, 0), (8, 1), (7, 1)])
 def test_axes_to_squeeze_computed_at_run_time_go_below_13(to, count):
     check_converts(
@@ -163,6 +165,7 @@ def test_axes_to_squeeze_computed_at_run_time_go_below_13(to, count):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [12, 9, 8, 7])
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_axes_to_unsqueeze_computed_at_run_time_go_below_13(to, count):
@@ -214,6 +217,7 @@ def test_flatten_of_known_shape_is_a_reshape_below_9():
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 @pytest.mark.parametrize("dtype", ["int64", "string", "bool"])
 def test_flatten_of_other_dtypes_and_open_shapes_goes_below_9(axis, dtype):

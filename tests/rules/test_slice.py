@@ -53,6 +53,7 @@ def test_steps_over_a_known_dimension_are_gathered_below_10():
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize(
     ("start", "end", "step"),
     [(0, 9, 2), (-1, -(2**63), -1), (2**63 - 1, -(2**31), -3), (1, -1, 2), (-3, 2**31, 2), (3, 0, -1), (0, 3, 2**62)],
@@ -68,6 +69,7 @@ def test_constant_steps_keep_their_clamps_below_10(start, end, step, dim, to):
     )
 
 
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("inputs", ["s, e", "s, e, a", "s, e, a, t", "s, e, , t"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("to", [9, 8, 7])

@@ -28,6 +28,7 @@ def test_trailing_dimensions_are_flattened_at_13():
     )
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 @pytest.mark.parametrize("shape", ["2, 3, 4", "A, B, C", "2, 1, 1", "2, 3, 0"])
@@ -54,6 +55,7 @@ def test_another_axis_is_moved_behind_the_others_below_13():
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("attributes", ["", "<axis = 0>", "<axis = 1>", "<axis = 2>", "<axis = -2>"])
 @pytest.mark.parametrize("shape", ["2, 3, 4", "A, B, C", "2, 3, 1", "0, 3, 2"])

@@ -47,6 +47,7 @@ def declared(module: ModuleType) -> list[Written]:
     ]
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("module", OWN, ids=lambda module: module.__name__.rpartition(".")[2])
 def test_each_entry_of_a_table_is_spelt_out_where_it_stands(module: ModuleType):
     assert sorted(written(inspect.getsource(module)), key=str) == sorted(declared(module), key=str)

@@ -22,6 +22,7 @@ ROTARY = {
 }
 
 
+@pytest.mark.quick_share(4)
 @pytest.mark.parametrize("case", ROTARY)
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize("to", [22, 9])
@@ -43,6 +44,7 @@ def linear(rule, inputs, names, *, q_heads=2, dtype="float"):
     )
 
 
+@pytest.mark.quick_share(2)
 @pytest.mark.parametrize("to", [26, 9])
 @pytest.mark.parametrize(
     ("rule", "inputs", "names"),

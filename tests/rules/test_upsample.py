@@ -52,6 +52,7 @@ def test_upsample_keeps_its_coordinates_on_the_whole_way_up(mode):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("to", [8, 7, 6])
 def test_scales_computed_at_run_time_are_followed_below_9(mode, to):

@@ -37,6 +37,7 @@ def test_floats_of_known_shape_are_gathered_below_9():
     )
 
 
+@pytest.mark.quick_share(13)
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int32", "uint64", "float16", "double", "string", "complex64"]
 )

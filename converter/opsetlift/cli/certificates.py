@@ -33,7 +33,7 @@ def prove_again(
         converted: The model that was written.
         as_json: Print JSON.
         is_quiet: Print errors only.
-        runtime: The runtime that the conversion was for, where a file of the user's own describes it.
+        runtime: The runtime of the conversion, if a target file of the user describes it.
         report: Where the report goes, if one is asked for.
 
     Returns:
@@ -87,6 +87,6 @@ def _read(file: Path) -> Certificate:
     except OSError as error:
         raise UsageFault(f"{file}: {error.strerror}") from error
     except RecursionError as error:
-        raise UsageFault(f"{file}: not a readable certificate:  it is nested too deeply") from error
+        raise UsageFault(f"{file}: not a readable certificate: it is nested too deeply") from error
     except ValueError as error:
-        raise UsageFault(f"{file}: not a readable certificate:  {error}") from error
+        raise UsageFault(f"{file}: not a readable certificate: {error}") from error

@@ -13,7 +13,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,12 +136,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
 
 
+@cache
+def _command() -> Callable[..., Any]:
+    """All commands, which take 50 ms to put together: once for callers in this process."""
+    return typer.main.get_command(app)
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             # Warnings of libraries are for programmers.
             warnings.simplefilter("ignore")
-            status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
+            status = int(_command()(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
     except SystemExit as error:
         # How typer ends where a pipe is closed while it shows its help.
         raise OutputLost("standard output is closed") from error

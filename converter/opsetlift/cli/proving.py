@@ -59,7 +59,7 @@ def prove_files(
         seed: Random seed.
         ulps: Allowed difference, in units in the last place.
         as_json: Print JSON.
-        asks_onnxruntime: Also run onnxruntime. Where it disagrees, there is no verdict.
+        asks_onnxruntime: Also run both models in onnxruntime. If it disagrees, there is no verdict.
         is_quiet: Print errors only.
         report: Where the report goes, if one is asked for.
 
@@ -101,7 +101,7 @@ def prove_files(
     elif disagree:
         assert opinion is not None
         ours = result.outcome.value if result.agrees else result.sentence
-        complain(f"{_DISAGREEMENT}: our evaluator says: {ours}; onnxruntime says: {opinion.sentence or 'equal'}")
+        complain(f"{_DISAGREEMENT}: OpsetLift: {ours}; onnxruntime: {opinion.sentence or 'equal'}")
     elif result.is_equal and not is_quiet:
         show(f"equal on {_described(result, is_given=given is not None)}")
     elif result.agrees and not result.is_equal:
@@ -109,7 +109,9 @@ def prove_files(
     elif not result.is_equal:
         complain(f"{result.outcome.value}: {result.sentence}")
     if opinion is not None and not disagree and not as_json and not is_quiet:
-        runs_there = f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence
+        runs_there = (
+            f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence.removeprefix("onnxruntime ")
+        )
         show(f"onnxruntime: {runs_there}")
     return REFUSED if disagree else _STATUS[result.outcome]
 
@@ -120,7 +122,7 @@ def _contradicts(result: WholeModelResult, opinion: OnnxruntimeVerdict) -> bool:
 
 def _described(result: WholeModelResult, *, is_given: bool) -> str:
     tried = "the given inputs" if is_given else f"{result.runs} test input{'s' * (result.runs != 1)}"
-    rejected = f", {result.rejected} more were rejected by the first model" if result.rejected else ""
+    rejected = f"; the first model rejected {result.rejected} more" if result.rejected else ""
     within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
     return tried + within + rejected
 
@@ -131,9 +133,9 @@ def read_inputs(path: Path, model: ModelProto) -> dict[str, Array]:
     initialized = {tensor.name for tensor in model.graph.initializer}
     types = {value.name: type_string(value.type) or "" for value in model.graph.input}
     if missing := types.keys() - initialized - arrays.keys():
-        raise UsageFault(f"{path}: there is no array for the input {min(missing)!r}")
+        raise UsageFault(f"{path}: input {min(missing)!r} has no array")
     if unknown := arrays.keys() - types.keys():
-        raise UsageFault(f"{path}: the first model has no input {printable(min(unknown))!r}")
+        raise UsageFault(f"{path}: array {printable(min(unknown))!r} belongs to no input of the first model")
     return {name: _as_dtype(array, dtype_of_type(types[name])) for name, array in arrays.items()}
 
 
@@ -145,7 +147,7 @@ def _read_archive(path: Path) -> dict[str, Array]:
     except FileNotFoundError as error:
         raise UsageFault(f"{path}: no such file") from error
     except (OSError, ValueError, EOFError, BadZipFile, AttributeError, TypeError) as error:
-        raise UsageFault(f"{path}: this is not an .npz with an array for each input") from error
+        raise UsageFault(f"{path}: not a readable .npz file of arrays") from error
 
 
 def _as_dtype(array: Array, dtype: str | None) -> Array:

@@ -1,8 +1,8 @@
 """Drafts of what a new step of an operator needs, from the two schemas: rules, tests, and a list of what else to do.
 
-A drafted rule converts what surely means the same and refuses the rest: what the far side lacks is refused unless it
-has its default. Whether the defaults of the newer version are what the older one does, only the text can tell; the
-author checks that, and replaces refusals by rewrites.
+A drafted rule converts what surely means the same and refuses the rest: what the destination version lacks is refused
+unless it has its default. Whether the defaults of the newer version are what the older one does, only the text can
+tell; the author checks that, and replaces refusals by rewrites.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def draft_step(operator: str, older: int, newer: int, *, rule_book: RuleBook | N
     losses = {way: list(_losses(*pair)) for way, pair in ways.items()}
     snake = _snake_case(found.operator)
     names = {
-        way: f"refuse_what_{far.since_version}_lacks" if losses[way] else "unchanged" for way, (_, far) in ways.items()
+        way: f"refuse_what_{to.since_version}_lacks" if losses[way] else "unchanged" for way, (_, to) in ways.items()
     }
     changes = next(step.changes for step in explanation.steps if step.newer == newer)
     module = _module_with(found, book)
@@ -236,30 +236,30 @@ def _default(attribute: OpSchema.Attribute) -> object:
     return value if isinstance(value, int | float | str) else None
 
 
-def _losses(near: Definition, far: Definition) -> Iterator[_Loss]:
-    """What nodes may have at `near` and not at `far`, and what they have to have at `far`."""
-    operator, version = far.schema.name, far.since_version
-    going = f"below opset {near.since_version}" if version < near.since_version else f"from opset {version} on"
-    if far.schema.deprecated and not near.schema.deprecated:
+def _losses(source: Definition, destination: Definition) -> Iterator[_Loss]:
+    """What nodes may have at `source` and not at `destination`, and what they have to have at `destination`."""
+    operator, version = destination.schema.name, destination.since_version
+    going = f"below opset {source.since_version}" if version < source.since_version else f"from opset {version} on"
+    if destination.schema.deprecated and not source.schema.deprecated:
         yield _Loss(operator, _refusal(f"{going} {operator} is deprecated"))
-    yield from _lost_attributes(near, far, going)
-    for position, formal in enumerate(far.schema.inputs[: far.schema.min_input]):
-        if position >= near.schema.min_input:
+    yield from _lost_attributes(source, destination, going)
+    for position, formal in enumerate(destination.schema.inputs[: destination.schema.min_input]):
+        if position >= source.schema.min_input:
             yield _Loss(formal.name, _refusal(f"{going} {operator} requires an input {formal.name}"))
-    for position, formal in enumerate(near.schema.inputs):
-        if position >= far.schema.max_input:
+    for position, formal in enumerate(source.schema.inputs):
+        if position >= destination.schema.max_input:
             sentence = f"{going} {operator} has no input {formal.name}"
             yield _Loss(formal.name, _refusal(sentence, f"any(site.inputs[{position}:])"))
-    for position, formal in enumerate(near.schema.outputs):
-        if position >= far.schema.max_output:
+    for position, formal in enumerate(source.schema.outputs):
+        if position >= destination.schema.max_output:
             sentence = f"{going} {operator} has no output {formal.name}"
             yield _Loss(
                 formal.name, _refusal(sentence, f"len(site.node.output) > {position} and site.is_read({position})")
             )
 
 
-def _lost_attributes(near: Definition, far: Definition, going: str) -> Iterator[_Loss]:
-    operator, old, new = far.schema.name, near.schema.attributes, far.schema.attributes
+def _lost_attributes(source: Definition, destination: Definition, going: str) -> Iterator[_Loss]:
+    operator, old, new = destination.schema.name, source.schema.attributes, destination.schema.attributes
     for name, attribute in sorted(old.items()):
         default, other = _default(attribute), new.get(name)
         has_it = f'has_attribute(site, "{name}")'
@@ -296,8 +296,10 @@ def _refusal(sentence: str, test: str = "") -> list[str]:
     return [f"if {test}:", *(f"    {line}" for line in lines)] if test else lines
 
 
-def _function(name: str, far: Definition, losses: Sequence[_Loss]) -> str:
-    summary = f'"""Refuse what {far.schema.name}-{far.since_version} lacks, unless it has its default."""'
+def _function(name: str, destination: Definition, losses: Sequence[_Loss]) -> str:
+    summary = (
+        f'"""Refuse what {destination.schema.name}-{destination.since_version} lacks, unless it has its default."""'
+    )
     body = [summary, *(line for loss in losses for line in loss.lines)]
     return "\n".join([f"def {name}(site: Site) -> None:", *(f"    {line}" for line in body)])
 

@@ -1,5 +1,6 @@
 """Strict, version-exact execution of ONNX models in numpy."""
 
+from opsetlift.evaluator.constant_results import constant_results
 from opsetlift.evaluator.errors import (
     ComputationFailed,
     EvaluationError,
@@ -18,7 +19,6 @@ from opsetlift.evaluator.kernels.registry import (
     reads_only_shapes,
 )
 from opsetlift.evaluator.open_results import OTHER_VALUES, OpenResults
-from opsetlift.evaluator.undefined_results import is_undefined
 from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tensor_value
 
 __all__ = [
@@ -32,10 +32,10 @@ __all__ = [
     "Rejected",
     "TooLarge",
     "attribute_type",
+    "constant_results",
     "find_body_inputs",
     "find_kernel",
     "gate_of",
-    "is_undefined",
     "keeps_form",
     "may_read_only_shapes",
     "reads_no_elements",

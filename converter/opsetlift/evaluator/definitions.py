@@ -58,7 +58,7 @@ def _operator_history(domain: str, operator: str, opset: int, place: Place) -> O
     except (KeyError, ValueError):
         latest = 0
     if not latest:
-        raise NotExecutable("the evaluator has no operators of this domain", place)
+        raise NotExecutable("the evaluator cannot execute operators of this domain", place)
     if opset > latest:
         raise NotExecutable(
             f"the installed onnx knows {display_domain(domain)} up to opset {latest}, not {opset}", place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -14,7 +15,10 @@ from opsetlift.evaluator.one_thread import one_thread
 from opsetlift.evaluator.open_results import OpenResults, open_results
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
+from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
+
+Dims = list[int | str | None]
 
 
 class Evaluator:
@@ -45,7 +49,7 @@ class Evaluator:
         self._body = prepare_model(
             model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
         )
-        self._inputs = {info.name: info for info in model.graph.input}
+        self._inputs = {info.name: _Formal.of(info) for info in model.graph.input}
         self.open_results = OpenResults()
         """What the last run computed that the specification does not define."""
 
@@ -98,25 +102,49 @@ class Evaluator:
                 raise InputRejected(name, f"the model has no such input; it has {', '.join(self._inputs) or 'none'}")
         environment: dict[str, Value] = {}
         sizes: dict[str, int] = {}
-        for name, info in self._inputs.items():
+        for name, formal in self._inputs.items():
             if name in inputs:
-                environment[name] = _checked_input(info, inputs[name], sizes)
+                environment[name] = formal.checked(inputs[name], sizes)
             elif self._body.has_default(name):
-                environment[name] = _checked_input(info, self._body.default(name), sizes)
+                environment[name] = formal.checked(self._body.default(name), sizes)
             else:
                 raise InputRejected(name, "it is not given")
         return environment
 
 
-def _checked_input(info: ValueInfoProto, value: Any, sizes: dict[str, int]) -> Value:
-    declared = dtypes.type_string(info.type)
-    try:
-        if declared is not None:
-            value = values.as_type(value, declared)
-        _check_shape(info.type, value, sizes)
-    except ValueError as error:
-        raise InputRejected(info.name, str(error)) from error
-    return value
+@dataclass(frozen=True, slots=True)
+class _Formal:
+    """An input of the model, with what its declaration says."""
+
+    name: str
+    type: TypeProto
+    type_string: str | None
+    dtype: numpy.dtype[Any] | None
+    """Of a tensor's elements, but None for strings, each of which is looked at."""
+    is_tensor: bool
+    dims: Dims | None
+    """A tensor's dimensions; None where the rank is open, and for all else."""
+
+    @classmethod
+    def of(cls, info: ValueInfoProto) -> _Formal:
+        spelled = dtypes.type_string(info.type)
+        name = dtypes.dtype_of_type(spelled) if spelled else None
+        dtype = None if name in (None, "string") else dtypes.numpy_dtype(name)
+        is_tensor = info.type.HasField("tensor_type")
+        dims = dtypes.shape_of_type(info.type) if is_tensor else None
+        return cls(info.name, info.type, spelled, dtype, is_tensor, dims)
+
+    def checked(self, value: Any, sizes: dict[str, int]) -> Value:
+        try:
+            if self.dtype is None or type(value) is not numpy.ndarray or value.dtype != self.dtype:
+                value = value if self.type_string is None else values.as_type(value, self.type_string)
+            if self.is_tensor:
+                _check_dims(self.dims, value, sizes)
+            else:
+                _check_shape(self.type, value, sizes)
+        except ValueError as error:
+            raise InputRejected(self.name, str(error)) from error
+        return value
 
 
 def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:
@@ -128,19 +156,22 @@ def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> No
     elif kind == "sequence_type":
         for element in value:
             _check_shape(declared.sequence_type.elem_type, element, {})
-    elif kind == "tensor_type" and declared.tensor_type.HasField("shape"):
-        dimensions = declared.tensor_type.shape.dim
-        if len(dimensions) != value.ndim:
-            raise ValueError(f"rank {len(dimensions)} is declared, shape {value.shape} was given")
-        for axis, (dimension, size) in enumerate(zip(dimensions, value.shape, strict=True)):
-            if dimension.HasField("dim_value"):
-                expected, label = dimension.dim_value, "a size"
-            elif dimension.dim_param:
-                expected, label = sizes.setdefault(dimension.dim_param, size), f"{dimension.dim_param!r}"
-            else:
-                continue
-            if size != expected:
-                raise ValueError(f"axis {axis} is declared as {label} of {expected}, shape {value.shape} was given")
+    elif kind == "tensor_type":
+        _check_dims(dtypes.shape_of_type(declared), value, sizes)
+
+
+def _check_dims(dims: Dims | None, value: Array, sizes: dict[str, int]) -> None:
+    if dims is None:
+        return
+    if len(dims) != value.ndim:
+        raise ValueError(f"it is declared with {len(dims)} dimensions, but the array has shape {value.shape}")
+    for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
+        if dim is None or dim == size:
+            continue
+        expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+        if size != expected:
+            declared = f"{dim!r}, which is {expected} elsewhere" if isinstance(dim, str) else str(expected)
+            raise ValueError(f"axis {axis} is declared as {declared}, but the array has shape {value.shape}")
 
 
 def run_node(

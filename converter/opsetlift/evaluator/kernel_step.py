@@ -107,7 +107,11 @@ class KernelStep(Step):
             self._admit(inputs)
             inputs = tuple(map(values.in_c_order, inputs))
         result = self.kernel(NodeCall(self, environment) if self.bodies else self._call, *inputs)
-        if type(result) is numpy.ndarray and result.dtype is self._given_alone and self.element_limit is None:
+        if (
+            type(result) is numpy.ndarray
+            and result.dtype is self._given_alone
+            and (self.element_limit is None or result.size <= self.element_limit)
+        ):
             return (result,)
         return self._checked(result if type(result) is tuple else (result,), inputs)
 
@@ -144,7 +148,12 @@ _LAID_OUT = 0x0101
 
 def _dtypes(some: Sequence[Value]) -> Dtypes | None:
     """Return the dtypes of values; None where they are not all arrays."""
-    return tuple(value.dtype for value in some) if all(type(value) is numpy.ndarray for value in some) else None
+    found = []
+    for value in some:
+        if type(value) is not numpy.ndarray:
+            return None
+        found.append(value.dtype)
+    return tuple(found)
 
 
 def _are_laid_out(some: Sequence[Value], dtypes: Dtypes | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy
 from onnx import NodeProto
 
-from opsetlift.evaluator import EvaluationError, is_undefined, may_read_only_shapes, reads_only_shapes, run_node
+from opsetlift.evaluator import constant_results, may_read_only_shapes, reads_only_shapes
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array
@@ -42,15 +42,10 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     # A Constant is not asked for its type: inferring the types of the scope asks for its value on the way.
     if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
-    try:
-        results = run_node(node, values, imports, strict=False, element_limit=_MOST_ELEMENTS)
-    except (EvaluationError, MemoryError):
-        return {}
-    if is_undefined(node, values, results):
-        return {}
+    results = constant_results(node, values, imports, element_limit=_MOST_ELEMENTS)
     return {
         output: result
-        for output, result in zip(node.output, results, strict=False)
+        for output, result in zip(node.output, results or (), strict=False)
         if output and isinstance(result, numpy.ndarray) and result.size <= _MOST_ELEMENTS
     }
 

@@ -99,15 +99,22 @@ def _off_graph(path: str, graph: GraphProto, fields: set[str]) -> Iterator[Moved
 
 
 def _off_nodes(path: str, nodes: Iterable[NodeProto], fields: set[str]) -> Iterator[MovedNote]:
-    metadata = fields & {"metadata_props"}
+    takes_metadata = "metadata_props" in fields
+    own = sorted(fields & {"metadata_props", "device_configurations"})
     for index, node in enumerate(nodes):
-        owner = f"node {node.name or next(iter(node.output), '')!r}"
-        yield from _taken(path, owner, node, fields & {"metadata_props", "device_configurations"})
-        for tensor in _tensors(node) if metadata and node.attribute else ():
-            yield from _taken(path, f"a tensor of {owner}", tensor, metadata)
-        if node.attribute:
-            for name, graph in subgraphs(node):
-                yield from _off_graph(subgraph_path(path, index, node, name), graph, fields)
+        if any(getattr(node, field) for field in own):
+            yield from _taken(path, _owner(node), node, own)
+        if not node.attribute:
+            continue
+        for tensor in _tensors(node) if takes_metadata else ():
+            if tensor.metadata_props:
+                yield from _taken(path, f"a tensor of {_owner(node)}", tensor, {"metadata_props"})
+        for name, graph in subgraphs(node):
+            yield from _off_graph(subgraph_path(path, index, node, name), graph, fields)
+
+
+def _owner(node: NodeProto) -> str:
+    return f"node {node.name or next(iter(node.output), '')!r}"
 
 
 def _tensors(node: NodeProto) -> Iterator[TensorProto]:

@@ -1,4 +1,4 @@
-"""The report of a job: what was rewritten, by rule and count, and what else a user should know."""
+"""The report of a job: the rewrites, by rule and count, and what else a user should know."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Report:
-    """What was done to a model, but for what passes did. Opsets are by domain, the default one spelt "ai.onnx"."""
+    """What was done to a model, except by passes. Opsets are by domain, the default one spelt "ai.onnx"."""
 
     source_opsets: Mapping[str, int]
     target_opsets: Mapping[str, int]
@@ -52,25 +52,25 @@ class Report:
     """Nodes of the graph and the functions; those of subgraphs are not counted."""
     target_nodes: int
     notes: Sequence[str] = field(default=())
-    """Sentences on what was odd in the model, but could be taken."""
+    """Sentences on oddities of the model that did not prevent the conversion."""
     added_functions: Sequence[str] = field(default=())
-    """Copies of functions, made where one body could not be converted for all its callers at once."""
+    """Copies of functions whose callers needed different conversions of one body."""
     inlined_functions: Sequence[str] = field(default=())
-    """Functions whose calls have been replaced by what they do, as the IR version has no functions."""
+    """Functions whose calls were replaced by their bodies, because the IR version has no functions."""
     added_inputs: Sequence[str] = field(default=())
-    """Initializers that have become inputs with a default, as the IR version wants it."""
+    """Initializers that became inputs with a default, because the IR version requires it."""
     target: str = ""
     """The runtime that the result is for."""
     quirks: Sequence[str] = field(default=())
-    """What else is known of that runtime."""
+    """Known limitations of that runtime that refuse nothing."""
     dtypes: DtypeChanges | None = None
-    """What was done to dtypes, where that was asked for; it is not exact."""
+    """The dtype changes, if any were requested; they are not exact."""
     is_conversion: bool = False
-    """Whether the model was converted; not so where passes ran only."""
+    """Whether the model was converted; False if only passes ran."""
     fixed_shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """The sizes that were fixed: one by the name of a dimension, a shape by the name of an input."""
+    """The sizes that were fixed: a single size by the name of a dimension, a whole shape by the name of an input."""
     moved_metadata: Sequence[MovedNote] = field(default=())
-    """What the model said of itself in fields that the IR version does not have."""
+    """Metadata of the model in fields that the IR version lacks."""
 
     @property
     def both_opsets(self) -> tuple[Mapping[str, int], Mapping[str, int]]:

@@ -1,9 +1,8 @@
-"""Whether a certificate is right about two models.
+"""Verify that a certificate describes how one model became another.
 
-A certificate is input like any other, perhaps written by somebody who wants a wrong model accepted. Nothing in it is
-taken as given: the stages run again from the original, with the rules and passes that are installed; the result is
-compared with the other model byte by byte, the proofs run again, and what the certificate states is compared with what
-was found.
+A certificate is untrusted input: its author may want a wrong model accepted. Only the request is read from it. The
+stages run again from the original, with the rules and passes that are installed; their result is compared with the
+other model byte by byte, the proofs run again, and every statement of the certificate is compared with what was found.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class CertificateRefused(OpsetLiftError, ValueError):
-    """A certificate states something that was not found again."""
+    """A certificate states something that running its stages again did not confirm."""
 
 
 def verify(
@@ -56,24 +55,24 @@ def verify(
     rule_book: RuleBook | None = None,
     passes: Sequence[PassLike] = (),
 ) -> Certificate:
-    """Run the stages and the proofs of a certificate again, and compare both with what it states.
+    """Run the stages and the proofs of a certificate again, and compare the results with what it states.
 
     Args:
-        certificate: The certificate; nothing in it is taken as given.
-        original: The model, or file, from which everything started.
-        converted: What the certificate says came of it.
+        certificate: The certificate, which is not trusted.
+        original: The model, or file, that was converted.
+        converted: The model, or file, that the certificate says is the result.
         base_dir: The folder of the original's external data; by default that of its file.
         converted_dir: The folder of the other model's external data; by default that of its file, or the original's.
-        runtime: The runtime that the result is for, where `find_target` does not know it.
+        runtime: The runtime of the conversion, if `find_target` does not know it.
         rule_book: The rules, by default those that are installed.
-        passes: Passes that ran and are not installed.
+        passes: The passes of the conversion that are not installed.
 
     Returns:
-        What was found this time.
+        The certificate of the repeated run.
 
     Raises:
-        CertificateRefused: The certificate states something that was not found again.
-        ValueError: It is about other models, or something that is needed to verify it is missing.
+        CertificateRefused: The repeated run does not confirm the certificate.
+        ValueError: The certificate is about other models, or something that is needed to verify it is missing.
         ModelFileError: A model cannot be read.
     """
     job = verified(
@@ -101,7 +100,7 @@ def verified(
     rule_book: RuleBook | None = None,
     passes: Sequence[PassLike] = (),
 ) -> Job:
-    """As `verify`; returns the job that ran again, with the certificate that was found."""
+    """Like `verify`, but return the job of the repeated run, which holds the certificate."""
     job = run((LOAD,), Job(original, _options(certificate, runtime, rule_book, passes), base_dir))
     result = run((LOAD,), Job(converted, Options(), converted_dir or ("" if _is_file(converted) else job.base_dir)))
     contents = Contents(job.base_dir)
@@ -115,13 +114,13 @@ def verified(
             raise CertificateRefused(_with_tools(certificate, sentence))
         found = certificate_of(job)
     except NotEquivalent as stopped:
-        sentence = f"the passes that the certificate states change what the model computes: {stopped}"
+        sentence = f"the passes that the certificate names change what the model computes: {stopped}"
         raise CertificateRefused(_with_tools(certificate, sentence)) from stopped
     except _faults_of_passes(certificate) as error:
-        sentence = f"the passes that the certificate states fail: {error}"
+        sentence = f"the passes that the certificate names fail: {error}"
         raise CertificateRefused(_with_tools(certificate, sentence)) from error
     except ConversionRefused as error:
-        sentence = f"the conversion that the certificate states is refused: {error}"
+        sentence = f"the conversion that the certificate describes is refused: {error}"
         raise CertificateRefused(_with_tools(certificate, sentence)) from error
     if found.is_proven:
         # What is not proven is not accepted in any case.
@@ -146,12 +145,12 @@ def _is_file(model: ModelOrPath) -> bool:
 def _options(
     certificate: Certificate, runtime: Target | None, rule_book: RuleBook | None, passes: Sequence[PassLike]
 ) -> Options:
-    """What was asked for, as the certificate states it. Raises ValueError for what cannot be asked for."""
+    """The options of the conversion, from the certificate. Raises ValueError where no conversion can have had them."""
     request = certificate.request
     if request.dtypes is None and request.dtype_interface != KEEP:
-        raise ValueError("the certificate states an interface of dtypes that did not change")
+        raise ValueError("the certificate states a dtype interface, but no change of dtypes")
     if request.passes is None and request.size_limit is not None:
-        raise ValueError("the certificate states a limit of sizes for passes that did not run")
+        raise ValueError("the certificate states a size limit for passes, but no passes")
     return Options.of(
         to=request.to and {canonical_domain(domain): opset for domain, opset in request.to.items()},
         ir=request.ir,
@@ -168,7 +167,7 @@ def _options(
 
 
 def _passes(request: Request, given: Sequence[PassLike]) -> Sequence[PassLike] | None:
-    """The passes by their names. Raises ValueError where some are not there."""
+    """The passes that the certificate names. Raises ValueError if one is neither installed nor given."""
     if request.passes is None:
         return None
     from opsetlift.normalizer import as_pass, known_passes
@@ -178,7 +177,7 @@ def _passes(request: Request, given: Sequence[PassLike]) -> Sequence[PassLike] |
     missing = [name for name in request.passes if name not in there]
     if missing:
         names = ", ".join(map(repr, missing))
-        raise ValueError(f"passes ran that are not installed here, so they cannot run again: {names}")
+        raise ValueError(f"the certificate needs passes that are not installed here: {names}")
     return [there[name] for name in request.passes]
 
 
@@ -191,7 +190,7 @@ def _runtime(name: str | None, given: Target | None) -> Target | None:
         return given
     if name.partition("==")[0].strip().endswith(".toml"):
         # A certificate must not decide which files are read.
-        raise ValueError(f"the certificate names the file {name!r} in place of a runtime")
+        raise ValueError(f"the certificate names a file, {name!r}, where the name of a runtime belongs")
     try:
         return find_target(name)
     except UnknownTarget as error:
@@ -211,7 +210,7 @@ def _check_hashes(certificate: Certificate, job: Job, result: Job, contents: Con
 
 
 def _compare_traces(certificate: Certificate, job: Job) -> None:
-    """Raises CertificateRefused where a stated trace is not the one that the rule book gives."""
+    """Raise CertificateRefused if a trace in the certificate is not that of the repeated run."""
     own = [one.walked.trace for one in job.evidence if isinstance(one, Converted)]
     for stated, trace in zip(certificate.conversions, own, strict=False):
         for sentence in _trace_differences(stated, trace):
@@ -229,10 +228,10 @@ def _trace_differences(stated: ConversionProof, derived: ConversionTrace) -> Ite
         ]
         for index in sorted(sites[0].keys() | sites[1].keys()):
             if sites[0].get(index) != sites[1].get(index):
-                claims = [_described(found.get(index)) for found in sites]
-                yield f"{path}: at node {index} the certificate states {claims[0]}, and the rule book gives {claims[1]}"
+                ours, theirs = (_described(found.get(index)) for found in sites[::-1])
+                yield f"{path}, node {index}: the certificate states {theirs}, but the installed rules make {ours}"
                 return
-    yield "the certificate's trace is not the one that the rule book gives"
+    yield "the certificate states other rewrites than the installed rules make"
 
 
 def _described(site: dict[str, Any] | None) -> str:
@@ -247,10 +246,10 @@ def _described(site: dict[str, Any] | None) -> str:
 
 
 def _result_differences(derived: ModelProto, converted: ModelProto) -> Iterator[str]:
-    """Where a model is not what the stages make of the original. Both hold comparable tensors."""
-    expected = "the stages that the certificate states give another model"
+    """Where a model differs from the result of the repeated run, `derived`. Both hold comparable tensors."""
+    expected = "the certificate's stages give another model"
     if derived.ir_version != converted.ir_version:
-        yield f"{expected}: its IR version is {derived.ir_version}, not {converted.ir_version}"
+        yield f"{expected}: one of IR version {derived.ir_version}, not {converted.ir_version}"
     imports = [
         [
             [(canonical_domain(one.domain), one.version) for one in container.opset_import]
@@ -259,25 +258,25 @@ def _result_differences(derived: ModelProto, converted: ModelProto) -> Iterator[
         for model in (derived, converted)
     ]
     if imports[0] != imports[1]:
-        yield f"{expected}: it imports other opsets"
+        yield f"{expected}: one that imports other opsets"
     for difference in structural_differences(derived, converted, ConversionTrace()):
         yield f"{expected}: {difference}"
 
 
 def _statement_differences(stated: Certificate, found: Certificate) -> Iterator[str]:
-    """What a certificate states and was not found again."""
+    """What a certificate states and the repeated run does not confirm."""
     one, other = stated.as_dict(), found.as_dict()
     stages, own = one.pop("stages"), other.pop("stages")
     if [stage["stage"] for stage in stages] != [stage["stage"] for stage in own]:
-        yield "the certificate states other stages than the repeated run has"
+        yield "the certificate and the repeated run have different stages"
         return
     for name in sorted((one.keys() | other.keys()) - {"tools"}):
         if one.get(name) != other.get(name):
-            yield f"the certificate states another {name} than the repeated run found"
+            yield f"the certificate and the repeated run differ in {name}"
     for stage, again in zip(stages, own, strict=True):
         for name in ("source_sha256", "target_sha256"):
             if stage[name] != again[name]:
-                yield f"{again['stage']}: the certificate states another {name} than the repeated run found"
+                yield f"{again['stage']}: the certificate and the repeated run differ in {name}"
         yield from _evidence_differences(again["stage"], stage["evidence"], again["evidence"])
 
 
@@ -290,12 +289,12 @@ def _evidence_differences(where: str, stated: Mapping[str, Any], found: Mapping[
         elif name == "proof":
             yield from _evidence_differences(f"{where}: proof", value, own)
         elif not _is_right(name, value, own, found):
-            yield f"{where}: the certificate states {name} of {value!r}, and {own!r} was found"
+            yield f"{where}: the certificate states {name} = {value!r}, but the repeated run found {own!r}"
 
 
 def _site_differences(stated: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(stated) != len(found):
-        yield f"the certificate states {len(stated)} sites, and {len(found)} were found"
+        yield f"the certificate states {len(stated)} sites, but the repeated run found {len(found)}"
         return
     for site, again in zip(stated, found, strict=True):
         where = f"{again['path']}: {again['operator']} {again['node']!r}"
@@ -303,7 +302,7 @@ def _site_differences(stated: Sequence[Mapping[str, Any]], found: Sequence[Mappi
 
 
 def _is_right(name: str, stated: Any, found: Any, of: Mapping[str, Any]) -> bool:
-    """Whether an entry is what was found. Some of them are a little different on each machine."""
+    """Whether an entry agrees with the repeated run. Some may differ a little from machine to machine."""
     match name:
         case "rejected" | "worst" | "worst_case" | "from_cache":
             return True
@@ -319,7 +318,7 @@ def _is_right(name: str, stated: Any, found: Any, of: Mapping[str, Any]) -> bool
 
 
 def _is_no_more_diverse(stated: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether test inputs are stated to have been no more diverse than they were when the proof ran again."""
+    """Whether the certificate states no more diverse test inputs than the repeated run had."""
     return all(stated[name] == found[name] for name in ("name", "dtype", "role", "kinds", "missing")) and all(
         stated[name] <= found[name] for name in ("cases", "elements", "distinct")
     )
@@ -333,4 +332,4 @@ def _kinds(notes: list[str]) -> list[str]:
 def _with_tools(certificate: Certificate, sentence: str) -> str:
     own = tool_versions()
     others = [f"{name} {version}" for name, version in certificate.tools.items() if own.get(name) != version]
-    return f"{sentence}; it was made with {', '.join(others)}" if others else sentence
+    return f"{sentence}; the certificate was made with {', '.join(others)}" if others else sentence

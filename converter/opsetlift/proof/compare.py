@@ -8,7 +8,7 @@ element. Infinities and NaN must be in the same places under every bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,27 +50,33 @@ def compare(expected: Any, actual: Any, *, ulps: int = 0) -> Comparison:
     return Comparison(False, sentence=f"{_kind(expected)} became {_kind(actual)}")
 
 
-def differs_elsewhere(expected: Any, others: Sequence[Any], actual: Any, other: Any) -> bool:
+def differs_elsewhere(expected: Any, others: Iterable[Any], actual: Any, other: Any) -> bool:
     """Return whether `other` differs from `actual` in an element in which none of `others` differs from `expected`.
 
-    This goes by element where all are tensors of one shape; of anything else it counts whether it differs at all.
+    This goes by element where all are tensors of one shape; of anything else it counts whether it differs at all. No
+    more of `others` is taken than it needs to find out.
     """
     if compare(actual, other).equal:
         return False
-    values = [expected, *others, actual, other]
-    if not all(isinstance(value, numpy.ndarray) and value.shape == numpy.shape(expected) for value in values):
+    if not all(_is_of_shape(value, numpy.shape(expected)) for value in (expected, actual, other)):
         return all(compare(expected, one).equal for one in others)
-    known = numpy.zeros(expected.shape, dtype=bool)
+    left = _differences(actual, other)
     for one in others:
-        known |= _differences(expected, one)
-    return bool((_differences(actual, other) & ~known).any())
+        if not left.any() or not _is_of_shape(one, expected.shape):
+            return False
+        left &= ~_differences(expected, one)
+    return bool(left.any())
+
+
+def _is_of_shape(value: Any, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, numpy.ndarray) and value.shape == shape
 
 
 def _differences(one: Array, other: Array) -> Array:
-    different = numpy.asarray(one != other, dtype=bool)
+    different = numpy.array(one != other, dtype=bool)
     if is_floating(one.dtype):
-        different = different & ~(numpy.isnan(one) & numpy.isnan(other))
-    return numpy.asarray(different)
+        different &= ~(numpy.isnan(one) & numpy.isnan(other))
+    return different
 
 
 def _kind(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -185,29 +185,38 @@ class _Runner:
     ) -> None:
         """Refute the result where what the specification leaves open decides elements that the original defines.
 
-        A Where may leave such values out, so both sides run again with other values in their place.
+        A Where may leave such values out, so the result runs again with other values in their place; where it gives
+        something else then, the original does, too.
         """
-        others: list[Mapping[str, Any]] = []
-        for instead in OTHER_VALUES:
-            try:
-                others.append(self._original.run(case.values, instead))
-            except EvaluationError:  # what is left open decides the original, too
-                return
+        found_so_far: list[Mapping[str, Any]] = []
+
+        def of_the_original(name: str) -> Iterator[Any]:
+            for number, instead in enumerate(OTHER_VALUES):
+                if number == len(found_so_far):
+                    found_so_far.append(self._original.run(case.values, instead))
+                yield found_so_far[number][name]
+
         for instead in OTHER_VALUES:
             try:
                 found = self._run_result(case, instead)
+                consequence = ""
             except EvaluationError as error:
                 consequence = f"with {instead} in its place the result rejects the input: {error}"
-            else:
-                decided = (
-                    name
-                    for name, o in self._sides.outputs
-                    if differs_elsewhere(expected[name], [one[name] for one in others], actual[o], found[o])
-                )
-                name = next(decided, None)
-                if name is None:
-                    continue
-                consequence = f"output {name!r} depends on what that gives"
+            try:
+                if consequence:
+                    list(of_the_original(self._sides.outputs[0][0]))
+                else:
+                    decided = (
+                        name
+                        for name, o in self._sides.outputs
+                        if differs_elsewhere(expected[name], of_the_original(name), actual[o], found[o])
+                    )
+                    name = next(decided, None)
+                    if name is None:
+                        continue
+                    consequence = f"output {name!r} depends on what that gives"
+            except EvaluationError:  # what is left open decides the original, too
+                return
             self._trial.counterexample = (
                 f"{case.label}: the result {reason}, which the specification leaves open; {consequence}, and the "
                 f"original does not{_shown_inputs(case)}"

@@ -34,7 +34,7 @@ def function_body(*, ulps: int = 0, because: str = "") -> Rule:
 
 def expand(site: Site) -> None:
     """Emit the function body of the site's node in its place."""
-    definition = history.definition(site.transition.domain, site.node.op_type, site.transition.near)
+    definition = history.definition(site.transition.domain, site.node.op_type, site.transition.source_version)
     assert definition is not None
     types = []
     if definition.needs_context_for_body:

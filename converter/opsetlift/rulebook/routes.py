@@ -24,7 +24,7 @@ from opsetlift.targets import Target
 
 @dataclass(frozen=True)
 class Gate:
-    """A formal parameter that loses types on the far side."""
+    """A formal parameter that loses types in the destination version."""
 
     is_input: bool
     position: int
@@ -74,10 +74,10 @@ def gates(before: Definition, after: Definition) -> tuple[Gate, ...]:
     """The parameters whose sets of types shrink from `before` to `after`, matched by position."""
     found = []
     for is_input in (True, False):
-        near = before.schema.inputs if is_input else before.schema.outputs
-        far = after.schema.inputs if is_input else after.schema.outputs
-        for position, (formal, far_formal) in enumerate(zip(near, far, strict=False)):
-            lost = before.allowed_types(formal.type_str) - after.allowed_types(far_formal.type_str)
+        earlier = before.schema.inputs if is_input else before.schema.outputs
+        later = after.schema.inputs if is_input else after.schema.outputs
+        for position, (formal, other) in enumerate(zip(earlier, later, strict=False)):
+            lost = before.allowed_types(formal.type_str) - after.allowed_types(other.type_str)
             if lost:
                 variadic = formal.option == OpSchema.FormalParameterOption.Variadic
                 found.append(Gate(is_input, position, variadic, lost))
@@ -119,12 +119,13 @@ class Routes:
 
     def _transitions(self, found: OperatorHistory, source: int, target: int) -> tuple[RoutedTransition, ...]:
         routed = []
+        definitions = found.definitions
         for transition in found.transitions_between(source, target):
             rule = self._rule_book.rule(transition)
             lost = (
                 ()
                 if transition.is_introduction
-                else gates(found.definitions[transition.near], found.definitions[transition.far])
+                else gates(definitions[transition.source_version], definitions[transition.destination_version])
             )
             if rule is None or rule.apply is not None or lost:
                 routed.append(RoutedTransition(transition, rule, lost))
@@ -144,7 +145,7 @@ def operators_taking(type_string: str, opset: int, domain: str) -> bool:
 
 
 def lost_type_sentence(transition: Transition, value: str, type_string: str) -> str:
-    """The sentence that refuses a site whose value has a type that the far side of a transition lacks."""
+    """The sentence that refuses a site whose value has a type that the destination version of a transition lacks."""
     shown = type_string.removeprefix("tensor(").removesuffix(")") if type_string.startswith("tensor(") else type_string
     opset = transition.landing_opset
     if not operators_taking(type_string, opset, transition.domain):

@@ -38,7 +38,7 @@ class Rule:
     """Why it is right (for `unchanged`), rounds, or refuses."""
 
     for_lost_types: bool = False
-    """Whether it leaves every site alone that has no value of a type that the far side lacks."""
+    """Whether it leaves every site alone that has no value of a type that the destination version lacks."""
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +72,7 @@ class Rule:
 RuleLike = Rule | Apply
 
 unchanged = Rule("unchanged", None)
-"""The node means the same on the far side. Dtypes that the far side lacks are refused by the walk's type gate."""
+"""The node means the same in both versions. The walk's type gate refuses dtypes that the destination version lacks."""
 
 
 def _becomes_its_values(site: Site) -> None:
@@ -99,7 +99,7 @@ def rounding(rule: RuleLike, *, ulps: int, because: str, when: str = "", fewer_d
 
 
 def for_lost_types(function: Apply) -> Rule:
-    """A rule that leaves every site alone that has no value of a type that the far side lacks.
+    """A rule that leaves every site alone that has no value of a type that the destination version lacks.
 
     To be said of a function that looks for such dtypes first: most models have none of them, and are spared the look.
     """
@@ -154,7 +154,7 @@ def exact_cast(*dtypes: str, through: str) -> Rule:
     """Sites whose first input has one of `dtypes` compute in the wider dtype `through`; others stay as they are.
 
     For operators with one type variable whose result is a value of the input dtype whenever the wider result is one;
-    `dtypes` are those that the far side lacks.
+    `dtypes` are those that the destination version lacks.
     """
 
     def cast_through(site: Site) -> None:
@@ -177,7 +177,7 @@ def rounded_cast(*dtypes: str, through: str, because: str) -> Rule:
 
 
 def widen_values(*, like: int = 0) -> Rule:
-    """For operators that only move values: cast to a wider dtype where the far side does not take that of input `like`.
+    """For operators that only move values: cast to a wider dtype where the one of input `like` is not there any more.
 
     The dtype holds every value exactly, and Cast takes both there; where there is none, the type gate refuses.
     """

@@ -96,25 +96,25 @@ class Transition:
         return self.older == self.newer
 
     @property
-    def near(self) -> int:
+    def source_version(self) -> int:
         """The since-version that the site comes from."""
         return self.older if self.upward else self.newer
 
     @property
-    def far(self) -> int:
+    def destination_version(self) -> int:
         """The since-version that the site goes to; 0 below an introduction."""
         return self.newer if self.upward else self.older
 
     @property
     def landing_opset(self) -> int:
-        """The opset at which nodes emitted by the transition's rule live: the first one on the far side."""
+        """The opset of nodes that the transition's rule emits: the first one past the transition."""
         if self.stays:
             return self.newer
         return self.newer if self.upward else self.newer - 1
 
     @property
     def last_opset_before(self) -> int | None:
-        """The last opset on the near side; None where no opset of the model's is on another side."""
+        """The last opset before the transition; None where it leads to no other opset of the model's."""
         if self.stays or self.is_experimental:
             return None
         return self.newer - 1 if self.upward else self.newer
@@ -127,8 +127,7 @@ class Transition:
             return f"{name} below {self.newer}"
         if self.stays:
             return f"{name} at {self.newer}"
-        near, far = (self.older, self.newer) if self.upward else (self.newer, self.older)
-        return f"{name} {near}→{far}"
+        return f"{name} {self.source_version}→{self.destination_version}"
 
 
 class OperatorHistory:

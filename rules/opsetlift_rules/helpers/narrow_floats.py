@@ -44,7 +44,7 @@ def compute_narrow_floats_in_float(site: Site) -> bool:
     if not narrow:
         return False
     site.rounds(1)
-    op = site.op_at(site.transition.near)
+    op = site.op_at(site.transition.source_version)
     wide = NodeProto()
     wide.CopyFrom(site.node)
     wide.name = ""

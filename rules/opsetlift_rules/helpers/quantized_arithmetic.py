@@ -59,9 +59,9 @@ def dequantized(site: Site, to: str) -> None:
 
 
 def arithmetic(site: Site) -> Operators:
-    """Emit operators of the near side, of opset 13 at least; their own rules convert them."""
-    near = site.transition.newer - 1 if site.transition.upward else site.transition.newer
-    return site.op_at(max(near, opsets.AXES_AS_INPUTS))
+    """Emit operators of the source version's opset, of 13 at least; their own rules convert them."""
+    source = site.transition.newer - 1 if site.transition.upward else site.transition.newer
+    return site.op_at(max(source, opsets.AXES_AS_INPUTS))
 
 
 def cast(site: Site, op: Operators, name: str, to: str) -> str:
@@ -82,7 +82,7 @@ def _zero_point(site: Site, op: Operators, position: int, dtype: str) -> str:
 
 
 def widened_constant(site: Site, position: int) -> str:
-    """An input; a constant of a dtype that the far side lacks is written in one that holds its values."""
+    """An input; a constant of a dtype that the destination version lacks is written in one that holds its values."""
     name, dtype = site.input(position), site.dtype(position)
     if cast_takes(dtype, site.opset):
         return name
@@ -99,7 +99,7 @@ def laid_out(site: Site, op: Operators, value: str, position: int) -> str:
         return _replicated(site, op, value)
     if rank == 0:
         return value
-    if site.rank(1, because=_RANKS) == 0 or site.transition.near < _AXIS:
+    if site.rank(1, because=_RANKS) == 0 or site.transition.source_version < _AXIS:
         # Exporters write single numbers as vectors of one, too.
         return site.folded(lambda: op.Squeeze(value, site.constant([0], "int64")))
     whole = site.rank(0, because="the quantization axis is counted from the front")

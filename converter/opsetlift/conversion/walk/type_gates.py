@@ -1,4 +1,4 @@
-"""The types that values may not have at the far side of a transition, or of nodes that a rule emits."""
+"""The types that values may not have in the destination version of a transition, or of nodes that a rule emits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opsetlift.support.refusal import SiteRefused, Why
 
 
 def check_gates(routed: RoutedTransition, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:
-    """Raise SiteRefused where a value of the node has a type that the far side of the transition lacks, or may have.
+    """Raise SiteRefused where a value of the node has, or may have, a type that the destination version lacks.
 
     Values that nothing reads, `unread`, are free.
     """

@@ -12,6 +12,9 @@ from opsetlift.evaluator.kernels.registry import Call
 
 Shape = tuple[int, ...]
 
+_MOST_AT_ONCE = 32
+"""So many arrays `numpy.broadcast` takes, which is a tenth of the work of `numpy.broadcast_shapes`."""
+
 
 def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
     """Refuse shapes that multidirectional broadcasting (Broadcasting.md) does not take; numpy does it itself."""
@@ -19,7 +22,10 @@ def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
     if all(value.shape == first for value in inputs):
         return
     try:
-        numpy.broadcast_shapes(*(value.shape for value in inputs))
+        if len(inputs) <= _MOST_AT_ONCE:
+            numpy.broadcast(*inputs)
+        else:
+            numpy.broadcast_shapes(*(value.shape for value in inputs))
     except ValueError:
         call.fail(f"the shapes {_shapes(inputs)} cannot be broadcast to one shape")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
-from opsetlift.evaluator.kernels.quantization import saturated
+from opsetlift.evaluator.kernels.quantize_linear import saturated
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.windows import Windows, kernel_windows, spatial_shape
 from opsetlift.model.arrays import Array

@@ -9,7 +9,7 @@ import onnx
 import onnx_graphsurgeon as gs
 from onnx import ModelProto, NodeProto, TypeProto
 
-from opsetlift.evaluator import EvaluationError, is_undefined, run_node
+from opsetlift.evaluator import constant_results
 from opsetlift.facts import ModelFacts, ScopeFacts, elements_of, inferred_types, is_static, merged
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
@@ -341,14 +341,8 @@ class GraphFacts:
             inputs = [tensor.values if tensor.name else None for tensor in node.inputs]
         except (ValueError, OSError):  # what a file holds of them cannot be read
             return None
-        try:
-            written = write_node(node)
-            results = run_node(written, inputs, opsets, strict=False, element_limit=_LARGEST_EVALUATED)
-        except (EvaluationError, MemoryError):
-            return None
-        if not all(isinstance(value, numpy.ndarray) for value in results) or is_undefined(written, inputs, results):
-            return None
-        return results
+        results = constant_results(write_node(node), inputs, opsets, element_limit=_LARGEST_EVALUATED)
+        return results if results is not None and all(isinstance(one, numpy.ndarray) for one in results) else None
 
 
 def _plain(value: object) -> tuple[object, ...]:

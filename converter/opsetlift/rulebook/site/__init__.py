@@ -1,7 +1,7 @@
 """What a rule sees of a node and may do to it: the types that rules are written with.
 
 A rule either edits the node in place (attributes, inputs) or emits nodes that take its place. Emitted nodes live at the
-far side of the transition, or at any opset that the rule names; the walk takes them on from there. `Site` has the
+opset that the transition leads to, or at any that the rule names; the walk takes them on from there. `Site` has the
 methods that the walk implements; the functions are built from them.
 """
 

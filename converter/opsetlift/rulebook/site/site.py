@@ -34,7 +34,7 @@ class Site(ABC):
     @property
     @abstractmethod
     def opset(self) -> int:
-        """The opset of the node on the far side, and by default of emitted nodes."""
+        """The opset that the transition leads to, and of emitted nodes by default."""
 
     @property
     @abstractmethod
@@ -134,7 +134,7 @@ class Site(ABC):
     @property
     @abstractmethod
     def op(self) -> Operators:
-        """Emits nodes of the far side's opset: `site.op.Clip(x, low, high)`."""
+        """Emits nodes of the opset that the transition leads to: `site.op.Clip(x, low, high)`."""
 
     @abstractmethod
     def op_at(self, opset: int, domain: str | None = None) -> Operators:
@@ -169,7 +169,7 @@ class Site(ABC):
 
     @abstractmethod
     def become(self, operator: str, *, opset: int | None = None) -> None:
-        """Make the node another operator of `opset`, by default the far side's, with its attributes and inputs."""
+        """Make the node another operator, at `opset` or where the transition leads; it keeps attributes and inputs."""
 
     @abstractmethod
     def become_initializer(self, tensor: TensorProto) -> bool:
@@ -177,7 +177,7 @@ class Site(ABC):
 
     @abstractmethod
     def scalarize(self, output: int, parts: Sequence[str]) -> None:
-        """Replace an output of a type that the far side lacks with its elements, and remove the node.
+        """Replace an output of a type that the destination version lacks with its elements, and remove the node.
 
         Rules ask for the elements with `parts`; a node that uses the output otherwise is refused.
         """

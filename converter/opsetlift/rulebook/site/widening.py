@@ -39,7 +39,7 @@ def widen(site: Site, dtype: str, *, like: int = 0) -> None:
 
 
 def wider_type_if_lost(site: Site, value: str | int, variable: str) -> str | None:
-    """The best exact wider type for a value, if the type variable does not take its dtype on the far side.
+    """The best exact wider type for a value, if the type variable does not take its dtype in the destination version.
 
     None also where there is none; the type gate refuses such sites.
     """
@@ -52,7 +52,7 @@ def wider_type_if_lost(site: Site, value: str | int, variable: str) -> str | Non
 
 
 def widen_if_lost(site: Site, *, like: int = 0) -> None:
-    """`widen` to the best exact wider type, where the far side lacks the dtype of input `like`."""
+    """`widen` to the best exact wider type, where the destination version lacks the dtype of input `like`."""
     definition = history.definition(site.transition.domain, site.node.op_type, site.opset)
     if definition is None:
         return

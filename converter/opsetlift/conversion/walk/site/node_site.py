@@ -60,7 +60,7 @@ class NodeSite(EditableSite):
 
     @property
     def op(self) -> Emitter:
-        """Emits nodes of the far side's opset."""
+        """Emits nodes of the opset that the transition leads to."""
         return self.op_at(self.opset)
 
     def op_at(self, opset: int, domain: str | None = None) -> Emitter:

@@ -28,14 +28,14 @@ class SiteView(Site):
         self.scope = scope
         self._is_edited = False
         self._written: set[str] = set()
-        """The attributes that the rule has written, as the far side has them."""
+        """The attributes that the rule has written, as the destination version has them."""
 
     def refuse(self, why: Why, sentence: str) -> NoReturn:
         """Raise SiteRefused."""
         raise SiteRefused(why, sentence)
 
     def attribute(self, name: str, default: Any = None, *, is_of_any_kind: bool = False) -> Any:
-        """The value of an attribute, checked against the definition on the near side."""
+        """The value of an attribute, checked against the definition of the source version."""
         for attribute in self.node.attribute:
             if attribute.name == name:
                 return self._decode(attribute, is_of_any_kind=is_of_any_kind)
@@ -50,12 +50,12 @@ class SiteView(Site):
 
     @property
     def _definition(self) -> history.Definition | None:
-        """The definition of the node as rules find it, on the near side of the transition."""
-        return history.definition(self.transition.domain, self.transition.operator, self.transition.near)
+        """The definition of the node as rules find it, in the source version."""
+        return history.definition(self.transition.domain, self.transition.operator, self.transition.source_version)
 
     @property
     def _version(self) -> str:
-        return f"{self.transition.operator}-{self.transition.near}"
+        return f"{self.transition.operator}-{self.transition.source_version}"
 
     def _decode(self, attribute: AttributeProto, *, is_of_any_kind: bool = False) -> Any:
         if attribute.ref_attr_name:
@@ -98,7 +98,7 @@ class SiteView(Site):
 
     @property
     def opset(self) -> int:
-        """The opset at which the node arrives on the far side, and emitted nodes live by default."""
+        """The opset that the transition leads to, and of emitted nodes by default."""
         return self.transition.landing_opset
 
     @property
@@ -144,7 +144,7 @@ class SiteView(Site):
         if shape is not None:
             return len(shape)
         facts, name = self.scope.facts, self._name(value)
-        imports = {**self.scope.imports, self.transition.domain: self.transition.near}
+        imports = {**self.scope.imports, self.transition.domain: self.transition.source_version}
         told = type_told_by_outputs(facts, self.node, imports, name)
         if told is None:
             reason = because or "the conversion depends on it"

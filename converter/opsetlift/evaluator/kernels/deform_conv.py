@@ -9,9 +9,9 @@ import numpy
 
 from opsetlift.evaluator.kernels.accumulation import product
 from opsetlift.evaluator.kernels.axes import int_list
+from opsetlift.evaluator.kernels.grid_sample import float_precision, leave_outside, sample
 from opsetlift.evaluator.kernels.interpolation import linear_weight
 from opsetlift.evaluator.kernels.registry import Call, kernel
-from opsetlift.evaluator.kernels.sampling import float_precision, leave_outside, sample
 from opsetlift.model.arrays import Array
 
 

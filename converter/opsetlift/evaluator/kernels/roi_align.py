@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import total
+from opsetlift.evaluator.kernels.grid_sample import float_precision
 from opsetlift.evaluator.kernels.registry import Call, kernel
-from opsetlift.evaluator.kernels.sampling import float_precision
 from opsetlift.model.arrays import Array
 
 _MOST_SAMPLES = 1 << 20

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy
 
 from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.casts import converted
-from opsetlift.evaluator.kernels.numeric import is_float, narrowed_as, widened
+from opsetlift.evaluator.kernels.numeric import is_float, largest, narrowed_as, smallest, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.open_results import open_values
 from opsetlift.model.arrays import Array
@@ -53,13 +52,12 @@ def saturated(rounded: Array, zero_point: Array, dtype: numpy.dtype[Any]) -> Arr
     Returns:
         [*shape], of that dtype.
     """
-    bounds = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
     # No sum is inexact in float32 but those far out of bounds: no dtype to quantize to has more than 16 bits.
     shifted = rounded + zero_point.astype(rounded.dtype)
     undefined = numpy.isnan(shifted)
     if undefined.any():
         shifted = numpy.where(undefined, 0, shifted)
-    clipped = numpy.asarray(numpy.clip(shifted, float(bounds.min), float(bounds.max))).astype(dtype)
+    clipped = numpy.asarray(numpy.clip(shifted, float(smallest(dtype)), float(largest(dtype)))).astype(dtype)
     return open_values(clipped, undefined, "quantizes NaN")
 
 

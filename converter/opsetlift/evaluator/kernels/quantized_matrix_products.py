@@ -7,7 +7,7 @@ import numpy
 from opsetlift.evaluator.kernels.casts import to_float8
 from opsetlift.evaluator.kernels.linear_algebra import check_matmul
 from opsetlift.evaluator.kernels.numeric import is_float, widened
-from opsetlift.evaluator.kernels.quantization import saturated
+from opsetlift.evaluator.kernels.quantize_linear import saturated
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
