@@ -91,9 +91,19 @@ class ScopePair:
         return self.parent.root if self.parent else self
 
     @cached_property
+    def index(self) -> DefUse:
+        """The definitions and uses of the original."""
+        return DefUse(self.original)
+
+    @cached_property
+    def result_index(self) -> DefUse:
+        """Those of the result."""
+        return DefUse(self.result)
+
+    @cached_property
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
-        return DefUse(self.result).names_used()
+        return self.result_index.names_used()
 
     @cached_property
     def in_parts(self) -> frozenset[str]:
@@ -103,7 +113,7 @@ class ScopePair:
     @cached_property
     def mentioned(self) -> set[str]:
         """Every value name in the original's graph or function around the scope, at any depth."""
-        return self.parent.mentioned if self.parent else DefUse(self.original).names()
+        return self.parent.mentioned if self.parent else self.index.names()
 
     @cached_property
     def added_constants(self) -> Mapping[str, TensorProto | NodeProto]:
@@ -172,30 +182,38 @@ def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: Scop
         if not 0 <= site.index < len(nodes):
             raise ValueError(f"the trace names node {site.index}, and the original has {len(nodes)}")
         sites[site.index] = site
-    position = 0
-    for index, node in enumerate(nodes):
-        found = sites.get(index)
+    index = position = 0
+    for at in (*sorted(sites), len(nodes)):
+        end = position + at - index
+        if end > len(results):
+            index += len(results) - position
+            raise ValueError(f"the result has nothing in place of node {index} ({describe(nodes[index])})")
+        yield from _aligned_one_by_one(index, nodes[index:at], results[position:end])
+        index, position = at, end
+        found = sites.get(at)
         if found is None:
-            if position >= len(results):
-                raise ValueError(f"the result has nothing in place of node {index} ({describe(node)})")
-            yield _aligned(index, node, [results[position]], None)
-            position += 1
             continue
+        node, after = nodes[at], results[found.start : found.stop]
         if found.start != position or not found.start <= found.stop <= len(results):
             raise ValueError(
                 f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, but it is at {position}"
             )
-        yield _aligned(index, node, results[found.start : found.stop], found)
-        position = found.stop
+        yield Aligned(at, node, after, found, len(after) == 1 and _is_same(node, after[0]))
+        index, position = at + 1, found.stop
     if position < len(results):
         raise ValueError(f"nodes have been added that no site claims, the first of them {describe(results[position])}")
 
 
-def _aligned(index: int, node: NodeProto, after: Sequence[NodeProto], site: SiteTrace | None) -> Aligned:
-    is_same = len(after) == 1 and node.SerializeToString(deterministic=True) == after[0].SerializeToString(
-        deterministic=True
-    )
-    return Aligned(index, node, after, site, is_same)
+def _aligned_one_by_one(index: int, nodes: Sequence[NodeProto], results: Sequence[NodeProto]) -> Iterator[Aligned]:
+    """Nodes from `index` on that no site claims, each beside the one in its place."""
+    same = map(_is_same, nodes, results)
+    for position, (node, result, is_same) in enumerate(zip(nodes, results, same, strict=True), index):
+        yield Aligned(position, node, [result], None, is_same)
+
+
+def _is_same(node: NodeProto, other: NodeProto) -> bool:
+    same: bool = node.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
+    return same
 
 
 def describe(node: NodeProto) -> str:
@@ -222,9 +240,9 @@ def paired_scopes(original: ModelProto, result: ModelProto, trace: ConversionTra
 
 def _with_subgraphs(pair: ScopePair) -> Iterator[ScopePair]:
     yield pair
-    for aligned in pair.aligned:
-        if aligned.node.attribute:
-            for child in pair.children(aligned):
+    if pair.aligned:
+        for position in pair.index.subgraphs_by_node:
+            for child in pair.children(pair.aligned[position]):
                 yield from _with_subgraphs(child)
 
 

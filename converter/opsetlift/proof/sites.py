@@ -42,6 +42,9 @@ class Facts(Protocol):
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value, with as much of the shape as is known."""
 
+    def own_types(self, path: str) -> Mapping[str, TypeProto]:
+        """The types of all values that a scope itself defines, as far as anything is known, at the cost of one pass."""
+
     def constant(self, path: str, name: str) -> Array | None:
         """The value, if it is the same in every run."""
 
@@ -214,6 +217,15 @@ class Site:
     def definition(self) -> Definition | None:
         """The original operator's definition."""
         return _definition(self.node, self.pair.source)
+
+    @cached_property
+    def variables(self) -> Mapping[str, str]:
+        """The type variable (or the type) of the formal parameter that takes each input; captured values have none."""
+        formals = [one.type_str for one in self.definition.schema.inputs] if self.definition is not None else []
+        found: dict[str, str] = {}
+        for position, name in enumerate(self.node.input if formals else ()):
+            found.setdefault(name, formals[min(position, len(formals) - 1)])
+        return found
 
     @property
     def since_versions(self) -> tuple[int, int]:
