@@ -112,7 +112,8 @@ class _DeclaredInput:
     """An input of a model as it is declared, read once for all runs."""
 
     def __init__(self, info: ValueInfoProto) -> None:
-        self._info = info
+        self._name = info.name
+        self.type = info.type
         self._type_string = dtypes.type_string(info.type)
         dtype = dtypes.dtype_of_type(self._type_string or "")
         self._dtype = dtypes.numpy_dtype(dtype) if dtype is not None and dtype != "string" else None
@@ -139,9 +140,9 @@ class _DeclaredInput:
         try:
             if self._type_string is not None:
                 value = values.as_type(value, self._type_string)
-            _check_shape(self._info.type, value, sizes)
+            _check_shape(self.type, value, sizes)
         except ValueError as error:
-            raise InputRejected(self._info.name, str(error)) from error
+            raise InputRejected(self._name, str(error)) from error
         return value
 
     def _fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:

@@ -55,12 +55,12 @@ def _has_subgraphs(node: NodeProto) -> bool:
 def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:
     outputs = set(filter(None, aligned.node.output))
     joined = pair.joined(aligned)
-    readable = names_read(aligned.node).union(*(names_read(one.node) for one in joined))
+    readable = pair.reads(aligned).union(*(names_read(one.node) for one in joined))
     readable.update(name for one in joined for node in one.after for name in node.output)
     inner = _names_inside(aligned.node)
     defined: set[str] = set()
-    for node in aligned.after:
-        for name in sorted(names_read(node) - readable - defined):
+    for node, reads in zip(aligned.after, pair.reads_instead(aligned), strict=True):
+        for name in sorted(reads - readable - defined):
             if name not in pair.added_constants:
                 yield f"{describe(node)} reads {name!r}, which the original node did not"
         for name in filter(None, node.output):

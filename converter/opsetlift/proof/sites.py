@@ -110,8 +110,9 @@ class Site:
         """What it takes from its scope, in order."""
         found: dict[str, None] = {}
         defined: set[str] = set()
-        for node in self.before:
-            captured = sorted(names_read(node) - set(node.input))
+        reads = [*map(names_read, self.computing), self.pair.reads(self.aligned)]
+        for node, names in zip(self.before, reads, strict=True):
+            captured = sorted(names - set(node.input))
             found.update(dict.fromkeys(name for name in (*node.input, *captured) if name and name not in defined))
             defined.update(node.output)
         return list(found)
@@ -203,8 +204,10 @@ class Site:
         """The constants that the result reads and other sites may share."""
         defined: set[str] = set(self.reads)
         read: set[str] = set(self._initializers)
-        for node in self.after:
-            read |= names_read(node) - defined
+        joined = [node for one in self.joined for node in one.after]
+        reads = [*map(names_read, joined), *self.pair.reads_instead(self.aligned)]
+        for node, names in zip(self.after, reads, strict=True):
+            read |= names - defined
             defined.update(node.output)
         constants = self.pair.added_constants
         return {name: constants[name] for name in sorted(read) if name in constants}
