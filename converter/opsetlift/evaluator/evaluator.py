@@ -113,7 +113,7 @@ class _DeclaredInput:
 
     def __init__(self, info: ValueInfoProto) -> None:
         self._name = info.name
-        self.type = info.type
+        self._type = info.type
         self._type_string = dtypes.type_string(info.type)
         dtype = dtypes.dtype_of_type(self._type_string or "")
         self._dtype = dtypes.numpy_dtype(dtype) if dtype is not None and dtype != "string" else None
@@ -140,7 +140,7 @@ class _DeclaredInput:
         try:
             if self._type_string is not None:
                 value = values.as_type(value, self._type_string)
-            _check_shape(self.type, value, sizes)
+            _check_shape(self._type, value, sizes)
         except ValueError as error:
             raise InputRejected(self._name, str(error)) from error
         return value
