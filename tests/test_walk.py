@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.model.def_use import DefUse
+from opsetlift.model.def_use import DefUse, ModelIndex
 from opsetlift.model.names import Names
 from opsetlift.support.refusal import Why
 from testing.conversion import check_refusal, model, normalised
@@ -448,6 +448,22 @@ def test_what_only_dropped_nodes_read_is_dropped_with_them():
     )
     assert [node.op_type for node in result.graph.node] == ["Neg", "ReduceMean", "Cast", "ReduceMax", "Mul"]
     assert [tensor.name for tensor in result.graph.initializer] == ["two"]
+
+
+def test_the_names_of_a_model_are_collected_once_for_all_its_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[ModelIndex] = []
+    collect = ModelIndex.names
+
+    def counted(self: ModelIndex) -> set[str]:
+        collected.append(self)
+        return collect(self)
+
+    monkeypatch.setattr(ModelIndex, "names", counted)
+    names = Names(model(TWO_MEANS))
+    walks = [names.renewed() for _ in range(3)]
+    given = [[walk.fresh("r") for _ in range(20)] for walk in walks]
+    assert given[0] == given[1] == given[2] == [f"r_{number}" for number in range(1, 21)]
+    assert len(collected) == 1
 
 
 def test_many_new_names_of_one_kind_are_found_without_trying_all_that_were_given(monkeypatch: pytest.MonkeyPatch):

@@ -67,6 +67,9 @@ class KnownFacts:
     def type_of(self, path: str, name: str) -> TypeProto | None:
         return self._types.get(path, {}).get(name)
 
+    def own_types(self, path: str) -> Mapping[str, TypeProto]:
+        return {}
+
     def constant(self, path: str, name: str) -> NDArray[Any] | None:
         return self._constants[path].get(name)
 

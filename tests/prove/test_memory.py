@@ -39,9 +39,10 @@ FAR = 2**31 - 3
     ],
 )
 def test_a_number_may_not_ask_for_more_than_the_limit(inputs: str, node: str, opset: int) -> None:
-    evaluator = Evaluator(model(f"g ({inputs}) => (y) {{ {node} }}", opset), element_limit=1 << 20)
+    executed = model(f"g ({inputs}) => (y) {{ {node} }}", opset)
+    evaluator = Evaluator(executed, element_limit=1 << 20)
     values = {}
-    for one in evaluator._inputs.values():
+    for one in executed.graph.input:
         kind = one.type.tensor_type
         number = {"n": FAR, "zero": 0, "rate": 16000, "high": 8000}.get(one.name, 1)
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)

@@ -252,3 +252,26 @@ def test_the_empty_trace_of_equal_models_proves_nothing_to_do() -> None:
     certificate = prove_conversion(one, one, ConversionTrace(), KnownFacts(one))
     assert certificate.is_proven
     assert certificate.summary() == "No operator definition changed; only version stamps differ."
+
+
+MANY = [f"x{number}" for number in range(150)]
+
+
+def joined(names: list[str]) -> str:
+    inputs = ", ".join(f"float[1, 2] {name}" for name in MANY)
+    return f"g ({inputs}) => (float[A, 2] y) {{ y = Concat <axis = 0> ({', '.join(names)}) }}"
+
+
+def test_a_site_of_many_inputs_is_proven_on_fewer_cases_that_hold_all_kinds_of_values() -> None:
+    certificate = conversion(joined(MANY), joined(MANY), (12, 13)).prove()
+    assert certificate.is_proven
+    [site] = certificate.sites
+    assert site.cases < 150
+    assert len(site.inputs) == 150
+    assert all(not one.missing and one.cases == site.cases for one in site.inputs)
+
+
+def test_a_site_of_many_inputs_is_refuted_where_two_of_them_are_exchanged() -> None:
+    exchanged = [*MANY[:70], MANY[71], MANY[70], *MANY[72:]]
+    certificate = conversion(joined(MANY), joined(exchanged), (12, 13), claims=[(0, 0, 1)]).prove()
+    assert [site.outcome for site in certificate.sites] == [Outcome.DIFFERENT]

@@ -120,7 +120,7 @@ def walked_copy(
     after = set(map(function_path, start.functions))
     trace.added_functions = after - before
     trace.dropped_functions = before - after
-    own = {path: trace.applied_in(path) for path in after}
+    own = trace.applied_in(after)
     applied = {path: list(found) for path, found in own.items()}
     for path, _, function in reversed(calls):
         # Copies of callers were made before those of what they call.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -49,7 +48,7 @@ class Evaluator:
         self._body = prepare_model(
             model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
         )
-        self._inputs = {info.name: _Formal.of(info) for info in model.graph.input}
+        self._inputs = {info.name: _DeclaredInput(info) for info in model.graph.input}
         self.open_results = OpenResults()
         """What the last run computed that the specification does not define."""
 
@@ -102,49 +101,61 @@ class Evaluator:
                 raise InputRejected(name, f"the model has no such input; it has {', '.join(self._inputs) or 'none'}")
         environment: dict[str, Value] = {}
         sizes: dict[str, int] = {}
-        for name, formal in self._inputs.items():
+        for name, declared in self._inputs.items():
             if name in inputs:
-                environment[name] = formal.checked(inputs[name], sizes)
+                environment[name] = declared.checked(inputs[name], sizes)
             elif self._body.has_default(name):
-                environment[name] = formal.checked(self._body.default(name), sizes)
+                environment[name] = declared.checked(self._body.default(name), sizes)
             else:
                 raise InputRejected(name, "it is not given")
         return environment
 
 
-@dataclass(frozen=True, slots=True)
-class _Formal:
-    """An input of the model, with what its declaration says."""
+class _DeclaredInput:
+    """An input of a model as it is declared, read once for all runs."""
 
-    name: str
-    type: TypeProto
-    type_string: str | None
-    dtype: numpy.dtype[Any] | None
-    """Of a tensor's elements, but None for strings, each of which is looked at."""
-    is_tensor: bool
-    dims: Dims | None
-    """A tensor's dimensions; None where the rank is open, and for all else."""
-
-    @classmethod
-    def of(cls, info: ValueInfoProto) -> _Formal:
-        spelled = dtypes.type_string(info.type)
-        name = dtypes.dtype_of_type(spelled) if spelled else None
-        dtype = None if name in (None, "string") else dtypes.numpy_dtype(name)
-        is_tensor = info.type.HasField("tensor_type")
-        dims = dtypes.shape_of_type(info.type) if is_tensor else None
-        return cls(info.name, info.type, spelled, dtype, is_tensor, dims)
+    def __init__(self, info: ValueInfoProto) -> None:
+        self._name = info.name
+        self._type = info.type
+        self._type_string = dtypes.type_string(info.type)
+        dtype = dtypes.dtype_of_type(self._type_string or "")
+        self._dtype = dtypes.numpy_dtype(dtype) if dtype is not None and dtype != "string" else None
+        """That of the arrays that need no look at their elements; None for all else."""
+        shape = info.type.tensor_type.shape.dim if info.type.tensor_type.HasField("shape") else None
+        self._dims: list[int | str | None] | None = None
+        """What is declared of each dimension: a size, a symbol or nothing; None where the rank is not declared."""
+        if shape is not None:
+            self._dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in shape]
 
     def checked(self, value: Any, sizes: dict[str, int]) -> Value:
+        """The value for a run, with the type that is declared.
+
+        Args:
+            value: As the caller gave it.
+            sizes: What the symbolic dimensions stand for, as far as inputs before this one tell.
+
+        Raises:
+            InputRejected: It is not of the declared type or shape.
+        """
+        is_plain = self._dtype is not None and isinstance(value, numpy.ndarray)
+        if is_plain and value.dtype == self._dtype and self._fits(value.shape, sizes):
+            return value
         try:
-            if self.dtype is None or type(value) is not numpy.ndarray or value.dtype != self.dtype:
-                value = value if self.type_string is None else values.as_type(value, self.type_string)
-            if self.is_tensor:
-                _check_dims(self.dims, value, sizes)
-            else:
-                _check_shape(self.type, value, sizes)
+            if self._type_string is not None:
+                value = values.as_type(value, self._type_string)
+            _check_shape(self._type, value, sizes)
         except ValueError as error:
-            raise InputRejected(self.name, str(error)) from error
+            raise InputRejected(self._name, str(error)) from error
         return value
+
+    def _fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+        """Whether a shape is as declared, and no size of a symbol is new."""
+        if self._dims is None:
+            return True
+        return len(self._dims) == len(shape) and all(
+            declared is None or size == (sizes.get(declared) if isinstance(declared, str) else declared)
+            for declared, size in zip(self._dims, shape, strict=True)
+        )
 
 
 def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:

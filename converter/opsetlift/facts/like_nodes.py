@@ -22,8 +22,10 @@ class LikeNodes:
 
     def __init__(self) -> None:
         self._found: dict[Key, Sequence[TypeProto | None]] = {}
+        self._parts: dict[Key, int] = {}
         self._numbers: dict[bytes, int] = {}
-        self._may_be_sizes: list[bool] = []
+        self.has_sizes: list[bool] = []
+        """Whether sizes may follow from the values of a tensor, by the number of its type."""
         self._shared: dict[int, tuple[int, TypeProto]] = {}
         """The numbers of types that outputs share, by identity."""
 
@@ -35,7 +37,13 @@ class LikeNodes:
         """Keep the types of the outputs of a node. They are shared from now on, and must not be changed."""
         if key is not None:
             self._found[key] = types
-            self._shared.update((id(one), (self.number(one), one)) for one in types if one is not None)
+            for one in types:
+                if one is not None and id(one) not in self._shared:
+                    self._shared[id(one)] = self.number(one), one
+
+    def part(self, key: Key) -> int:
+        """The number of a part of keys, 1 or more, which is hashed once instead of with each."""
+        return self._parts.setdefault(key, len(self._parts) + 1)
 
     def number(self, known: TypeProto) -> int:
         """The number of a type, the same for equal ones."""
@@ -45,9 +53,5 @@ class LikeNodes:
         content = known.SerializeToString(deterministic=True)
         if content not in self._numbers:
             self._numbers[content] = len(self._numbers)
-            self._may_be_sizes.append(may_be_sizes(known))
+            self.has_sizes.append(may_be_sizes(known))
         return self._numbers[content]
-
-    def has_sizes(self, number: int) -> bool:
-        """Whether sizes may follow from the values of a tensor of the type with this number."""
-        return self._may_be_sizes[number]

@@ -108,6 +108,10 @@ class ModelFacts:
         """The type of a value seen from the scope at `path`; None where nothing is known."""
         return self.scope(path).type_of(name)
 
+    def own_types(self, path: str) -> Mapping[str, TypeProto]:
+        """The types of all values that the scope at `path` itself defines, as far as anything is known."""
+        return self.scope(path).own_types()
+
     def constant(self, path: str, name: str) -> Array | None:
         """The value of a constant seen from the scope at `path`; None where it is computed at run time."""
         return self.scope(path).constant(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from onnx import AttributeProto, NodeProto, TypeProto
 
@@ -12,6 +12,8 @@ from opsetlift.model.arrays import Array
 from opsetlift.specification.history import canonical_domain
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+_UNKNOWN, _OMITTED = -1, -2
+"""In place of the number of a type."""
 
 
 class ScopeKeys:
@@ -26,14 +28,24 @@ class ScopeKeys:
     def __init__(self, scope: Environment, hints: Mapping[str, TypeProto], known: Mapping[str, TypeProto]) -> None:
         self._scope = scope
         self._known = known
-        self._like_nodes = scope.model.like_nodes
-        self._hints = hints
+        like_nodes = self._like_nodes = scope.model.like_nodes
         self._imports = tuple(scope.imports.items())
-        self._by_name: dict[str, int] = {}
+        self._operators: dict[tuple[str, str, str], int] = {}
+        self._by_name: dict[str, int] = {"": _OMITTED}
         self._values: dict[str, object] = {}
+        # Hints share the types that are equal, so each is read once.
+        numbers = {id(hint): like_nodes.number(hint) for hint in {id(hint): hint for hint in hints.values()}.values()}
+        self._hinted = {name: numbers[id(hint)] for name, hint in hints.items()}
+        self._hinted[""] = _OMITTED
 
-    def key(self, node: NodeProto) -> Key | None:
-        """What the types of a node's outputs follow from; None where it has subgraphs."""
+    def key(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> Key | None:
+        """What the types of a node's outputs follow from; None where it has subgraphs.
+
+        Args:
+            node: The node.
+            inputs: The names of its inputs.
+            outputs: The names of its outputs.
+        """
         attributes = []
         for attribute in node.attribute[:]:
             if attribute.type in _GRAPHS:
@@ -41,23 +53,36 @@ class ScopeKeys:
             attributes.append(attribute.SerializeToString(deterministic=True))
         types: list[int] = []
         values: list[object] = []
-        for name in node.input[:]:
-            number = self._number(name) if name else -2
+        by_name, has_sizes = self._by_name, self._like_nodes.has_sizes
+        for name in inputs:
+            number = by_name.get(name)
+            if number is None:
+                number = self._number(name)
             types.append(number)
-            if number >= 0 and self._like_nodes.has_sizes(number):
+            if number >= 0 and has_sizes[number]:
                 values.append(self._value(name))
-        hints = [-2 if not name else self._hinted(name) for name in node.output[:]]
-        operator = (canonical_domain(node.domain), node.op_type, node.overload, self._imports)
-        return (*operator, *attributes, tuple(types), tuple(values), tuple(hints))
+        hinted = self._hinted
+        operator = node.domain, node.op_type, node.overload
+        return (
+            self._operators.get(operator) or self._operator(operator),
+            *attributes,
+            tuple(types),
+            tuple(values),
+            tuple([hinted.get(name, _UNKNOWN) for name in outputs]),
+        )
+
+    def _operator(self, operator: tuple[str, str, str]) -> int:
+        domain, *others = operator
+        number = self._like_nodes.part((canonical_domain(domain), *others, self._imports))
+        self._operators[operator] = number
+        return number
 
     def _number(self, name: str) -> int:
-        """The number of a value's type, -1 where it is not known so far."""
-        number = self._by_name.get(name)
-        if number is None:
-            known = self._known.get(name) or self._scope.type_of(name)
-            if known is None:
-                return -1
-            number = self._by_name[name] = self._like_nodes.number(known)
+        """The number of a value's type, _UNKNOWN where it is not known so far."""
+        known = self._known.get(name) or self._scope.type_of(name)
+        if known is None:
+            return _UNKNOWN
+        number = self._by_name[name] = self._like_nodes.number(known)
         return number
 
     def _value(self, name: str) -> object:
@@ -66,10 +91,6 @@ class ScopeKeys:
             value = self._scope.constant(name)
             self._values[name] = None if value is None else content_of(value)
         return self._values[name]
-
-    def _hinted(self, name: str) -> int:
-        hint = self._hints.get(name)
-        return -1 if hint is None else self._like_nodes.number(hint)
 
 
 def content_of(value: Array) -> tuple[str, tuple[int, ...], object]:

@@ -199,6 +199,10 @@ class ScopeFacts:
             return self._types().get(name)
         return self.parent.type_of(name) if self.parent else None
 
+    def own_types(self) -> Mapping[str, TypeProto]:
+        """The types of all values that the scope itself defines, as far as anything is known, all at once."""
+        return self._types()
+
     def shape(self, name: str) -> list[int | str | None] | None:
         """The shape: a number, a symbol or None per dimension; None where not even the rank is known."""
         found = self.type_of(name)
@@ -239,11 +243,12 @@ class ScopeFacts:
         """
         if self.tables.run_time_values is None:
             found = set(self.index.inputs)
-            for node in self.container.node:
-                if not found.isdisjoint(node.input[:]) and not may_read_only_shapes(
+            rows = zip(self.container.node, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
+            for node, inputs, outputs in rows:
+                if not found.isdisjoint(inputs) and not may_read_only_shapes(
                     canonical_domain(node.domain), node.op_type
                 ):
-                    found.update(node.output[:])
+                    found.update(outputs)
             found.discard("")
             self.tables.run_time_values = frozenset(found)
         return self.tables.run_time_values
@@ -325,14 +330,19 @@ class ScopeFacts:
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
         keys = ScopeKeys(self, hints, known)
-        for node in self.container.node:
-            outputs = [name for name in node.output if name]
-            if all(map(presumed.__contains__, outputs)):
+        rows = zip(self.container.node, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
+        for node, inputs, positions in rows:
+            outputs = [name for name in positions if name] if "" in positions else positions
+            if not outputs:
+                continue
+            if presumed and all(map(presumed.__contains__, outputs)):
                 known.update((name, presumed[name]) for name in outputs)
             elif cross_check is not None and (certain := cross_check.types_of(node)) is not None:
                 known.update(certain)
-            elif (like := self.model.like_nodes.outputs_of(key := keys.key(node))) is not None:
-                known.update((name, one) for name, one in zip(outputs, like, strict=True) if one is not None)
+            elif (like := self.model.like_nodes.outputs_of(key := keys.key(node, inputs, positions))) is not None:
+                for name, one in zip(outputs, like, strict=True):
+                    if one is not None:
+                        known[name] = one
             else:
                 self._infer(node, outputs, hints, known)
                 self.model.like_nodes.learn(key, [known.get(name) for name in outputs])
@@ -351,4 +361,6 @@ class ScopeFacts:
                 known[output] = hints[output]
         if any(name in known and not has_rank(known[name]) for name in outputs):
             for name, ranked in inferred_ranks(self, node, self.imports).items():
-                known[name] = merged(known[name], ranked)
+                own = TypeProto()  # a hint is shared by values of the same type
+                own.CopyFrom(known[name])
+                known[name] = merged(own, ranked)

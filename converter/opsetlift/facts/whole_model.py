@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, shape_inference
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, shape_inference
 
 from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS, overrides_operator
@@ -77,17 +77,25 @@ def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
 
 
 def _declared(model: ModelProto) -> Types:
+    """The types that a model declares; those that are equal are one object."""
     found: dict[str, dict[str, TypeProto]] = {}
+    shared: dict[bytes, TypeProto] = {}
+
+    def types_of(values: Sequence[ValueInfoProto]) -> dict[str, TypeProto]:
+        types = [info.type for info in values]
+        contents = map(TypeProto.SerializeToString, types)
+        distinct = map(shared.setdefault, contents, types)
+        return dict(zip([info.name for info in values], distinct, strict=True))
 
     def visit(path: str, graph: GraphProto) -> None:
-        found[path] = {info.name: info.type for info in (*graph.value_info, *graph.output, *graph.input)}
+        found[path] = types_of((*graph.value_info, *graph.output, *graph.input))
         for index, node in enumerate(graph.node):
             for attribute, subgraph in subgraphs(node):
                 visit(subgraph_path(path, index, node, attribute), subgraph)
 
     visit(GRAPH_PATH, model.graph)
     for function in model.functions:
-        found[function_path(function)] = {info.name: info.type for info in function.value_info}
+        found[function_path(function)] = types_of(function.value_info)
     return found
 
 

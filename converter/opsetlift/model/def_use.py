@@ -24,9 +24,11 @@ class DefUse:
 
     def __init__(self, container: Container) -> None:
         self.container = container
+        self._inputs_by_node: list[list[str]] | None = None
+        self._outputs_by_node: list[list[str]] | None = None
         self._positions: dict[str, int] | None = None
         self._uses: dict[str, int] | None = None
-        self._with_subgraphs: frozenset[int] = frozenset()
+        self._subgraphs_by_node: dict[int, list[tuple[str, GraphProto]]] | None = None
         self._inputs: frozenset[str] | None = None
         self._initializers: dict[str, TensorProto | SparseTensorProto] | None = None
         self._children: dict[tuple[int, str], DefUse] = {}
@@ -39,6 +41,39 @@ class DefUse:
         self._dropped_initializers: set[str] = set()
         self._formerly_defined: set[str] = set()
         self._unused: set[str] = set()
+
+    # Nodes
+
+    @property
+    def inputs_by_node(self) -> Sequence[Sequence[str]]:
+        """The inputs of each node of the scope, as they were when they were first asked for.
+
+        To read them from the protobuf costs more than most of what is done with them.
+        """
+        if self._inputs_by_node is None:
+            self._inputs_by_node = [node.input[:] for node in self.container.node]
+        return self._inputs_by_node
+
+    @property
+    def outputs_by_node(self) -> Sequence[Sequence[str]]:
+        """The outputs of each node of the scope, likewise."""
+        if self._outputs_by_node is None:
+            self._outputs_by_node = [node.output[:] for node in self.container.node]
+        return self._outputs_by_node
+
+    @property
+    def subgraphs_by_node(self) -> Mapping[int, Sequence[tuple[str, GraphProto]]]:
+        """The subgraphs of the nodes that have some, by position, likewise."""
+        if self._subgraphs_by_node is None:
+            nodes = enumerate(self.container.node)
+            found = ((position, subgraphs(node)) for position, node in nodes if node.attribute)
+            self._subgraphs_by_node = {position: graphs for position, graphs in found if graphs}
+        return self._subgraphs_by_node
+
+    def _children_in_order(self) -> Iterator[DefUse]:
+        for position, graphs in self.subgraphs_by_node.items():
+            for attribute, graph in graphs:
+                yield self.child(position, attribute, graph)
 
     # Definitions
 
@@ -66,8 +101,8 @@ class DefUse:
         if self._positions is None:
             if self._origin is not None:
                 return self._origin.positions
-            nodes = enumerate(self.container.node)
-            self._positions = {name: position for position, node in nodes for name in node.output[:] if name}
+            outputs = enumerate(self.outputs_by_node)
+            self._positions = {name: position for position, names in outputs for name in names if name}
         return self._positions
 
     def producer(self, name: str) -> NodeProto | None:
@@ -98,22 +133,12 @@ class DefUse:
         if self._uses is None:
             if self._origin is not None:
                 return self._origin._counts
-            nodes = self.container.node
-            counts = Counter(chain.from_iterable(node.input[:] for node in nodes))
+            counts = Counter(chain.from_iterable(self.inputs_by_node))
             counts.update(one if isinstance(one, str) else one.name for one in self.container.output)
-            with_subgraphs = []
-            for position, node in enumerate(nodes):
-                if node.attribute and (found := subgraphs(node)):
-                    with_subgraphs.append(position)
-                    for attribute, graph in found:
-                        counts.update(self.child(position, attribute, graph).captures)
-            self._with_subgraphs = frozenset(with_subgraphs)
+            for child in self._children_in_order():
+                counts.update(child.captures)
             self._uses = dict(counts)
         return self._uses
-
-    def _positions_with_subgraphs(self) -> frozenset[int]:
-        assert self._counts is not None  # which finds them
-        return self._with_subgraphs
 
     def use_count(self, name: str) -> int:
         """How often the nodes, their subgraphs and the outputs of the scope use a value."""
@@ -137,7 +162,7 @@ class DefUse:
         original = self._origin or self
         node = original.container.node[position]
         names: list[str] = node.input[:]
-        if original._uses is None or position in original._with_subgraphs:
+        if original._uses is None or position in original.subgraphs_by_node:
             edited = {id(fork._origin): fork for fork in self._forks.get(position, ())}
             for attribute, graph in subgraphs(node):
                 child = original.child(position, attribute, graph)
@@ -160,11 +185,7 @@ class DefUse:
     def _names_used(self) -> set[str]:
         """The same without counting, of a scope whose uses nobody has counted."""
         names = {one if isinstance(one, str) else one.name for one in self.container.output}
-        for position, node in enumerate(self.container.node):
-            names.update(node.input[:])
-            if node.attribute:
-                for attribute, graph in subgraphs(node):
-                    names.update(self.child(position, attribute, graph).captures)
+        names.update(*self.inputs_by_node, *(child.captures for child in self._children_in_order()))
         names.discard("")
         return names
 
@@ -174,12 +195,9 @@ class DefUse:
         names.update(one if isinstance(one, str) else one.name for one in self.container.output)
         if isinstance(self.container, GraphProto):
             names.update(info.name for info in self.container.value_info)
-        for position, node in enumerate(self.container.node):
-            names.update(node.input[:])
-            names.update(node.output[:])
-            if node.attribute:
-                for attribute, graph in subgraphs(node):
-                    names |= self.child(position, attribute, graph).names()
+        names.update(*self.inputs_by_node, *self.outputs_by_node)
+        for child in self._children_in_order():
+            names |= child.names()
         names.discard("")
         return names
 
@@ -223,7 +241,7 @@ class DefUse:
         has_old_outputs = position not in self._edited and node.output == before.output
         if has_old_outputs and inputs == old_inputs and not any(subgraphs(before)):
             return
-        if has_old_outputs and position not in self._origin._positions_with_subgraphs():
+        if has_old_outputs and position not in self._origin.subgraphs_by_node:
             self._edited.add(position)
             self._recount(old_inputs, inputs)
             return

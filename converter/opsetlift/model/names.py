@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 from onnx import FunctionProto, ModelProto
 
@@ -25,30 +26,21 @@ class Names:
     """
 
     def __init__(self, model: ModelProto, index: ModelIndex | None = None) -> None:
-        self._model = model
-        self._index = index or ModelIndex(model)
-        self._bytes: bytes | None = None
-        self._collected: frozenset[str] | None = None
+        self._original = _OriginalNames(model, index or ModelIndex(model))
         self._given: set[str] = set()
         self._numbers: dict[str, int] = {}
 
     def renewed(self) -> Names:
-        """The names for another walk of the same model: those that this one has given are free again."""
-        other = Names(self._model, self._index)
-        other._bytes, other._collected = self._bytes, self._collected
+        """The names for another walk of the same model: those that this one has given are free again.
+
+        What either of them finds out about the model serves both.
+        """
+        other = copy(self)
+        other._given, other._numbers = set(), {}
         return other
 
     def _is_taken(self, name: str) -> bool:
-        if name in self._given:
-            return True
-        if self._collected is None and len(self._given) < _SEARCHED_NAMES:
-            if self._bytes is None and self._model.ByteSize() <= _SEARCHED_BYTES:
-                self._bytes = self._model.SerializeToString()
-            if self._bytes is not None:
-                return name.encode() in self._bytes
-        if self._collected is None:
-            self._collected = frozenset(self._index.names().union(_node_names(self._model)))
-        return name in self._collected
+        return name in self._given or self._original.has(name, are_few=len(self._given) < _SEARCHED_NAMES)
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`... whichever is free; it is taken from then on."""
@@ -61,6 +53,28 @@ class Names:
         self._numbers[base] = number
         self._given.add(name)
         return name
+
+
+class _OriginalNames:
+    """The names of a model, searched for in its bytes or collected; never both ways for long."""
+
+    def __init__(self, model: ModelProto, index: ModelIndex) -> None:
+        self._model = model
+        self._index = index
+        self._bytes: bytes | None = None
+        self._collected: frozenset[str] | None = None
+
+    def has(self, name: str, *, are_few: bool) -> bool:
+        """Whether a name is taken; `are_few`: it is one of a few, for which collecting all does not pay."""
+        if self._collected is None and are_few:
+            if self._bytes is None and self._model.ByteSize() <= _SEARCHED_BYTES:
+                self._bytes = self._model.SerializeToString()
+            if self._bytes is not None:
+                return name.encode() in self._bytes
+        if self._collected is None:
+            self._collected = frozenset(self._index.names().union(_node_names(self._model)))
+            self._bytes = None
+        return name in self._collected
 
 
 def _node_names(model: ModelProto) -> Iterator[str]:

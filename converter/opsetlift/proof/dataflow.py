@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 
 from onnx import GraphProto, NodeProto
 
-from opsetlift.model.scopes import Container, FunctionKey, called_function_key, subgraphs
+from opsetlift.model.def_use import DefUse
+from opsetlift.model.scopes import FunctionKey, called_function_key, subgraphs
 from opsetlift.proof.scopes import Aligned, ScopePair, describe, names_defined, names_read
 
 
@@ -54,12 +55,12 @@ def _has_subgraphs(node: NodeProto) -> bool:
 def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:
     outputs = set(filter(None, aligned.node.output))
     joined = pair.joined(aligned)
-    readable = names_read(aligned.node).union(*(names_read(one.node) for one in joined))
+    readable = pair.reads(aligned).union(*(names_read(one.node) for one in joined))
     readable.update(name for one in joined for node in one.after for name in node.output)
     inner = _names_inside(aligned.node)
     defined: set[str] = set()
-    for node in aligned.after:
-        for name in sorted(names_read(node) - readable - defined):
+    for node, reads in zip(aligned.after, pair.reads_instead(aligned), strict=True):
+        for name in sorted(reads - readable - defined):
             if name not in pair.added_constants:
                 yield f"{describe(node)} reads {name!r}, which the original node did not"
         for name in filter(None, node.output):
@@ -97,19 +98,25 @@ def _names_inside(node: NodeProto) -> set[str]:
 
 def name_clashes(pair: ScopePair) -> Iterator[str]:
     """New names that the result defines where they are visible already."""
-    yield from _clashes(pair.path, pair.result, frozenset(), pair.mentioned)
+    yield from _clashes(pair.path, pair.result_index, set(), pair.mentioned)
 
 
-def _clashes(path: str, container: Container, visible: frozenset[str], mentioned: Collection[str]) -> Iterator[str]:
-    defined = [name for node in container.node for name in node.output if name]
+def _clashes(path: str, index: DefUse, visible: set[str], mentioned: Collection[str]) -> Iterator[str]:
+    container = index.container
+    defined = [name for names in index.outputs_by_node for name in names if name and name not in mentioned]
     if isinstance(container, GraphProto):
-        defined += {info.name for info in container.input} | {tensor.name for tensor in container.initializer}
-    seen = set(visible)
+        names = {info.name for info in container.input} | {tensor.name for tensor in container.initializer}
+        defined += names.difference(mentioned)
+    here: list[str] = []
     for name in defined:
-        if name not in mentioned:
-            if name in seen:
-                yield f"{path}: the new name {name!r} is defined where it is visible already"
-            seen.add(name)
-    for node in container.node:
-        for attribute, graph in subgraphs(node):
-            yield from _clashes(f"{path}/{describe(node)}.{attribute}", graph, frozenset(seen), mentioned)
+        if name in visible:
+            yield f"{path}: the new name {name!r} is defined where it is visible already"
+        else:
+            visible.add(name)
+            here.append(name)
+    for position, graphs in index.subgraphs_by_node.items():
+        owner = describe(container.node[position])
+        for attribute, graph in graphs:
+            inner = index.child(position, attribute, graph)
+            yield from _clashes(f"{path}/{owner}.{attribute}", inner, visible, mentioned)
+    visible.difference_update(here)

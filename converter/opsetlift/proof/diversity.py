@@ -77,10 +77,15 @@ class Tally:
         self._required = required
         self._missing = dict(required)
         self._rejected: set[Hashable] = set()
+        self._last: Any = None
 
     def record(self, value: Any) -> None:
         """Count an accepted value of the input."""
         self.cases += 1
+        if value is self._last and isinstance(value, numpy.ndarray):
+            self.elements += value.size  # its values have been counted
+            return
+        self._last = value
         for array in [value] if isinstance(value, numpy.ndarray) else tensors_in(value):
             self.elements += array.size
             if self._missing or len(self._distinct) < DISTINCT:

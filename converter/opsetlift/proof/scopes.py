@@ -45,6 +45,8 @@ class Aligned(NamedTuple):
     """Of the node among those of the original's scope."""
     node: NodeProto
     after: Sequence[NodeProto]
+    start: int
+    """The position of the first of these among the nodes of the result's scope."""
     site: SiteTrace | None
     """None where the trace claims nothing, so that `after` is to be the very same node."""
     is_same: bool
@@ -65,6 +67,7 @@ class ScopePair:
         parent: ScopePair | None = None,
         in_site: bool = False,
         attribute: str = "",
+        indexes: tuple[DefUse, DefUse] | None = None,
     ) -> None:
         self.path = path
         self.attribute = attribute
@@ -76,6 +79,8 @@ class ScopePair:
         self.parent = parent
         self.in_site = in_site
         """Whether it belongs to a node that a rule changed, so that the rule may have changed anything in it."""
+        self.index, self.result_index = indexes or (DefUse(original), DefUse(result))
+        """The definitions and uses of the original, and those of the result."""
         self.aligned: list[Aligned] = []
         self.problem = ""
         """Why the nodes could not be aligned by the trace; empty where they are."""
@@ -90,10 +95,19 @@ class ScopePair:
         """The graph or the function around it."""
         return self.parent.root if self.parent else self
 
+    def reads(self, aligned: Aligned) -> set[str]:
+        """The values that a node of the original takes from its scope."""
+        return {*filter(None, self.index.reads(aligned.position))}
+
+    def reads_instead(self, aligned: Aligned) -> list[set[str]]:
+        """The values that each of the nodes in its place takes from the result's scope."""
+        positions = range(aligned.start, aligned.start + len(aligned.after))
+        return [{*filter(None, self.result_index.reads(position))} for position in positions]
+
     @cached_property
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
-        return DefUse(self.result).names_used()
+        return self.result_index.names_used()
 
     @cached_property
     def in_parts(self) -> frozenset[str]:
@@ -103,7 +117,7 @@ class ScopePair:
     @cached_property
     def mentioned(self) -> set[str]:
         """Every value name in the original's graph or function around the scope, at any depth."""
-        return self.parent.mentioned if self.parent else DefUse(self.original).names()
+        return self.parent.mentioned if self.parent else self.index.names()
 
     @cached_property
     def added_constants(self) -> Mapping[str, TensorProto | NodeProto]:
@@ -123,7 +137,7 @@ class ScopePair:
         if not self.in_parts:
             return []
         found: dict[int, Aligned] = {}
-        for name in sorted(names_read(aligned.node)):
+        for name in sorted(self.reads(aligned)):
             for one in self._computing(name):
                 found[id(one)] = one
         return list(found.values())
@@ -146,21 +160,33 @@ class ScopePair:
     def children(self, aligned: Aligned) -> Iterator[ScopePair]:
         """The pairs of subgraphs of a node, where the result still has them."""
         node, site = aligned.node, aligned.site
-        after = [other for other in aligned.after if other.op_type == node.op_type and other.domain == node.domain]
+        positions = [
+            position
+            for position, other in enumerate(aligned.after, aligned.start)
+            if other.op_type == node.op_type and other.domain == node.domain
+        ]
         converted = site.with_converted_bodies if site is not None else None
-        after = after if converted is None else [converted]
-        counterparts = dict(subgraphs(after[0])) if len(after) == 1 else {}
-        for name, graph in subgraphs(node):
+        if converted is not None:
+            counterparts = {name: (graph, DefUse(graph)) for name, graph in subgraphs(converted)}
+        elif len(positions) == 1:
+            index, position = self.result_index, positions[0]
+            there = index.subgraphs_by_node.get(position, ())
+            counterparts = {name: (graph, index.child(position, name, graph)) for name, graph in there}
+        else:
+            counterparts = {}
+        for name, graph in self.index.subgraphs_by_node.get(aligned.position, ()):
             if name in counterparts:
+                counterpart, result_index = counterparts[name]
                 yield ScopePair(
                     subgraph_path(self.path, aligned.position, node, name),
                     graph,
-                    counterparts[name],
+                    counterpart,
                     (self.source, self.target),
                     self._traces,
                     parent=self,
                     in_site=self.in_site or (site is not None and converted is None),
                     attribute=name,
+                    indexes=(self.index.child(aligned.position, name, graph), result_index),
                 )
 
 
@@ -172,30 +198,41 @@ def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: Scop
         if not 0 <= site.index < len(nodes):
             raise ValueError(f"the trace names node {site.index}, and the original has {len(nodes)}")
         sites[site.index] = site
-    position = 0
-    for index, node in enumerate(nodes):
-        found = sites.get(index)
+    index = position = 0
+    for at in (*sorted(sites), len(nodes)):
+        end = position + at - index
+        if end > len(results):
+            index += len(results) - position
+            raise ValueError(f"the result has nothing in place of node {index} ({describe(nodes[index])})")
+        yield from _aligned_one_by_one(index, nodes[index:at], position, results[position:end])
+        index, position = at, end
+        found = sites.get(at)
         if found is None:
-            if position >= len(results):
-                raise ValueError(f"the result has nothing in place of node {index} ({describe(node)})")
-            yield _aligned(index, node, [results[position]], None)
-            position += 1
             continue
+        node, after = nodes[at], results[found.start : found.stop]
         if found.start != position or not found.start <= found.stop <= len(results):
             raise ValueError(
                 f"the trace puts {describe(node)} at nodes {found.start} to {found.stop}, but it is at {position}"
             )
-        yield _aligned(index, node, results[found.start : found.stop], found)
-        position = found.stop
+        yield Aligned(at, node, after, found.start, found, len(after) == 1 and _is_same(node, after[0]))
+        index, position = at + 1, found.stop
     if position < len(results):
         raise ValueError(f"nodes have been added that no site claims, the first of them {describe(results[position])}")
 
 
-def _aligned(index: int, node: NodeProto, after: Sequence[NodeProto], site: SiteTrace | None) -> Aligned:
-    is_same = len(after) == 1 and node.SerializeToString(deterministic=True) == after[0].SerializeToString(
-        deterministic=True
-    )
-    return Aligned(index, node, after, site, is_same)
+def _aligned_one_by_one(
+    index: int, nodes: Sequence[NodeProto], start: int, results: Sequence[NodeProto]
+) -> Iterator[Aligned]:
+    """Nodes from `index` on that no site claims, each beside the one in its place, from `start` on."""
+    shift = start - index
+    same = map(_is_same, nodes, results)
+    for position, (node, result, is_same) in enumerate(zip(nodes, results, same, strict=True), index):
+        yield Aligned(position, node, [result], position + shift, None, is_same)
+
+
+def _is_same(node: NodeProto, other: NodeProto) -> bool:
+    same: bool = node.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
+    return same
 
 
 def describe(node: NodeProto) -> str:
@@ -222,9 +259,9 @@ def paired_scopes(original: ModelProto, result: ModelProto, trace: ConversionTra
 
 def _with_subgraphs(pair: ScopePair) -> Iterator[ScopePair]:
     yield pair
-    for aligned in pair.aligned:
-        if aligned.node.attribute:
-            for child in pair.children(aligned):
+    if pair.aligned:
+        for position in pair.index.subgraphs_by_node:
+            for child in pair.children(pair.aligned[position]):
                 yield from _with_subgraphs(child)
 
 

@@ -25,6 +25,9 @@ from opsetlift.specification.history import Transition, canonical_domain
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
+_COMPUTED = ("computed",)
+"""In place of the content of a value that is computed at run time."""
+
 _UNKNOWN = -1
 """The number of a type that is not known."""
 
@@ -42,8 +45,8 @@ class TypeNumbers:
         self._keys: dict[tuple[int, ...], Key] = {}
 
     def part(self, key: Key) -> int:
-        """The number of a part of a key, which is hashed once where it is part of many."""
-        return self._parts.setdefault(key, len(self._parts))
+        """The number of a part of keys, 1 or more, which is hashed once instead of with each."""
+        return self._parts.setdefault(key, len(self._parts) + 1)
 
     def number(self, kind: TypeProto | None) -> int:
         """The number of a type, which must not change any more."""
@@ -106,7 +109,11 @@ class SiteKeys:
         self._types = types
         self._opsets = types.part((tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))))
         self._in_parts = pair.in_parts
-        self._values: dict[str, tuple[int, int]] = {}
+        self._read: dict[str, int] = {}
+        self._contents: dict[int, tuple[Key, int]] = {}
+        self._inputs: dict[tuple[int, ...], int] = {}
+        self._written: dict[str, int] = {}
+        self._operators: dict[tuple[str, str, str], int] = {}
         self._rules: dict[tuple[int, int], int] = {}
         self._constants: dict[str, Key] = {}
         self._numbers: dict[str, int] = {}
@@ -115,42 +122,44 @@ class SiteKeys:
     def _run_time_values(self) -> Collection[str]:
         return self._facts.run_time_values(self._pair.path)
 
+    @cached_property
+    def _own_types(self) -> Mapping[str, TypeProto]:
+        return self._facts.own_types(self._pair.path)
+
     def of(self, aligned: Aligned) -> Key | None:
         """The key of a node's site; None where it takes a site object to tell.
 
         That is so for nodes with subgraphs or attributes of a call, and where values are in parts.
         """
         node = aligned.node
-        inputs, operator = node.input[:], node.op_type
+        inputs, outputs, operator = node.input[:], node.output[:], node.op_type
         if not operator or (self._in_parts and not self._in_parts.isdisjoint(inputs)):
             return None
         attributes = _attributes(node)
         if attributes is None:
             return None
-        outputs = node.output[:]
-        numbers = {"": 0}
-        connections = tuple([numbers.setdefault(name, len(numbers)) for name in (*inputs, *outputs)])
-        contents, types = [], []
-        for name in inputs:
-            content, kind = self._values.get(name) or self._described(name)
-            contents.append(content)
-            types.append(kind)
-        after = () if aligned.is_same else self._after(aligned.after, {*inputs}, numbers)
+        names = {name: number for number, name in enumerate(dict.fromkeys(("", *inputs, *outputs)))}
+        are_distinct = len(names) > len(inputs) + len(outputs)
+        after = () if aligned.is_same else self._after(aligned.after, {*inputs}, names)
         if after is None:
             return None
-        used, added = self._pair.used, self._pair.trace.added_initializers
-        site = aligned.site
+        reads = tuple([self._read.get(name) or self._described(name) for name in inputs])
+        site, spelt = aligned.site, (node.domain, operator, node.overload)
         return (
-            self._opsets,
-            (canonical_domain(node.domain), operator, node.overload, attributes, len(inputs), connections),
+            self._operators.get(spelt) or self._operator(spelt),
+            attributes,
+            () if are_distinct else tuple([names[name] for name in (*inputs, *outputs)]),
             after,
-            tuple(contents),
-            self._types.key(tuple(types)),
-            tuple([name in used for name in outputs]),
-            tuple([self._constant(name) if name in added else None for name in outputs]) if added else (),
-            tuple([self._types.sizes(self._number(name)) for name in outputs]),
+            self._inputs.get(reads) or self._described_inputs(reads),
+            tuple([self._written.get(name) or self._described_output(name) for name in outputs]),
             tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
         )
+
+    def _operator(self, spelt: tuple[str, str, str]) -> int:
+        """The number of an operator, with the opsets on both sides."""
+        domain, *others = spelt
+        number = self._operators[spelt] = self._types.part((canonical_domain(domain), *others, self._opsets))
+        return number
 
     def _rule(self, transition: Transition, rule: Rule) -> int:
         """The number of a rule at a transition. The trace holds both as long as these keys are made."""
@@ -163,22 +172,35 @@ class SiteKeys:
         """The number of a value's type."""
         number = self._numbers.get(name)
         if number is None:
-            kind = self._facts.type_of(self._pair.path, name) if name else None
+            kind = (self._own_types.get(name) or self._facts.type_of(self._pair.path, name)) if name else None
             number = self._numbers[name] = self._types.number(kind)
         return number
 
-    def _described(self, name: str) -> tuple[int, int]:
-        """The numbers of what a key holds of a value that the original node reads.
-
-        Returns:
-            The number of its content or its example, and that of its type.
-        """
-        content, number = self._content(name)
-        self._values[name] = self._types.part(content), number
-        return self._values[name]
-
-    def _content(self, name: str) -> tuple[Key, int]:
+    def _described(self, name: str) -> int:
+        """The number of a value that the original node reads: of its type, and what a key holds of its content."""
         number = self._number(name)
+        if name in self._run_time_values and not (name in self._overridable or self._types.is_large(number)):
+            content: Key = _COMPUTED
+        else:
+            content, number = self._content(name, number)
+        part = self._read[name] = self._types.part((content, number))
+        self._contents[part] = content, number
+        return part
+
+    def _described_inputs(self, reads: tuple[int, ...]) -> int:
+        """The number of what a key holds of all that a node reads, where symbols of dimensions have no names."""
+        contents, numbers = zip(*(self._contents[one] for one in reads), strict=True) if reads else ((), ())
+        part = self._inputs[reads] = self._types.part((contents, self._types.key(numbers)))
+        return part
+
+    def _described_output(self, name: str) -> int:
+        """The number of what a key holds of a value that the original node computes."""
+        constant = self._constant(name) if name in self._pair.trace.added_initializers else None
+        sizes = self._types.sizes(self._number(name))
+        part = self._written[name] = self._types.part((name in self._pair.used, constant, sizes))
+        return part
+
+    def _content(self, name: str, number: int) -> tuple[Key, int]:
         if not name:
             return (), number
         if name in self._overridable:
@@ -186,9 +208,8 @@ class SiteKeys:
             return ("overridable", None if example is None else array_key(example)), number
         if self._types.is_large(number):
             return ("large",), number
-        is_computed = name in self._run_time_values
-        value = None if is_computed else self._facts.constant(self._pair.path, name)
-        return (("computed",), number) if value is None else (("constant", array_key(value)), _UNKNOWN)
+        value = self._facts.constant(self._pair.path, name)
+        return (_COMPUTED, number) if value is None else (("constant", array_key(value)), _UNKNOWN)
 
     def _after(self, nodes: Sequence[NodeProto], known: set[str], numbers: dict[str, int]) -> Key | None:
         """What stands in the place of a node, with the contents of the constants that it reads."""
@@ -227,8 +248,11 @@ class SiteKeys:
 
 def _attributes(node: NodeProto) -> tuple[bytes, ...] | None:
     """The attributes of a node; None where one is a subgraph or stands for an attribute of a call."""
+    given = node.attribute[:]
+    if not given:
+        return ()
     found = []
-    for attribute in node.attribute[:]:
+    for attribute in given:
         if attribute.type in _GRAPHS or attribute.ref_attr_name:
             return None
         found.append(digest(attribute.SerializeToString(deterministic=True)))

@@ -47,7 +47,7 @@ def _variables(site: Site, names: Sequence[str]) -> dict[str, tuple[str, list[st
     """The type variable of each input, and the types of tensors that it may stand for."""
     found = {}
     for name in names:
-        variable = _variable_of(site, name)
+        variable = site.variables.get(name)
         if variable is None or site.definition is None:
             raise ValueError(f"the type of {name!r} is not known")
         allowed = sorted(site.definition.allowed_types(variable))
@@ -61,19 +61,10 @@ def _bound_variables(site: Site, known: Mapping[str, TypeProto]) -> dict[str, st
         types[name] = helper.make_tensor_type_proto(dtypes.element_type(dtypes.name_of_numpy_dtype(value.dtype)), None)
     bound = {}
     for name, kind in types.items():
-        variable, spelt = _variable_of(site, name), dtypes.type_string(kind)
+        variable, spelt = site.variables.get(name), dtypes.type_string(kind)
         if variable is not None and spelt is not None:
             bound[variable] = spelt
     return bound
-
-
-def _variable_of(site: Site, name: str) -> str | None:
-    """The type variable (or the type) of the formal parameter that takes a value; None for captured values."""
-    if site.definition is None or name not in site.node.input:
-        return None
-    formals = site.definition.schema.inputs
-    position = list(site.node.input).index(name)
-    return str(formals[min(position, len(formals) - 1)].type_str) if formals else None
 
 
 def _bare_type(spelt: str) -> TypeProto:
@@ -107,7 +98,7 @@ def _with_dims(kind: TypeProto, dims: Dims | None) -> TypeProto:
 
 def _controls_shapes(site: Site, name: str) -> bool:
     """Whether the formal parameter of an input takes only indices, or a fixed type while others are generic."""
-    definition, variable = site.definition, _variable_of(site, name)
+    definition, variable = site.definition, site.variables.get(name)
     if definition is None or variable is None:
         return False
     allowed = definition.allowed_types(variable)
@@ -116,7 +107,7 @@ def _controls_shapes(site: Site, name: str) -> bool:
 
 def _may_control_shapes(site: Site, name: str, kind: TypeProto) -> bool:
     """Whether an input may control shapes where it has no formal parameter: single integers and lists of them may."""
-    if site.definition is not None and _variable_of(site, name) is not None:
+    if site.definition is not None and site.variables.get(name) is not None:
         return False
     dims = dims_of(kind)
     return dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)

@@ -42,6 +42,9 @@ class Facts(Protocol):
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value, with as much of the shape as is known."""
 
+    def own_types(self, path: str) -> Mapping[str, TypeProto]:
+        """The types of all values that a scope itself defines, as far as anything is known, at the cost of one pass."""
+
     def constant(self, path: str, name: str) -> Array | None:
         """The value, if it is the same in every run."""
 
@@ -107,8 +110,9 @@ class Site:
         """What it takes from its scope, in order."""
         found: dict[str, None] = {}
         defined: set[str] = set()
-        for node in self.before:
-            captured = sorted(names_read(node) - set(node.input))
+        reads = [*map(names_read, self.computing), self.pair.reads(self.aligned)]
+        for node, names in zip(self.before, reads, strict=True):
+            captured = sorted(names - set(node.input))
             found.update(dict.fromkeys(name for name in (*node.input, *captured) if name and name not in defined))
             defined.update(node.output)
         return list(found)
@@ -200,8 +204,10 @@ class Site:
         """The constants that the result reads and other sites may share."""
         defined: set[str] = set(self.reads)
         read: set[str] = set(self._initializers)
-        for node in self.after:
-            read |= names_read(node) - defined
+        joined = [node for one in self.joined for node in one.after]
+        reads = [*map(names_read, joined), *self.pair.reads_instead(self.aligned)]
+        for node, names in zip(self.after, reads, strict=True):
+            read |= names - defined
             defined.update(node.output)
         constants = self.pair.added_constants
         return {name: constants[name] for name in sorted(read) if name in constants}
@@ -214,6 +220,15 @@ class Site:
     def definition(self) -> Definition | None:
         """The original operator's definition."""
         return _definition(self.node, self.pair.source)
+
+    @cached_property
+    def variables(self) -> Mapping[str, str]:
+        """The type variable (or the type) of the formal parameter that takes each input; captured values have none."""
+        formals = [one.type_str for one in self.definition.schema.inputs] if self.definition is not None else []
+        found: dict[str, str] = {}
+        for position, name in enumerate(self.node.input if formals else ()):
+            found.setdefault(name, formals[min(position, len(formals) - 1)])
+        return found
 
     @property
     def since_versions(self) -> tuple[int, int]:

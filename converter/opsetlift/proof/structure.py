@@ -15,7 +15,7 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.helper import make_tensor_type_proto
 
 from opsetlift.evaluator import sparse_tensor_value, tensor_value
@@ -49,11 +49,11 @@ def structural_differences(
         trace: Which nodes became which.
         pairs: Their scopes, where somebody has paired them already.
     """
-    return list(_differences(original, result, trace, pairs or paired_scopes(original, result, trace)))
+    return list(_differences(original, result, trace, list(pairs or paired_scopes(original, result, trace))))
 
 
 def _differences(
-    original: ModelProto, result: ModelProto, trace: ConversionTrace, pairs: Iterable[ScopePair]
+    original: ModelProto, result: ModelProto, trace: ConversionTrace, pairs: Sequence[ScopePair]
 ) -> Iterator[str]:
     for field in _differing_fields(original, result, {"graph", "functions", "opset_import", "ir_version"}):
         yield f"model: {field} differs"
@@ -65,7 +65,8 @@ def _differences(
     )
     yield from _function_differences(original, result, trace)
     functions = {function_key(function) for function in original.functions}
-    for unknown in sorted(set(trace.scopes) - original_paths(original)):
+    unpaired = trace.scopes.keys() - {pair.path for pair in pairs}
+    for unknown in sorted(unpaired - original_paths(original) if unpaired else ()):
         yield f"{unknown}: the trace names this scope, and the original does not have it"
     for pair in pairs:
         if not pair.in_site:
@@ -235,13 +236,12 @@ def _initializer_differences(pair: ScopePair, original: GraphProto, result: Grap
         yield from _densification_differences(pair, original, result)
         added, dropped = added | densified, dropped | densified
     for kind in ("initializer", "sparse_initializer"):
-        before = [tensor for tensor in getattr(original, kind) if _name(tensor) not in dropped]
-        after = [tensor for tensor in getattr(result, kind) if _name(tensor) not in added]
-        names = [_name(tensor) for tensor in before], [_name(tensor) for tensor in after]
-        if names[0] != names[1]:
-            yield f"{pair.path}: {kind}: {_list_difference(*names)}"
+        before, names = _tensors(original, kind, dropped)
+        after, others = _tensors(result, kind, added)
+        if names != others:
+            yield f"{pair.path}: {kind}: {_list_difference(names, others)}"
             continue
-        for name, one, other in zip(names[0], before, after, strict=True):
+        for name, one, other in zip(names, before, after, strict=True):
             if _bytes(one) != _bytes(other):
                 yield f"{pair.path}: {kind} {name!r} differs in {', '.join(_differing_fields(one, other))}"
     for name in sorted((dropped - densified) & (pair.used | {info.name for info in original.input})):
@@ -262,8 +262,12 @@ def _content(array: NDArray[Any]) -> object:
     return array.shape, array.dtype, array.tolist() if array.dtype == object else array.tobytes()
 
 
-def _name(tensor: Any) -> str:
-    return str(tensor.name if isinstance(tensor, TensorProto) else tensor.values.name)
+def _tensors(graph: GraphProto, kind: str, ignored: Collection[str]) -> tuple[list[Message], list[str]]:
+    """The dense or the sparse initializers of a graph, and their names, without those that are ignored."""
+    tensors = getattr(graph, kind)
+    names = [one.name for one in tensors] if kind == "initializer" else [one.values.name for one in tensors]
+    kept = [(tensor, name) for tensor, name in zip(tensors, names, strict=True) if name not in ignored]
+    return [tensor for tensor, _ in kept], [name for _, name in kept]
 
 
 def _list_difference(before: Sequence[str], after: Sequence[str]) -> str:
@@ -277,6 +281,8 @@ def _list_difference(before: Sequence[str], after: Sequence[str]) -> str:
 def _value_info_differences(pair: ScopePair) -> Iterator[str]:
     """Of values that no site defines, what is said stays."""
     if isinstance(pair.original, FunctionProto) and not hasattr(pair.original, "value_info"):
+        return
+    if not pair.original.value_info and not pair.result.value_info:
         return
     trace = pair.trace
     touched: set[str] = trace.added_initializers | trace.dropped_initializers | trace.declared_values

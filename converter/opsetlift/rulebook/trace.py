@@ -5,8 +5,9 @@ The walk writes it, the proof checks it: what no trace entry claims must be the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from onnx import NodeProto
 
@@ -85,10 +86,15 @@ class ConversionTrace:
         sites = (site for scope in self.scopes.values() for site in scope.sites)
         return [site.with_converted_bodies for site in sites if site.with_converted_bodies is not None]
 
-    def applied_in(self, path: str) -> AppliedRules:
-        """The rules that were applied in a scope and in the subgraphs in it."""
-        scopes = [scope for one, scope in self.scopes.items() if one == path or one.startswith(f"{path}/")]
-        return [one for scope in scopes for site in scope.sites for one in site.applied]
+    def applied_in(self, paths: Iterable[str]) -> dict[str, AppliedRules]:
+        """The rules that were applied in each of some scopes and in the subgraphs in it."""
+        found: dict[str, AppliedRules] = {path: [] for path in paths}
+        for path, scope in self.scopes.items():
+            applied = [one for site in scope.sites for one in site.applied]
+            for around in accumulate(path.split("/"), "{}/{}".format) if applied else ():
+                if around in found:
+                    found[around] += applied
+        return found
 
     def add_site(self, path: str, index: int, applied: Sequence[tuple[Transition, Rule]] = ()) -> None:
         """Claim a node of the original that was changed outside the walk, and stayed one node."""

@@ -28,6 +28,8 @@ from opsetlift.targets import may_object
 class ScopeWalk(NodeWalk):
     """The walk through one scope."""
 
+    rounds: bool = field(default=False, init=False)
+    """Whether a rule that rounds was applied to a node here or in a subgraph."""
     _applied: dict[int, AppliedRules] = field(default_factory=dict, init=False)
     _converted: dict[int, NodeProto] = field(default_factory=dict, init=False)
 
@@ -93,8 +95,7 @@ class ScopeWalk(NodeWalk):
         return self.walk.routes.find(AI_ONNX, node.op_type, later, self.target(AI_ONNX))
 
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
-        if route.descend:
-            self._descend(index, node)
+        rounds_below = self._descend(index, node) if route.descend else False
         if not (route.transitions or route.why or route.needs_runtime_check) or (
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
@@ -107,7 +108,7 @@ class ScopeWalk(NodeWalk):
         name = node.name or self.base_name
         operator = node.op_type
         applied: AppliedRules = []
-        converted = self._converted_bodies(index, node) if route.descend else None
+        converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
         try:
             if route.why:
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
@@ -154,24 +155,28 @@ class ScopeWalk(NodeWalk):
         cause = error.__cause__ if isinstance(error, RuleFailed) and error.__cause__ else error
         self.walk.faults.append(Fault(cause, what, module, operator, name, self.path, transition))
 
-    def _converted_bodies(self, index: int, node: NodeProto) -> NodeProto | None:
+    def _converted_bodies(self, node: NodeProto, *, rounds_below: bool) -> NodeProto | None:
         """A copy of a node whose bodies round, before its own rules change it; None where it is not needed.
 
         The bodies are proven as they are here, and what the rules do then is proven with equal bodies.
         """
-        if not any(subgraphs(node)):
-            return None
-        if not (self.walk.functions or self.walk.trace.rounds_below(f"{self.path}/{index}:")):
+        if not any(subgraphs(node)) or not (self.walk.functions or rounds_below):
             return None
         copy = NodeProto()
         copy.CopyFrom(node)
         return copy
 
-    def _descend(self, index: int, node: NodeProto) -> None:
+    def _descend(self, index: int, node: NodeProto) -> bool:
+        """Take the subgraphs of a node to the target; returns whether a rule that rounds was applied in one."""
+        rounds = False
         original = self.facts.container.node[index]
         for (attribute, before), (_, graph) in zip(subgraphs(original), subgraphs(node), strict=True):
             facts = self.facts.child(index, original, attribute, before)
-            ScopeWalk(self.walk, graph, facts, self, index).run()
+            walk = ScopeWalk(self.walk, graph, facts, self, index)
+            walk.run()
+            rounds |= walk.rounds
+        self.rounds |= rounds
+        return rounds
 
     def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
         """Take the subgraphs of an emitted node, written for `opset`, to the target."""
@@ -204,6 +209,7 @@ class ScopeWalk(NodeWalk):
         self.index.write()
         if sites:
             self.walk.trace.scope(self.path).sites.extend(sites)
+            self.rounds |= any(site.ulps for site in sites)
         if isinstance(self.container, GraphProto):
             declare_types_not_inferred(self, self.container)
 

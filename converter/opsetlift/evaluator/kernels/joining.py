@@ -24,8 +24,9 @@ def concat(call: Call, *tensors: Array) -> Array:
     """
     first = tensors[0]
     axis = nonnegative_axis(call, call.attributes.get("axis", 1), first.ndim)
+    others = _other_dimensions(first, axis)
     for tensor in tensors[1:]:
-        if _other_dimensions(tensor, axis) != _other_dimensions(first, axis):
+        if _other_dimensions(tensor, axis) != others:
             call.fail(f"shapes {list(first.shape)} and {list(tensor.shape)} must be the same except for axis {axis}")
     return numpy.concatenate(tensors, axis)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
@@ -19,6 +19,8 @@ _LARGEST_CONTENT = 256
 """Bytes. What is larger is represented by its SHA-256."""
 
 _CHUNK = 1 << 24
+
+_TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
 
 class Contents:
@@ -36,12 +38,12 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        copied = copy_with_tensors(model, _holds_strings, self._copy)
+        copied = copy_with_tensors(model, _is_comparable, self._copy)
         for tensor in all_tensors(copied):
             # Sparse tensors and those of training graphs have been copied as they are. The others stay the same.
-            if not _holds_strings(tensor):
+            if not _is_comparable(tensor):
                 content = self._short(tensor)
-                for field in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
+                for field in (*_TYPED_FIELDS, "external_data"):
                     tensor.ClearField(field)
                 tensor.ClearField("data_location")
                 tensor.raw_data = content
@@ -83,8 +85,13 @@ class Contents:
         return whole if size <= _LARGEST_CONTENT else sha.digest()
 
 
-def _holds_strings(tensor: TensorProto) -> bool:
-    return tensor.data_type == TensorProto.STRING
+def _is_comparable(tensor: TensorProto) -> bool:
+    """Whether a tensor can stay as it is: it holds strings, or a short content as raw data and nothing besides."""
+    if tensor.data_type == TensorProto.STRING:
+        return True
+    if not 0 < len(tensor.raw_data) <= _LARGEST_CONTENT or tensor.HasField("data_location"):
+        return False
+    return not (tensor.external_data or any(getattr(tensor, field) for field in _TYPED_FIELDS))
 
 
 def _raw_data(tensor: TensorProto) -> bytes:
@@ -99,10 +106,10 @@ def clear_empty_strings(message: Message) -> None:
     """Let absent what is empty: the textual form does not tell them apart, and nor does ONNX."""
     for field, value in message.ListFields():
         if field.message_type is not None:
-            inner: Iterable[Message] = value if field.is_repeated else (value,)
-            for one in inner:
+            inner: Sequence[Message] = value if field.is_repeated else (value,)
+            for one, content in zip(inner, map(type(inner[0]).SerializeToString, inner), strict=True):
                 # What is empty has a length of 0, which is a byte of its own.
-                if b"\0" in one.SerializeToString():
+                if b"\0" in content:
                     clear_empty_strings(one)
         elif value == "":
             message.ClearField(field.name)

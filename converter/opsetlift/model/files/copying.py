@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from opsetlift.model.files.partial_copies import copy_without
@@ -31,7 +32,7 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
     for function in model.functions:
         target = copied.functions.add()
         copy_without(function, target, except_for=("node",))
-        copier.copy_nodes(function.node, target.node.add)
+        copier.copy_nodes(function.node, target.node)
     return copied
 
 
@@ -48,22 +49,30 @@ class _Copier:
 
     def copy_graph(self, graph: GraphProto, target: GraphProto) -> None:
         copy_without(graph, target, except_for=("node", "initializer"))
-        for tensor in graph.initializer:
-            self._copy_tensor(tensor, target.initializer.add())
-        self.copy_nodes(graph.node, target.node.add)
+        copied, tensors = 0, graph.initializer
+        for position, tensor in enumerate(tensors):
+            if not self._is_kept(tensor):
+                target.initializer.extend(tensors[copied:position])
+                self._copy_new(tensor, target.initializer.add())
+                copied = position + 1
+        target.initializer.extend(tensors[copied:])
+        self.copy_nodes(graph.node, target.node)
 
-    def copy_nodes(self, nodes: Iterable[NodeProto], add: Callable[[], NodeProto]) -> None:
-        for node in nodes:
-            if all(map(self._is_copied_whole, node.attribute[:])):
-                add().CopyFrom(node)
-            else:
-                self._copy_node(node, add())
+    def copy_nodes(self, nodes: Sequence[NodeProto], target: RepeatedCompositeFieldContainer[NodeProto]) -> None:
+        """Copy nodes; those without tensors in runs, which protobuf does faster than one by one."""
+        copied = 0
+        for position, node in enumerate(nodes):
+            for attribute in node.attribute[:]:
+                if attribute.type in _KINDS_WITH_TENSORS and not self._is_copied_whole(attribute):
+                    target.extend(nodes[copied:position])
+                    self._copy_node(node, target.add())
+                    copied = position + 1
+                    break
+        target.extend(nodes[copied:])
 
     def _is_copied_whole(self, attribute: AttributeProto) -> bool:
-        kind = attribute.type
-        if kind == AttributeProto.TENSOR and attribute.HasField("t"):
-            return self._is_kept(attribute.t)
-        return kind not in _KINDS_WITH_TENSORS
+        """Whether an attribute that may hold tensors has one alone, and that one is kept."""
+        return attribute.type == AttributeProto.TENSOR and attribute.HasField("t") and self._is_kept(attribute.t)
 
     def _copy_tensor(self, tensor: TensorProto, target: TensorProto) -> None:
         if self._is_kept(tensor):

@@ -71,9 +71,9 @@ def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
     for node in nodes:
-        attributes = [one for one in node.attribute[:] if one.type in _KINDS_WITH_TENSORS]
-        if attributes:
-            yield from _tensors_of_attributes(attributes)
+        for attribute in node.attribute[:]:
+            if attribute.type in _KINDS_WITH_TENSORS:
+                yield from _tensors_of_attributes([attribute])
 
 
 def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:

@@ -277,7 +277,8 @@ class _Scope:
         self.nodes = nodes
         given, outer, positions = self.given, self.outer, self.index.positions
         domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
-        for index, node in enumerate(nodes):
+        rows = zip(nodes, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
+        for index, (node, inputs, outputs) in enumerate(rows):
             self.reached = index
             if not node.op_type:
                 raise ModelFileError(f"a node in {self.path} names no operator: {describe(node).strip()}")
@@ -285,14 +286,13 @@ class _Scope:
                 raise ModelFileError(
                     f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
                 )
-            for name in node.input[:]:
+            for name in inputs:
                 is_here = positions.get(name, index) < index or name in given or not name
                 if not is_here and not (outer and any(scope.sees(name) for scope in outer)):
                     raise self._missing_value(node, name)
             attributes = node.attribute[:]
             if attributes:
                 self._validate_attributes(index, node, attributes)
-            outputs = node.output[:]
             repeats = len(set(outputs)) < len(outputs)
             for name in outputs:
                 if name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy
 from numpy.typing import NDArray
@@ -101,9 +101,9 @@ def pairs_by_turns(
         most: So many turns are taken at least.
         briefly: Not more than `most` turns, as the pairs were tried elsewhere.
     """
-    for number, (one, other) in enumerate(combinations(tables, 2)):
+    for one, other in islice(combinations(tables, 2), MOST_PAIRED):
         counts = math.prod(shapes[one]), math.prod(shapes[other])
-        if not all(counts) or number >= MOST_PAIRED:
+        if not all(counts):
             continue
         pairs = _pairs_in_order(tables[one], tables[other], rng)
         if shapes[one] == shapes[other] or counts == (1, 1):

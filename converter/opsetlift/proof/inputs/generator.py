@@ -52,6 +52,9 @@ from opsetlift.proof.shapes import BEARABLE, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
 
+MANY = 64
+"""Of more inputs those that a case is not about keep their values, and pairs of values are tried in fewer cases."""
+
 FIRST_REJECTIONS = 250
 """How many inputs the original may reject before the first that it accepts."""
 
@@ -444,9 +447,12 @@ class InputGenerator:
         if not special or builder.rounding:
             return
 
+        are_many = len(self._inputs) > MANY
+        others = builder.case(base, accepted.data, accepted.controls).values if are_many else {}
+
         def attempt_all(label: str, fillings: Iterator[Mapping[str, Array]]) -> None:
             for filling in fillings:
-                attempt(builder.case(base, accepted.data, accepted.controls, label, filling))
+                attempt(builder.case(base, accepted.data, accepted.controls, label, {**others, **filling}))
 
         tables = {name: every_value_of(builder.pools[name].dtype) for name in special}
         narrow = {name: table for name, table in tables.items() if table is not None}
@@ -459,7 +465,7 @@ class InputGenerator:
         for layout, filling in pairs_at_once({**special, **narrow}, self._layouts, base):
             case = builder.case(layout, accepted.data, accepted.controls, "every pair of values", filling)
             were_paired |= attempt(case) is not None and len(filling) == len(special)
-        pairs = pairs_by_turns(special, base.shapes, builder.rng, MOST_TURNS, briefly=were_paired)
+        pairs = pairs_by_turns(special, base.shapes, builder.rng, MOST_TURNS, briefly=were_paired or are_many)
         attempt_all("pairs of values", pairs)
         if len(special) > 2 and all(elements(base.shapes[name]) == 1 for name in special):
             for _ in range(TRIPLES):
