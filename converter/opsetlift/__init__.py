@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from opsetlift.pipeline.normalize import Normalization, ProofMissing, normalize
     from opsetlift.pipeline.reach import Answer, Reach, reach
     from opsetlift.pipeline.verification import CertificateRefused, verify
-    from opsetlift.proof import Certificate, NotEquivalent, prove_models
+    from opsetlift.proof import Certificate, NotEquivalent, UnusableData, prove_models
     from opsetlift.rulebook.explain import UnknownOperator
     from opsetlift.support.errors import OpsetLiftError
     from opsetlift.support.internal_error import InternalError
@@ -41,7 +41,7 @@ _PLACES = {
     "opsetlift.pipeline.normalize": ("Normalization", "ProofMissing", "normalize"),
     "opsetlift.pipeline.reach": ("Answer", "Reach", "reach"),
     "opsetlift.pipeline.verification": ("CertificateRefused", "verify"),
-    "opsetlift.proof": ("Certificate", "NotEquivalent", "prove_models"),
+    "opsetlift.proof": ("Certificate", "NotEquivalent", "UnusableData", "prove_models"),
     "opsetlift.rulebook.explain": ("UnknownOperator",),
     "opsetlift.support.errors": ("OpsetLiftError",),
     "opsetlift.support.internal_error": ("InternalError",),
@@ -77,6 +77,7 @@ __all__ = [
     "UnknownPass",
     "UnknownTarget",
     "UnreachableTarget",
+    "UnusableData",
     "UnusableDtypes",
     "Why",
     "__version__",

@@ -292,13 +292,18 @@ def prove(
     first: Annotated[Path, typer.Argument(metavar="A", help="Reference model.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Model to compare with A.")],
     inputs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run on the arrays of this .npz file, one per input.")
+        Path | None, typer.Option(metavar="PATH", help="Run on these inputs: an .npz or test_data_set_* folders.")
+    ] = None,
+    expected: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Outputs that both must give for them; .npz or folder.")
     ] = None,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Minimum number of random inputs.")] = 5,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")] = 0,
     ulps: Annotated[
         int, typer.Option(min=0, metavar="N", help="Allowed difference in units in the last place (ULP).")
     ] = 0,
+    rtol: Annotated[float, typer.Option(metavar="X", help="Allowed relative difference of each number.")] = 0.0,
+    atol: Annotated[float, typer.Option(metavar="X", help="Allowed difference besides --rtol.")] = 0.0,
     judge: Annotated[
         str | None, typer.Option(metavar="ort", help="Also run both models in onnxruntime (needs opsetlift[ort]).")
     ] = None,
@@ -321,8 +326,9 @@ def prove(
     from opsetlift.cli.reports import ReportTarget
 
     if certificate is not None:
-        if inputs is not None or judge is not None:
-            raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
+        if inputs is not None or judge is not None or expected is not None or rtol or atol:
+            sentence = "leave out --inputs, --expected, --judge, --rtol and --atol"
+            raise UsageFault(f"--certificate chooses its own inputs, evaluator and bounds: {sentence}")
         target = ReportTarget(report, [first, second, certificate], overwrite=force)
         with progress_shown(is_wanted=not quiet):
             return prove_again(certificate, first, second, as_json=json, is_quiet=quiet, runtime=runtime, report=target)
@@ -330,14 +336,20 @@ def prove(
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
-    target = ReportTarget(report, [first, second, *([inputs] if inputs else [])], overwrite=force)
+    if expected is not None and inputs is None:
+        raise UsageFault("--expected needs --inputs, the inputs that these outputs belong to")
+    data = [one for path in (inputs, expected) if path for one in (path.rglob("*.pb") if path.is_dir() else [path])]
+    target = ReportTarget(report, [first, second, *data], overwrite=force)
     return prove_files(
         first,
         second,
         inputs=inputs,
+        expected=expected,
         runs=runs,
         seed=seed,
         ulps=ulps,
+        rtol=rtol,
+        atol=atol,
         as_json=json,
         asks_onnxruntime=judge == "ort",
         is_quiet=quiet,

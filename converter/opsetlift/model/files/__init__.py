@@ -9,7 +9,7 @@ from opsetlift.model.files.loading import check_regular, load_model, model_from
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
-from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.tensors import all_tensors, check_data, is_external, stored_bytes
 from opsetlift.model.files.validation import validate_model
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "ModelFileError",
     "ResultRejected",
     "all_tensors",
+    "check_data",
     "check_model",
     "check_regular",
     "copy_without",
