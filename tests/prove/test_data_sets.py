@@ -248,7 +248,7 @@ def test_sequences_and_optionals_of_other_types_are_not_taken(
     text: str, content: Any, sentence: str, tmp_path: Path
 ) -> None:
     (tmp_path / "input_0.pb").write_bytes(content.SerializeToString())
-    with pytest.raises(UnusableData, match="input_0.pb: holds no ") as caught:
+    with pytest.raises(UnusableData, match=r"input_0\.pb: holds no ") as caught:
         given_cases(tmp_path, None, model(text, 18))
     assert sentence in str(caught.value)
 

@@ -8,7 +8,6 @@ was found.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,8 @@ from opsetlift.conversion.dtype_policy import KEEP
 from opsetlift.model.files import Contents
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted
-from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.given import Model
+from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import DRY_RUN, LOAD, run
 from opsetlift.proof import (
     Certificate,
@@ -47,8 +47,8 @@ class CertificateRefused(OpsetLiftError, ValueError):
 
 def verify(
     certificate: Certificate,
-    original: ModelOrPath,
-    converted: ModelOrPath,
+    original: Model,
+    converted: Model,
     *,
     base_dir: str = "",
     converted_dir: str | None = None,
@@ -60,7 +60,7 @@ def verify(
 
     Args:
         certificate: The certificate; nothing in it is taken as given.
-        original: The model, or file, from which everything started.
+        original: The model from which everything started, in any kind that `opsetlift.convert` takes.
         converted: What the certificate says came of it.
         base_dir: The folder of the original's external data; by default that of its file.
         converted_dir: The folder of the other model's external data; by default that of its file, or the original's.
@@ -92,8 +92,8 @@ def verify(
 
 def verified(
     certificate: Certificate,
-    original: ModelOrPath,
-    converted: ModelOrPath,
+    original: Model,
+    converted: Model,
     *,
     base_dir: str = "",
     converted_dir: str | None = None,
@@ -103,7 +103,8 @@ def verified(
 ) -> Job:
     """As `verify`; returns the job that ran again, with the certificate that was found."""
     job = run((LOAD,), Job(original, _options(certificate, runtime, rule_book, passes), base_dir))
-    result = run((LOAD,), Job(converted, Options(), converted_dir or ("" if _is_file(converted) else job.base_dir)))
+    result = run((LOAD,), Job(converted, Options(), converted_dir or ""))
+    result.base_dir = result.base_dir or job.base_dir
     contents = Contents(job.base_dir)
     own_contents = contents if result.base_dir == job.base_dir else Contents(result.base_dir)
     _check_hashes(certificate, job, result, contents, own_contents)
@@ -137,10 +138,6 @@ def _faults_of_passes(certificate: Certificate) -> tuple[type[Exception], ...]:
     from opsetlift.normalizer import PassFailed
 
     return (PassFailed,)
-
-
-def _is_file(model: ModelOrPath) -> bool:
-    return isinstance(model, str | os.PathLike)
 
 
 def _options(

@@ -19,7 +19,7 @@ from opsetlift.proof.certificate import (
 )
 from opsetlift.proof.compare import Tolerance
 from opsetlift.proof.conversions import prove_conversion
-from opsetlift.proof.data_sets import UnusableData, given_cases
+from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
@@ -48,6 +48,7 @@ __all__ = [
     "Case",
     "Certificate",
     "ConversionProof",
+    "Data",
     "Destination",
     "DtypeProof",
     "Explored",

@@ -78,39 +78,20 @@ def prove_models(
     rtol: float = 0.0,
     atol: float = 0.0,
     base_dir: str = "",
+    other_dir: str | None = None,
 ) -> WholeModelResult:
-    """Execute two models on the same inputs and compare their outputs.
+    """As `opsetlift.prove_models`, of models and files.
 
-    Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
-
-    Args:
-        a: The first model, or its file.
-        b: The second model, or its file.
-        inputs: The inputs by name, an .npz that holds them, or a folder of ONNX's test data: `input_0.pb` and so on, or
-            folders `test_data_set_*` with such files. Without them, inputs are drawn from the declared types.
-        expected: What both models have to give for these inputs, in the same ways; of a folder `output_0.pb` and so on,
-            which are used without being asked for where they lie beside the inputs.
-        runs: How many drawn inputs both run on at least. More follow until each input has held every kind of value
-            that its dtype has and the first model accepts.
-        seed: Random seed for the drawn inputs.
-        ulps: How far floats may differ, in units in the last place of the largest magnitude of an output.
-        rtol: How far numbers may differ, relative to the first model's (or to what is expected), element by element.
-        atol: How far numbers may differ besides that. A difference that one of the bounds allows is none.
-        base_dir: Folder of the external data, by default that of the file.
-
-    Returns:
-        The outcome, with the first output that differs, or what keeps equal outputs from being a proof.
-
-    Raises:
-        TypeError: `runs`, `seed` or `ulps` is no whole number, or `rtol` or `atol` no number.
-        ValueError: One of them is too small, or NaN.
-        UnusableData: `inputs` or `expected` cannot be read, or are not those of the models.
+    `base_dir` is the folder of the external data of a model, `other_dir` that of the second where it is another one.
     """
     runs, seed = whole_number(runs, "the number of runs", least=1), whole_number(seed, "the seed", least=0)
     ulps, tolerance = whole_number(ulps, "the bound in ULPs", least=0), Tolerance(rtol, atol)
     if expected is not None and inputs is None:
         raise UnusableData("expected outputs need the inputs that belong to them")
-    (one, folder), (other, other_folder) = _loaded(a, base_dir), _loaded(b, base_dir)
+    (one, folder), (other, other_folder) = (
+        _loaded(a, base_dir),
+        _loaded(b, base_dir if other_dir is None else other_dir),
+    )
     mismatches = interface_differences(one, other)
     if mismatches:
         return WholeModelResult(Outcome.DIFFERENT, 0, 0, 0.0, "; ".join(mismatches))

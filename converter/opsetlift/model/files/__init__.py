@@ -5,7 +5,7 @@ from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
-from opsetlift.model.files.loading import check_regular, load_model, model_from
+from opsetlift.model.files.loading import check_regular, form_of, load_model, model_from
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
@@ -25,6 +25,7 @@ __all__ = [
     "check_model",
     "check_regular",
     "copy_without",
+    "form_of",
     "is_external",
     "load_model",
     "model_bytes",
