@@ -76,7 +76,7 @@ def test_lists_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["normalize", "--list"]) == 0
     assert "fold-cons" in capsys.readouterr().out
     assert main(["normalize", "--list", "--json"]) == 0
-    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(known_passes())
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["passes"]] == list(known_passes())
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from opsetlift.cli.output import (
     occupy_standard_streams,
     output_lost,
     show,
-    show_json,
+    show_versioned,
     standard_output,
 )
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
@@ -163,9 +163,9 @@ def _report(error: BaseException, *, is_json: bool) -> int:
         traceback.print_exception(error)
     complain(*sentences)
     if is_json and status == INTERNAL:
-        show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
+        show_versioned(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
     elif is_json and status == UNUSABLE:
-        show_json({"status": "error", "message": " ".join(sentences)})
+        show_versioned({"status": "error", "message": " ".join(sentences)})
     return status
 
 

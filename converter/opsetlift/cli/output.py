@@ -7,8 +7,9 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from typing import TextIO
 
 from rich import box
@@ -56,10 +57,23 @@ def show(*renderables: RenderableType) -> None:
 
 
 def show_json(content: object) -> None:
-    """Print one JSON document and nothing else. Raises OutputLost."""
-    text = json.dumps(content, indent=2, ensure_ascii=True)
+    """Print one JSON document and nothing else; numbers that JSON has no form for as null. Raises OutputLost."""
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=True, allow_nan=False)
     with standard_output() as stream:
         stream.write(text + "\n")
+
+
+def show_versioned(content: Mapping[str, object], version: int = 1) -> None:
+    """`show_json` with the version of the schema, which is in cli/schemas/. Raises OutputLost."""
+    show_json({"schema_version": version, **content})
+
+
+def _finite(content: object) -> object:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not isfinite(content) else content
 
 
 def write_bytes(content: bytes) -> None:

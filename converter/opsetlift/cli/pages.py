@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE
-from opsetlift.cli.output import show, show_json, table
+from opsetlift.cli.output import show, show_versioned, table
 from opsetlift.rulebook.book import TransitionState
 from opsetlift.rulebook.coverage import Coverage
 from opsetlift.rulebook.explain import Explanation, RuleInForce
@@ -19,7 +19,7 @@ def show_explanation(operator: str, opsets: tuple[int, int] | None, *, as_json: 
     """Print how an operator changed, between two opsets or ever; returns the exit status."""
     explanation = explain_operator(operator, opsets)
     if as_json:
-        show_json(explanation.as_dict())
+        show_versioned(explanation.as_dict())
     else:
         show(*_explanation_page(explanation))
     return DONE
@@ -55,7 +55,7 @@ def show_coverage(*, as_json: bool, as_markdown: bool) -> int:
     """Print which transitions have rules, as tables, JSON or the page docs/coverage.md; returns the exit status."""
     coverage = Coverage()
     if as_json:
-        show_json(coverage.as_dict())
+        show_versioned(coverage.as_dict())
     elif as_markdown:
         show(coverage.markdown().rstrip("\n"))
     else:

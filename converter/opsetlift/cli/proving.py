@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
-from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import load_model, validate_model
@@ -95,7 +95,7 @@ def prove_files(
             raise UsageFault(str(error)) from error
     disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
     if as_json:
-        show_json(
+        show_versioned(
             {
                 "status": _DISAGREEMENT if disagree else result.outcome.value,
                 "runs": result.runs,

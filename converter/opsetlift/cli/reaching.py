@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE, REFUSED
-from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.cli.output import opsets, show, show_versioned, table
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import load_model
@@ -38,7 +38,7 @@ def show_reach(
         reach = reach_of(model, targets=runtimes or None, exact=exact)
     _write_report(reach, model, report)
     if as_json:
-        show_json(reach.as_dict())
+        show_versioned(reach.as_dict())
     elif not is_quiet:
         show(*_reach_page(reach, is_detailed=bool(runtimes)))
     return REFUSED if runtimes and not all(one.is_reachable for one in reach.targets) else DONE
