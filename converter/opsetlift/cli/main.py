@@ -39,6 +39,7 @@ from opsetlift.cli.output import (
     show_versioned,
     standard_output,
 )
+from opsetlift.cli.settings import NO_CONFIG, with_settings
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.support.internal_error import InternalError, as_json, internal_error
 
@@ -140,7 +141,7 @@ def _run(arguments: Sequence[str]) -> int:
         with warnings.catch_warnings():
             # Warnings of libraries are for programmers.
             warnings.simplefilter("ignore")
-            status = int(app(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
+            status = int(app(args=with_settings(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
     except SystemExit as error:
         # How typer ends where a pipe is closed while it shows its help.
         raise OutputLost("standard output is closed") from error
@@ -188,6 +189,9 @@ def _run_request(command: str, options: Mapping[str, Any]) -> int:
 def opsetlift(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    no_config: Annotated[
+        bool, typer.Option(NO_CONFIG, help="Ignore opsetlift.toml and [tool.opsetlift] of pyproject.toml.")
     ] = False,
 ) -> None:
     """Move ONNX models between opset versions, up and down, with proof."""
