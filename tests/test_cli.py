@@ -468,7 +468,8 @@ class TestProcess:
     def test_errors_are_json_where_json_is_wanted(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["convert", "gone.onnx", "out.onnx", "--to", "18", "--json"]) == 1
         output = capsys.readouterr()
-        assert json.loads(output.out) == {"status": "error", "message": "gone.onnx: no such file"}
+        said = {"schema_version": 1, "status": "error", "message": "gone.onnx: no such file"}
+        assert json.loads(output.out) == said
         assert output.err == "opsetlift: gone.onnx: no such file\n"
 
     @pytest.mark.parametrize("command", COMMANDS)

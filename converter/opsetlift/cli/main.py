@@ -45,7 +45,7 @@ from opsetlift.support.internal_error import InternalError, as_json, internal_er
 
 app = typer.Typer(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,13 +53,30 @@ app = typer.Typer(
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
+
+def _runtimes(incomplete: str) -> list[str]:
+    """The runtimes whose names begin so, for shells."""
+    from opsetlift.targets import catalogue
+
+    return [name for name in catalogue() if name.startswith(incomplete)]
+
+
+def _operators(incomplete: str) -> list[str]:
+    """The operators of ai.onnx whose names begin so, for shells."""
+    from opsetlift.specification.history import histories
+
+    return sorted(name for domain, name in histories() if not domain and name.startswith(incomplete))
+
+
 To = Annotated[
     list[str] | None,
     typer.Option("--to", metavar="OPSET", help="Target opset: 18 or ai.onnx.ml=3; repeatable."),
 ]
 For = Annotated[
     str | None,
-    typer.Option("--for", metavar="TARGET", help="Target runtime: onnxruntime==1.4 or a target file."),
+    typer.Option(
+        "--for", metavar="TARGET", autocompletion=_runtimes, help="Target runtime: onnxruntime==1.4 or a target file."
+    ),
 ]
 Ir = Annotated[int | None, typer.Option("--ir", metavar="N", help="Target IR version; by default the lowest needed.")]
 Dtype = Annotated[
@@ -117,6 +134,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    if arguments is None and "_OPSETLIFT_COMPLETE" in os.environ:
+        return _complete()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     occupy_standard_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -136,6 +155,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
 
 
+def _complete() -> int:
+    """Answer the shell, which asks by the environment what may follow; returns the exit status."""
+    try:
+        app(prog_name="opsetlift")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else UNUSABLE
+    return DONE
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
@@ -143,6 +171,8 @@ def _run(arguments: Sequence[str]) -> int:
             warnings.simplefilter("ignore")
             status = int(app(args=with_settings(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
     except SystemExit as error:
+        if not error.code:
+            return DONE  # --show-completion
         # How typer ends where a pipe is closed while it shows its help.
         raise OutputLost("standard output is closed") from error
     except OSError as error:
@@ -369,7 +399,12 @@ def reach(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Show only this runtime, such as onnxruntime==1.4; repeatable."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="Show only this runtime, such as onnxruntime==1.4; repeatable.",
+        ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     report: ReportFile = None,
@@ -434,7 +469,12 @@ def check(
     models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, or patterns such as '**/*.onnx'.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Runtime that has to accept each model as it is; repeatable."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="Runtime that has to accept each model as it is; repeatable.",
+        ),
     ] = None,
     max_opset: Annotated[
         int | None, typer.Option("--max-opset", min=1, metavar="N", help="Newest opset that a model may import.")
@@ -474,7 +514,12 @@ def diagnose(
     ],
     runtime: Annotated[
         str | None,
-        typer.Option("--for", metavar="TARGET", help="The runtime, such as onnxruntime==1.4; by default as installed."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="The runtime, such as onnxruntime==1.4; by default as installed.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -491,7 +536,11 @@ def diagnose(
 def targets(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Show this runtime, such as onnxruntime==1.4, or a target file."),
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=_runtimes,
+            help="Show this runtime, such as onnxruntime==1.4, or a target file.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -543,7 +592,10 @@ def measure(
 )
 def explain(
     operator: Annotated[
-        str, typer.Argument(metavar="OPERATOR", help="Operator, such as ReduceMin or ai.onnx.ml.Scaler.")
+        str,
+        typer.Argument(
+            metavar="OPERATOR", autocompletion=_operators, help="Operator, such as ReduceMin or ai.onnx.ml.Scaler."
+        ),
     ],
     opsets: Annotated[
         list[int] | None, typer.Argument(metavar="FROM TO", help="Show only the changes between these two opsets.")

@@ -94,7 +94,10 @@ def with_settings(arguments: Sequence[str]) -> list[str]:
     if command not in _SETTINGS or {"--help", "-h", "--list"} & set(own):
         return list(arguments)
     place = own.index(command) + 1
-    found = _found(Path.cwd())
+    try:
+        found = _found(Path.cwd())
+    except FileNotFoundError:  # the working directory has been removed
+        found = None
     if found is None:
         return list(arguments)
     added = found.options(command, _given(own[place:]))
