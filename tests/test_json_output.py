@@ -124,7 +124,7 @@ def test_a_certificate_that_is_run_again(folder: Path, capsys: pytest.CaptureFix
 
 def test_a_proof_that_is_required_and_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mystery = """<ir_version: 8, opset_import: ["": 13, "own": 1]>
-        g (float[2] x) => (float[2] y) { m = Neg (x) n = own.F (m) y = Abs (n) }"""
+        g (float[2] x) => (float[2] y) { m = Neg (x) n = own.F (m) y = Cast <to = 1> (n) }"""
     onnx.save(model(mystery), "own.onnx")
     assert main(["normalize", "own.onnx", "out.onnx", "--require-proof", "--json"]) == 2
     jsonschema.validate(strict(capsys.readouterr().out), schema("cli/schemas/stop.schema.json"))

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -18,6 +18,8 @@ from rich.table import Table
 
 from opsetlift.cli.errors import OutputLost
 from opsetlift.support.text import printable
+
+_WIDEST_NAME = 40
 
 
 class _Console(Console):
@@ -108,10 +110,14 @@ def occupy_standard_streams() -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A plain table; columns whose title begins with "#" hold numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*map(printable, row))
+    shown = [list(map(printable, row)) for row in rows]
+    for number, column in enumerate(columns):
+        # Names are in the first column: what is beside them gives way.
+        is_whole = number == 0 and max((len(row[0]) for row in shown), default=0) <= _WIDEST_NAME
+        justify: Literal["left", "right"] = "right" if column.startswith("#") else "left"
+        made.add_column(column.lstrip("#"), justify=justify, overflow="fold", no_wrap=is_whole)
+    for row in shown:
+        made.add_row(*row)
     return made
 
 

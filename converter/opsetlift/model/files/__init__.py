@@ -5,7 +5,7 @@ from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
-from opsetlift.model.files.loading import check_regular, form_of, load_model, model_from
+from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
@@ -27,6 +27,7 @@ __all__ = [
     "copy_without",
     "form_of",
     "is_external",
+    "is_known_form",
     "load_model",
     "model_bytes",
     "model_from",

@@ -82,6 +82,11 @@ def check_regular(path: Path) -> None:
         raise ModelFileError(f"{path}: this is {'a folder' if path.is_dir() else 'not a regular file'}")
 
 
+def is_known_form(path: Path) -> bool:
+    """Whether the extension of a file names the form that it has; without one a file is protobuf."""
+    return not path.suffix or registry.get_format_from_file_extension(path.suffix) is not None
+
+
 def form_of(path: Path) -> str:
     """The form of a model file, by its extension, as onnx names it."""
     return registry.get_format_from_file_extension(path.suffix) or "protobuf"
