@@ -82,7 +82,6 @@ class Request:
 
     def _check_number_of_models(self) -> None:
         of_one = {
-            "--certificate": self.certificate,
             "--report": self.report,
             "--json": self.json,
             "--dry-run": self.dry_run,
@@ -163,6 +162,8 @@ def run_request(request: Request) -> int:
             overwrite=request.force,
             skip_existing=request.skip_existing,
             summary=request.summary,
+            certificates=request.certificate,
+            is_quiet=request.quiet,
         )
     files = CommandFiles(
         request.source,

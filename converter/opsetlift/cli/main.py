@@ -101,7 +101,8 @@ Passes = Annotated[
 ]
 Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that changes rounding.")]
 CertificateFile = Annotated[
-    Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate of the proof, as JSON.")
+    Path | None,
+    typer.Option("--certificate", metavar="FILE", help="Write the certificate, as JSON (several models: a folder)."),
 ]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report to look at: one HTML page.")
@@ -466,7 +467,7 @@ def inspect(
     epilog="Example: opsetlift check '**/*.onnx' --for onnxruntime==1.16 --junit junit.xml",
 )
 def check(
-    models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, or patterns such as '**/*.onnx'.")],
+    models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, folders or patterns: '**/*.onnx'.")],
     runtimes: Annotated[
         list[str] | None,
         typer.Option(
