@@ -53,6 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 OUTPUTS = {
     "reach one.onnx": ("cli/schemas/reach", 0),
     "reach refused.onnx --for onnxruntime==1.4": ("cli/schemas/reach", 2),
+    "reach . --for onnxruntime==1.4": ("cli/schemas/reach-models", 2),
     "prove one.onnx one.onnx": ("cli/schemas/prove", 0),
     "prove one.onnx one.onnx --judge ort": ("cli/schemas/prove", 0),
     "prove one.onnx other.onnx": ("cli/schemas/prove", 3),

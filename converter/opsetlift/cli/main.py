@@ -102,7 +102,7 @@ Passes = Annotated[
 Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that changes rounding.")]
 CertificateFile = Annotated[
     Path | None,
-    typer.Option("--certificate", metavar="FILE", help="Write the certificate, as JSON (several models: a folder)."),
+    typer.Option("--certificate", metavar="FILE", help="Write the certificate as JSON, or a folder of them."),
 ]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report to look at: one HTML page.")
@@ -397,7 +397,7 @@ def prove(
     epilog="Example: opsetlift reach model.onnx --for onnxruntime==1.4",
 )
 def reach(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, or a folder or glob of models.")],
     runtimes: Annotated[
         list[str] | None,
         typer.Option(
@@ -417,9 +417,14 @@ def reach(
 
     With --for the exit status is 2 where a runtime cannot be reached.
     """
-    from opsetlift.cli.reaching import show_reach
+    from opsetlift.batch.planning import is_batch
+    from opsetlift.cli.reaching import show_reach, show_reach_of_models
     from opsetlift.cli.reports import ReportTarget
 
+    if is_batch(model):
+        if report is not None or force:
+            raise UsageFault(f"--report and --force are for one model, and {model} stands for several")
+        return show_reach_of_models(model, runtimes, exact=exact, as_json=json, is_quiet=quiet)
     target = ReportTarget(report, [model], overwrite=force)
     return show_reach(model, runtimes, exact=exact, report=target, as_json=json, is_quiet=quiet)
 

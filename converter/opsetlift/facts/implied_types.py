@@ -14,8 +14,8 @@ from onnx.defs import OpSchema
 from opsetlift.facts.environment import Environment
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
-from opsetlift.specification.definition import Definition
 from opsetlift.specification.dtypes import type_of_spelling, type_string
+from opsetlift.specification.history import Definition
 
 
 def implied_types(scope: Environment, declared: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
