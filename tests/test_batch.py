@@ -190,6 +190,36 @@ class TestExecutors:
         assert [one.ending for one in found].count(Ending.WRITTEN) == 2
 
 
+class TestCertificates:
+    def test_none_replaces_a_model_of_the_batch_or_another_output(self, zoo: Path, tmp_path: Path) -> None:
+        taken = zoo / "first.onnx.certificate.json"
+        onnx.save(means(), taken, format="json")
+        before = taken.read_bytes()
+        found = converted(zoo / "*", tmp_path / "out", certificates=zoo, overwrite=True, prove=True)
+        assert found["first.onnx"] is Ending.UNUSABLE
+        assert taken.read_bytes() == before
+        found = converted(zoo / "first*", tmp_path / "again", certificates=tmp_path / "again", prove=True)
+        assert found["first.onnx"] is Ending.WRITTEN
+        assert found["first.onnx.certificate.json"] is Ending.UNUSABLE, "its output is the certificate of the other one"
+
+    def test_one_that_exists_stays_unless_it_may_be_replaced(self, zoo: Path, tmp_path: Path) -> None:
+        taken = tmp_path / "proofs" / "first.onnx.certificate.json"
+        taken.parent.mkdir()
+        taken.write_text("mine")
+        found = converted(zoo, tmp_path / "out", certificates=taken.parent, prove=True)
+        assert found["first.onnx"] is Ending.UNUSABLE
+        assert taken.read_text() == "mine"
+        assert not (tmp_path / "out" / "first.onnx").exists()
+        again = converted(zoo, tmp_path / "out", certificates=taken.parent, prove=True, overwrite=True)
+        assert again["first.onnx"] is Ending.WRITTEN
+        assert taken.read_text() != "mine"
+
+    def test_a_file_in_place_of_the_folder_is_an_error(self, zoo: Path, tmp_path: Path) -> None:
+        (tmp_path / "proofs").write_text("mine")
+        with pytest.raises(NoModels, match="several certificates need a folder"):
+            converted(zoo, tmp_path / "out", certificates=tmp_path / "proofs")
+
+
 class TestCommand:
     @pytest.mark.slow
     def test_prints_a_line_for_each_model_and_a_table_and_the_status_tells(
@@ -217,7 +247,6 @@ class TestCommand:
         ("more", "message"),
         [
             (["--json"], "--json is for one model"),
-            (["--certificate", "c.json"], "--certificate is for one model"),
             (["--dry-run"], "--dry-run is for one model"),
             (["--summary", "s.txt"], "ends in .json or .csv"),
         ],
@@ -228,6 +257,27 @@ class TestCommand:
         assert main(["convert", str(zoo), str(tmp_path / "out"), "--to", "13", *more]) == 1
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
+
+    def test_certificates_go_into_the_tree_of_a_folder(self, zoo: Path, tmp_path: Path) -> None:
+        command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--jobs", "1", "--quiet"]
+        assert main([*command, "--certificate", str(tmp_path / "proofs")]) == 2
+        names = ["a/b/second.onnx", "first.onnx"]
+        assert files_in(tmp_path / "out") == names
+        assert files_in(tmp_path / "proofs") == [f"{name}.certificate.json" for name in names]
+        for name in names:
+            certificate = str(tmp_path / "proofs" / f"{name}.certificate.json")
+            assert main(["prove", str(zoo / name), str(tmp_path / "out" / name), "--certificate", certificate]) == 0
+
+    def test_quiet_prints_only_what_was_not_written(
+        self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--jobs", "1", "--no-prove", "--quiet"]
+        assert main(command) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "broken.onnx: unusable" in said.err
+        assert "third.onnx: refused" in said.err
+        assert "first.onnx" not in said.err
 
     @pytest.mark.parametrize("more", [["--jobs", "2"], ["--skip-existing"], ["--summary", "s.json"]])
     def test_options_of_several_models_are_refused_for_one(

@@ -291,6 +291,23 @@ class TestSecondJudge:
         assert "unknown evaluator" in capsys.readouterr().err
 
 
+class TestExtension:
+    def test_an_unknown_one_is_told_and_the_file_is_protobuf(
+        self, workplace: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["convert", "in.onnx", "out.foo", "--to", "18"]) == 0
+        said = "opsetlift: out.foo: .foo is no extension of a model; it is written as protobuf, like .onnx"
+        assert said in capsys.readouterr().err
+        assert onnx.load("out.foo", format="protobuf").opset_import[0].version == 18
+
+    @pytest.mark.parametrize("arguments", [["out.onnx"], ["out"], ["out.foo", "--quiet"], ["out.foo", "--dry-run"]])
+    def test_nothing_is_told_otherwise(
+        self, arguments: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["convert", "in.onnx", *arguments, "--to", "18"]) == 0
+        assert "extension" not in capsys.readouterr().err
+
+
 class TestProve:
     def test_equal_models(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["convert", "in.onnx", "out.onnx", "--to", "18"])
@@ -396,6 +413,21 @@ class TestExplain:
         assert main(["explain", "reducemin"]) == 1
         assert "did you mean ReduceMin" in capsys.readouterr().err
 
+    def test_an_experimental_operator_is_told_as_such(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["explain", "Affine"]) == 0
+        output = capsys.readouterr().out
+        assert "Affine of ai.onnx: since-versions none" in output
+        assert "an experimental operator below opset 10: it had no version there" in output
+        assert "experimental Affine: replace with mul and add" in output
+        assert main(["explain", "ThresholdedRelu"]) == 0
+        output = capsys.readouterr().out
+        assert "since-versions 10, 22" in output
+        assert "experimental ThresholdedRelu: replace with standard thresholded relu" in output
+        assert main(["explain", "ATen"]) == 0
+        assert "refused by design (ATen calls a function of PyTorch" in capsys.readouterr().out
+        assert main(["explain", "affine"]) == 1
+        assert "did you mean Affine" in capsys.readouterr().err
+
     @pytest.mark.parametrize("operator", ["Attention", "Resize", "Loop", "BatchNormalization", "Constant"])
     def test_every_step_says_something(self, operator: str, capsys: pytest.CaptureFixture[str]) -> None:
         main(["explain", operator, "--json"])
@@ -469,7 +501,8 @@ class TestProcess:
     def test_errors_are_json_where_json_is_wanted(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["convert", "gone.onnx", "out.onnx", "--to", "18", "--json"]) == 1
         output = capsys.readouterr()
-        assert json.loads(output.out) == {"status": "error", "message": "gone.onnx: no such file"}
+        said = {"schema_version": 1, "status": "error", "message": "gone.onnx: no such file"}
+        assert json.loads(output.out) == said
         assert output.err == "opsetlift: gone.onnx: no such file\n"
 
     @pytest.mark.parametrize("command", COMMANDS)

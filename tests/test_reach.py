@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
@@ -141,3 +142,53 @@ class TestCommandLine:
         content = json.loads(capsys.readouterr().out)
         assert [answer["where"] for answer in content["targets"]] == ["onnxruntime==1.4"]
         assert len(content["opsets"]) == latest_opset()
+
+
+class TestSeveralModels:
+    @pytest.fixture
+    def zoo(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "zoo" / "a").mkdir(parents=True)
+        for path, text, opset in (
+            ("zoo/one.onnx", "g (float[N] x) => (float[N] y) { y = Relu (x) }", 13),
+            ("zoo/a/two.onnx", "g (bfloat16[N] x) => (bfloat16[N] y) { y = Relu (x) }", 13),
+        ):
+            onnx.save(onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["": {opset}]> {text}'), path)
+        return tmp_path / "zoo"
+
+    def test_a_line_for_each_model(self, zoo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["reach", "zoo"]) == 0
+        rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if "zoo" in line}
+        assert list(rows) == ["zoo/a/two.onnx", "zoo/one.onnx"]
+        assert rows["zoo/a/two.onnx"][:2] == ["13", "to"], "Relu has no bfloat16 below"
+        assert rows["zoo/one.onnx"][:2] == ["1", "to"]
+
+    def test_a_runtime_that_one_of_them_cannot_reach_decides_the_status(
+        self, zoo: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["reach", "zoo/*.onnx", "--for", "onnxruntime==1.4"]) == 0
+        assert main(["reach", "zoo", "--for", "onnxruntime==1.4", "--quiet"]) == 2
+        capsys.readouterr()
+
+    def test_a_file_that_is_no_model_stops_no_other(self, zoo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (zoo / "broken.onnx").write_bytes(b"no model")
+        assert main(["reach", "zoo", "--for", "onnxruntime==1.4"]) == 1
+        said = capsys.readouterr()
+        assert "zoo/one.onnx" in said.out
+        assert said.err.startswith("opsetlift: zoo/broken.onnx: this is not an ONNX model")
+        assert said.err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["zoo", "--report", "r.html"], "--report and --force are for one model"),
+            (["empty"], "empty: there is no model (.onnx) here"),
+            (["zoo/*.pb"], "there is no model"),
+        ],
+    )
+    def test_what_cannot_be_done_is_told(
+        self, arguments: list[str], sentence: str, zoo: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (zoo.parent / "empty").mkdir()
+        assert main(["reach", *arguments]) == 1
+        assert sentence in capsys.readouterr().err

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from opsetlift.model.files import ModelFileError
     from opsetlift.normalizer import Context, Pass, PassFailed, PassNotEquivalent, Pattern, ShapeFault, UnknownPass
     from opsetlift.pipeline.convert import Conversion, convert, convert_version
+    from opsetlift.pipeline.equivalence import prove_models
     from opsetlift.pipeline.normalize import Normalization, ProofMissing, normalize
     from opsetlift.pipeline.reach import Answer, Reach, reach
     from opsetlift.pipeline.verification import CertificateRefused, verify
-    from opsetlift.proof import Certificate, NotEquivalent, prove_models
+    from opsetlift.proof import Certificate, NotEquivalent, UnusableData
     from opsetlift.rulebook.explain import UnknownOperator
     from opsetlift.support.errors import OpsetLiftError
     from opsetlift.support.internal_error import InternalError
@@ -38,10 +39,11 @@ _PLACES = {
         "UnknownPass",
     ),
     "opsetlift.pipeline.convert": ("Conversion", "convert", "convert_version"),
+    "opsetlift.pipeline.equivalence": ("prove_models",),
     "opsetlift.pipeline.normalize": ("Normalization", "ProofMissing", "normalize"),
     "opsetlift.pipeline.reach": ("Answer", "Reach", "reach"),
     "opsetlift.pipeline.verification": ("CertificateRefused", "verify"),
-    "opsetlift.proof": ("Certificate", "NotEquivalent", "prove_models"),
+    "opsetlift.proof": ("Certificate", "NotEquivalent", "UnusableData"),
     "opsetlift.rulebook.explain": ("UnknownOperator",),
     "opsetlift.support.errors": ("OpsetLiftError",),
     "opsetlift.support.internal_error": ("InternalError",),
@@ -77,6 +79,7 @@ __all__ = [
     "UnknownPass",
     "UnknownTarget",
     "UnreachableTarget",
+    "UnusableData",
     "UnusableDtypes",
     "Why",
     "__version__",

@@ -283,6 +283,19 @@ def test_unpooling_puts_maxima_back_where_they_were() -> None:
     assert (restored != 0).sum() == pooled.size
 
 
+@pytest.mark.parametrize(
+    ("output_shape", "clause"),
+    [
+        (numpy.array(4), "output_shape must have rank 1, not 0"),
+        (numpy.array([[1, 1, 4]]), "output_shape must have rank 1, not 2"),
+        (ints(4), "output_shape [4] must be at least [1, 1, 2]"),
+    ],
+)
+def test_unpooling_rejects_an_output_shape_of_another_rank_or_length(output_shape: Any, clause: str) -> None:
+    case = node("MaxUnpool", 11, floats([[1]]), ints([[1]]), output_shape, kernel_shape=[2])
+    assert_rejected(case, clause)
+
+
 def test_unpooling_rejects_indices_outside_of_its_output() -> None:
     case = node("MaxUnpool", 11, floats([[1]]), ints([[2]]), kernel_shape=[2])
     assert_rejected(case, "the indices must be in [0, 2)")

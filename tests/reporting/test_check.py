@@ -70,6 +70,17 @@ def test_nothing_to_check_is_a_usage_error(arguments: list[str]):
     assert main(["check", *arguments]) == 1
 
 
+def test_a_folder_means_its_models_at_any_depth(capsys: pytest.CaptureFixture[str]):
+    Path("new/notes.txt").write_text("no model")
+    assert main(["check", ".", *ORT]) == 2
+    said = capsys.readouterr()
+    assert "ok: old.onnx: " in said.out
+    assert "new/new.onnx: " in said.err
+    Path("new/new.onnx").unlink()
+    assert main(["check", "new", *ORT]) == 1
+    assert "new: this is a folder without .onnx files" in capsys.readouterr().err
+
+
 def test_a_file_that_is_no_model_fails_but_the_others_are_checked(capsys: pytest.CaptureFixture[str]):
     Path("broken.onnx").write_bytes(b"no model")
     assert main(["check", "*.onnx", *ORT, "--junit", "junit.xml"]) == 1

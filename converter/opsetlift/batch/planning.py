@@ -15,6 +15,8 @@ from opsetlift.support.errors import OpsetLiftError
 SUFFIX = ".onnx"
 """Of the models of a folder. A glob names files of other forms."""
 
+CERTIFICATE_SUFFIX = ".certificate.json"
+
 
 class NoModels(OpsetLiftError):
     """There is nothing to convert, or no folder to write to."""
@@ -25,13 +27,28 @@ def is_batch(source: Path) -> bool:
     return os.path.isdir(source) or (glob.has_magic(str(source)) and not os.path.exists(source))
 
 
+def models_of(pattern: str) -> list[Path]:
+    """The files that a path means: itself, the models of a folder, or those that match a glob; in order."""
+    path = Path(pattern)
+    if path.is_dir():
+        return sorted(one for one in path.rglob(f"*{SUFFIX}") if one.is_file())
+    found = [path] if os.path.exists(path) else map(Path, glob.iglob(pattern, recursive=True))
+    return sorted(one for one in found if not one.is_dir())
+
+
 def inputs(source: Path, folder: Path) -> list[Path]:
     """The models of a folder or a glob whose outputs go to `folder`."""
     return _models(source, folder)[1]
 
 
 def planned(
-    source: Path, folder: Path, options: Mapping[str, Any], *, overwrite: bool = False, skip_existing: bool = False
+    source: Path,
+    folder: Path,
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    certificates: Path | None = None,
 ) -> tuple[list[Task], list[Result]]:
     """The models to convert, and those that need no work.
 
@@ -41,12 +58,14 @@ def planned(
         options: Arguments of `Options.of`.
         overwrite: Whether existing outputs are replaced.
         skip_existing: Whether models that have an output are left out.
+        certificates: Where certificates go, in the same tree, each called as its model with ".certificate.json".
 
     Raises:
         NoModels: There are none, or `folder` is no folder.
     """
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise NoModels(f"{folder}: this is a file, but several models need a folder to go to")
+    for one, what in ((folder, "models"), (certificates, "certificates")):
+        if one is not None and os.path.exists(one) and not os.path.isdir(one):
+            raise NoModels(f"{one}: this is a file, but several {what} need a folder to go to")
     base, found = _models(source, folder)
     if not found:
         what = (
@@ -62,10 +81,17 @@ def planned(
     taken: dict[str, Path] = {}
     for path in found:
         target = folder / path.relative_to(base)
+        certificate = None
+        if certificates is not None:
+            certificate = certificates / path.relative_to(base).with_name(f"{path.name}{CERTIFICATE_SUFFIX}")
         fault = ""
         first = taken.setdefault(_folded(target), path)
         if _folded(target) in sources or _identity(target) in identities:
             fault = "its output would replace a model of the batch"
+        elif certificate is not None and (_folded(certificate) in sources or _identity(certificate) in identities):
+            fault = "its certificate would replace a model of the batch"
+        elif certificate is not None and taken.setdefault(_folded(certificate), path) is not path:
+            fault = "its certificate would have the name of an output"
         elif first is not path:
             fault = f"its output would have the name of that of {first}"
         elif os.path.exists(target) and skip_existing:
@@ -76,7 +102,7 @@ def planned(
         if fault:
             results.append(Result(path, target, Ending.UNUSABLE, f"{path}: {fault}", fault))
         else:
-            tasks.append(Task(path, target, options, overwrite))
+            tasks.append(Task(path, target, options, overwrite, certificate))
     return tasks, results
 
 

@@ -23,6 +23,7 @@ def convert_models(
     jobs: int | None = None,
     overwrite: bool = False,
     skip_existing: bool = False,
+    certificates: str | os.PathLike[str] | None = None,
     on_result: Callable[[Result], object] | None = None,
     to: int | dict[str, int] | None = None,
     ir: int | None = None,
@@ -43,6 +44,7 @@ def convert_models(
         jobs: How many processes, where `executor` is not given; by default one for each processor.
         overwrite: Replace existing outputs.
         skip_existing: Leave out models whose output exists.
+        certificates: A folder for the certificates, in the same tree: a/b.onnx.certificate.json.
         on_result: Called with each result when it is there.
         to: As in `opsetlift.convert`, like all arguments that are not described here.
         ir: The IR version.
@@ -62,7 +64,14 @@ def convert_models(
     asked = Options.of(**given)
     if asked.passes is None:
         asked.need_a_destination()
-    tasks, results = planned(Path(source), Path(folder), given, overwrite=overwrite, skip_existing=skip_existing)
+    tasks, results = planned(
+        Path(source),
+        Path(folder),
+        given,
+        overwrite=overwrite,
+        skip_existing=skip_existing,
+        certificates=Path(certificates) if certificates is not None else None,
+    )
     report = on_result or (lambda result: None)
     for one in results:
         report(one)

@@ -14,7 +14,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import UnreachableTarget
-from opsetlift.model.files import MODEL, JobFiles, ModelFileError, load_model, save_model
+from opsetlift.model.files import CERTIFICATE, MODEL, JobFiles, ModelFileError, load_model, save_model
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.report import Report
 from opsetlift.pipeline.results import ProofMissing
@@ -48,13 +48,15 @@ class Task:
         source: The model's file.
         target: Where the result goes; folders that are missing are made.
         options: Arguments of `Options.of`.
-        overwrite: Whether a file at `target` may be replaced.
+        overwrite: Whether files at `target` and `certificate` may be replaced.
+        certificate: Where the certificate goes, if anywhere.
     """
 
     source: Path
     target: Path
     options: Mapping[str, Any]
     overwrite: bool = False
+    certificate: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +107,18 @@ class _Files:
         return model
 
     def write(self, model: ModelProto, certificate: Certificate | None) -> None:
-        target = self.task.target
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ModelFileError(f"{target}: cannot be written: {error.strerror}") from error
+        target, beside = self.task.target, {}
+        if self.task.certificate is not None and certificate is not None:
+            beside[self.task.certificate] = certificate.to_json().encode()
+        for path in (target, *beside):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from error
         self.table.write(target, MODEL)
-        save_model(model, target, source_dir=self.base_dir, files=self.table)
+        for path in beside:
+            self.table.write(path, CERTIFICATE)
+        save_model(model, target, source_dir=self.base_dir, beside=beside, files=self.table)
 
 
 def perform(task: Task) -> Result:

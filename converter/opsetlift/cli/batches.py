@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from opsetlift.batch.summary import as_csv, as_json, counts
 from opsetlift.batch.task import Ending, Result
 from opsetlift.cli.errors import DONE, INTERNAL, NOT_EQUIVALENT, REFUSED, UNUSABLE, Interrupted, UsageFault
 from opsetlift.cli.files import STANDARD_STREAM
-from opsetlift.cli.output import show
+from opsetlift.cli.output import complain, show
 from opsetlift.cli.output import table as table_of
+from opsetlift.cli.progress import progress_shown
 from opsetlift.model.files import JobFiles, ModelFileError
+from opsetlift.support.progress import tell
 from opsetlift.support.text import printable
 
 _STATUS = {
@@ -43,38 +46,53 @@ def run_batch(
     overwrite: bool,
     skip_existing: bool,
     summary: Path | None,
+    certificates: Path | None = None,
+    is_quiet: bool = False,
 ) -> int:
-    """Convert all models, print a line for each and a table at the end; returns the exit status."""
-    if folder == STANDARD_STREAM:
-        raise UsageFault("OUT is -, but several models need a folder to go to")
+    """Convert all models, print a line for each and a table at the end; returns the exit status.
+
+    On a terminal the last line counts what became of the models so far.
+    """
+    for path in (folder, certificates):
+        if path == STANDARD_STREAM:
+            raise UsageFault("- is no folder, and several models need one to go to")
     table = JobFiles(overwrite=overwrite)
+    found = inputs(source, folder)
     if summary is not None:
-        for path in inputs(source, folder):
+        for path in found:
             table.read(path, "a model of the batch")
         _check_summary(summary, table)
-    done = 0
-
-    def shown(result: Result) -> None:
-        nonlocal done
-        done += 1
-        show(*_line(result, done))
-
+    endings: Counter[str] = Counter()
     try:
-        results = convert_models(
-            source,
-            folder,
-            jobs=jobs,
-            overwrite=overwrite,
-            skip_existing=skip_existing,
-            on_result=shown,
-            **options,
-        )
+        with progress_shown(is_wanted=not is_quiet) as clear:
+
+            def shown(result: Result) -> None:
+                endings[result.ending.value] += 1
+                clear()
+                if not is_quiet:
+                    show(*_line(result, endings.total()))
+                elif _STATUS[result.ending] != DONE:
+                    complain(*_line(result, endings.total()))
+                so_far = ", ".join(f"{count} {ending}" for ending, count in endings.items())
+                tell(f"models: {so_far}", endings.total(), len(found))
+
+            results = convert_models(
+                source,
+                folder,
+                jobs=jobs,
+                overwrite=overwrite,
+                skip_existing=skip_existing,
+                certificates=certificates,
+                on_result=shown,
+                **options,
+            )
     except NoModels as error:
         raise UsageFault(str(error)) from error
     except Interrupted as stopped:
         stopped.what_is_written = "each output is missing or complete, and --skip-existing resumes the batch"
         raise
-    show(*_page(results))
+    if not is_quiet:
+        show(*_page(results))
     if summary is not None:
         _write_summary(summary, results, table)
     return max(_STATUS[result.ending] for result in results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
-from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import check_regular
 from opsetlift.pipeline.verification import CertificateRefused, verified
@@ -48,7 +48,7 @@ def prove_again(
     except CertificateRefused as error:
         complain(f"refused: {recorded}: {error}")
         if as_json:
-            show_json({"status": "refused", "summary": str(error)})
+            show_versioned({"status": "refused", "summary": str(error)})
         return REFUSED
     except ValueError as error:
         raise UsageFault(f"{recorded}: {error}") from error
@@ -60,7 +60,7 @@ def prove_again(
         report.write(conversion_page(job, "convert", str(original), str(converted)))
     if as_json:
         status = _status(found)
-        show_json({"status": status, "cases": found.cases, "sites": len(found.sites), "summary": found.summary()})
+        show_versioned({"status": status, "cases": found.cases, "sites": len(found.sites), "summary": found.summary()})
     elif found.is_proven and not is_quiet:
         show(found.summary())
     elif not found.is_proven:

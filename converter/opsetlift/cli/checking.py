@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from opsetlift.batch.planning import SUFFIX, models_of
 from opsetlift.cli.errors import DONE, REFUSED, UNUSABLE, UsageFault
 from opsetlift.cli.output import complain, show, show_json
 from opsetlift.cli.progress import progress_shown
@@ -31,7 +31,7 @@ def check_files(
     """Check whether models run where they have to.
 
     Args:
-        patterns: Files, or patterns for them; "**" stands for any folders.
+        patterns: Files, folders, whose .onnx files at any depth are meant, or patterns; "**" stands for any folders.
         runtimes: The runtimes that have to take each model as it is.
         max_opset: The newest opset of ai.onnx that a model may import.
         junit: Where a JUnit file goes, if anywhere.
@@ -85,11 +85,11 @@ def _paths(patterns: Sequence[str]) -> Iterator[Path]:
     """The files, each once, in order. Raises UsageFault where a pattern stands for none."""
     seen: set[Path] = set()
     for pattern in patterns:
-        literal = Path(pattern)
-        found = [literal] if literal.exists() else sorted(map(Path, glob.glob(pattern, recursive=True)))
-        files = [one for one in found if not one.is_dir()]
+        files = models_of(pattern)
         if not files:
-            raise UsageFault(f"{pattern}: there is no such file")
+            is_folder = Path(pattern).is_dir()
+            what = f"this is a folder without {SUFFIX} files" if is_folder else "there is no such file"
+            raise UsageFault(f"{pattern}: {what}")
         for one in files:
             if one not in seen:
                 seen.add(one)

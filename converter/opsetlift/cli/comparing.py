@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import UNUSABLE, status_of
-from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.output import complain, show, show_json, show_versioned
 from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import load_model, validate_model
 from opsetlift.reporting.differences import (
@@ -62,7 +62,7 @@ def diff_files(
             raise
         complain(*sentences)
         if as_json:
-            show_json({"status": "error", "message": " ".join(sentences)})
+            show_versioned({"status": "error", "message": " ".join(sentences)})
         return TROUBLE
     if as_json:
         show_json(found.as_dict())

@@ -16,10 +16,11 @@ from opsetlift.cli.batches import run_batch
 from opsetlift.cli.errors import DONE, UsageFault
 from opsetlift.cli.files import STANDARD_STREAM, CommandFiles
 from opsetlift.cli.normalizing import normalization_as_dict, normalization_page, passes_from, shapes_from
-from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.cli.output import complain, opsets, show, show_json, table
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.stopping import report_stop
 from opsetlift.conversion.dtype_policy import KEEP, DtypeChanges, dtypes_from
+from opsetlift.model.files import is_known_form
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.report import SCHEMA_VERSION, Report
 from opsetlift.pipeline.results import Conversion, ProofMissing, conversion_of
@@ -81,7 +82,6 @@ class Request:
 
     def _check_number_of_models(self) -> None:
         of_one = {
-            "--certificate": self.certificate,
             "--report": self.report,
             "--json": self.json,
             "--dry-run": self.dry_run,
@@ -162,6 +162,8 @@ def run_request(request: Request) -> int:
             overwrite=request.force,
             skip_existing=request.skip_existing,
             summary=request.summary,
+            certificates=request.certificate,
+            is_quiet=request.quiet,
         )
     files = CommandFiles(
         request.source,
@@ -190,6 +192,9 @@ def run_request(request: Request) -> int:
             (files.write_report if request.dry_run else files.set_report)(page)
         run(() if request.dry_run else (WRITE,), job)
         done = conversion_of(job)
+        if not request.dry_run and not request.quiet and not is_known_form(request.out):
+            extension = printable(request.out.suffix)
+            complain(f"{request.out}: {extension} is no extension of a model; it is written as protobuf, like .onnx")
         with files.page_stream():
             if request.json:
                 show_json(_as_dict(request, done))

@@ -37,15 +37,16 @@ from opsetlift.cli.output import (
     occupy_standard_streams,
     output_lost,
     show,
-    show_json,
+    show_versioned,
     standard_output,
 )
+from opsetlift.cli.settings import NO_CONFIG, with_settings
 from opsetlift.cli.signals import ignore_further_signals, raised_as_exceptions
 from opsetlift.support.internal_error import InternalError, as_json, internal_error
 
 app = typer.Typer(
     epilog="Example: opsetlift convert model.onnx out.onnx --to 18",
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,13 +54,30 @@ app = typer.Typer(
 
 _LOSSES = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
+
+def _runtimes(incomplete: str) -> list[str]:
+    """The runtimes whose names begin so, for shells."""
+    from opsetlift.targets import catalogue
+
+    return [name for name in catalogue() if name.startswith(incomplete)]
+
+
+def _operators(incomplete: str) -> list[str]:
+    """The operators of ai.onnx whose names begin so, for shells."""
+    from opsetlift.specification.history import histories
+
+    return sorted(name for domain, name in histories() if not domain and name.startswith(incomplete))
+
+
 To = Annotated[
     list[str] | None,
     typer.Option("--to", metavar="OPSET", help="Target opset: 18 or ai.onnx.ml=3; repeatable."),
 ]
 For = Annotated[
     str | None,
-    typer.Option("--for", metavar="TARGET", help="Target runtime: onnxruntime==1.4 or a target file."),
+    typer.Option(
+        "--for", metavar="TARGET", autocompletion=_runtimes, help="Target runtime: onnxruntime==1.4 or a target file."
+    ),
 ]
 Ir = Annotated[int | None, typer.Option("--ir", metavar="N", help="Target IR version; by default the lowest needed.")]
 Dtype = Annotated[
@@ -84,7 +102,8 @@ Passes = Annotated[
 ]
 Exact = Annotated[bool, typer.Option("--exact", help="Refuse everything that changes rounding.")]
 CertificateFile = Annotated[
-    Path | None, typer.Option("--certificate", metavar="FILE", help="Write the certificate of the proof, as JSON.")
+    Path | None,
+    typer.Option("--certificate", metavar="FILE", help="Write the certificate as JSON, or a folder of them."),
 ]
 ReportFile = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report to look at: one HTML page.")
@@ -117,6 +136,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    if arguments is None and "_OPSETLIFT_COMPLETE" in os.environ:
+        return _complete()
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     occupy_standard_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -142,13 +163,26 @@ def _command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
+def _complete() -> int:
+    """Answer the shell, which asks by the environment what may follow; returns the exit status."""
+    try:
+        app(prog_name="opsetlift")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else UNUSABLE
+    return DONE
+
+
 def _run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             # Warnings of libraries are for programmers.
             warnings.simplefilter("ignore")
-            status = int(_command()(args=list(arguments), prog_name="opsetlift", standalone_mode=False) or DONE)
+            status = int(
+                _command()(args=with_settings(arguments), prog_name="opsetlift", standalone_mode=False) or DONE
+            )
     except SystemExit as error:
+        if not error.code:
+            return DONE  # --show-completion
         # How typer ends where a pipe is closed while it shows its help.
         raise OutputLost("standard output is closed") from error
     except OSError as error:
@@ -170,9 +204,9 @@ def _report(error: BaseException, *, is_json: bool) -> int:
         traceback.print_exception(error)
     complain(*sentences)
     if is_json and status == INTERNAL:
-        show_json(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
+        show_versioned(as_json(error if isinstance(error, InternalError) else internal_error(error, "a command")))
     elif is_json and status == UNUSABLE:
-        show_json({"status": "error", "message": " ".join(sentences)})
+        show_versioned({"status": "error", "message": " ".join(sentences)})
     return status
 
 
@@ -195,6 +229,9 @@ def _run_request(command: str, options: Mapping[str, Any]) -> int:
 def opsetlift(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+    no_config: Annotated[
+        bool, typer.Option(NO_CONFIG, help="Ignore opsetlift.toml and [tool.opsetlift] of pyproject.toml.")
     ] = False,
 ) -> None:
     """Move ONNX models between opset versions, up and down, with proof."""
@@ -299,13 +336,18 @@ def prove(
     first: Annotated[Path, typer.Argument(metavar="A", help="Reference model.")],
     second: Annotated[Path, typer.Argument(metavar="B", help="Model to compare with A.")],
     inputs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run on the arrays of this .npz file, one per input.")
+        Path | None, typer.Option(metavar="PATH", help="Run on these inputs: an .npz or test_data_set_* folders.")
+    ] = None,
+    expected: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Outputs that both must give for them; .npz or folder.")
     ] = None,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Minimum number of random inputs.")] = 5,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed.")] = 0,
     ulps: Annotated[
         int, typer.Option(min=0, metavar="N", help="Allowed difference in units in the last place (ULP).")
     ] = 0,
+    rtol: Annotated[float, typer.Option(metavar="X", help="Allowed relative difference of each number.")] = 0.0,
+    atol: Annotated[float, typer.Option(metavar="X", help="Allowed difference besides --rtol.")] = 0.0,
     judge: Annotated[
         str | None, typer.Option(metavar="ort", help="Also run both models in onnxruntime (needs opsetlift[ort]).")
     ] = None,
@@ -328,8 +370,9 @@ def prove(
     from opsetlift.cli.reports import ReportTarget
 
     if certificate is not None:
-        if inputs is not None or judge is not None:
-            raise UsageFault("--certificate chooses its own inputs and evaluator: leave out --inputs and --judge")
+        if inputs is not None or judge is not None or expected is not None or rtol or atol:
+            sentence = "leave out --inputs, --expected, --judge, --rtol and --atol"
+            raise UsageFault(f"--certificate chooses its own inputs, evaluator and bounds: {sentence}")
         target = ReportTarget(report, [first, second, certificate], overwrite=force)
         with progress_shown(is_wanted=not quiet):
             return prove_again(certificate, first, second, as_json=json, is_quiet=quiet, runtime=runtime, report=target)
@@ -337,14 +380,20 @@ def prove(
         raise UsageFault("--for is used only with --certificate, to describe the runtime that it names")
     if judge not in (None, "ort"):
         raise UsageFault(f"unknown evaluator {judge!r}: use ort, which is onnxruntime")
-    target = ReportTarget(report, [first, second, *([inputs] if inputs else [])], overwrite=force)
+    if expected is not None and inputs is None:
+        raise UsageFault("--expected needs --inputs, the inputs that these outputs belong to")
+    data = [one for path in (inputs, expected) if path for one in (path.rglob("*.pb") if path.is_dir() else [path])]
+    target = ReportTarget(report, [first, second, *data], overwrite=force)
     return prove_files(
         first,
         second,
         inputs=inputs,
+        expected=expected,
         runs=runs,
         seed=seed,
         ulps=ulps,
+        rtol=rtol,
+        atol=atol,
         as_json=json,
         asks_onnxruntime=judge == "ort",
         is_quiet=quiet,
@@ -357,10 +406,15 @@ def prove(
     epilog="Example: opsetlift reach model.onnx --for onnxruntime==1.4",
 )
 def reach(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, in any format that onnx.load reads.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, or a folder or glob of models.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Show only this runtime, such as onnxruntime==1.4; repeatable."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="Show only this runtime, such as onnxruntime==1.4; repeatable.",
+        ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Refuse conversions that change rounding.")] = False,
     report: ReportFile = None,
@@ -372,9 +426,14 @@ def reach(
 
     With --for the exit status is 2 where a runtime cannot be reached.
     """
-    from opsetlift.cli.reaching import show_reach
+    from opsetlift.batch.planning import is_batch
+    from opsetlift.cli.reaching import show_reach, show_reach_of_models
     from opsetlift.cli.reports import ReportTarget
 
+    if is_batch(model):
+        if report is not None or force:
+            raise UsageFault(f"--report and --force are for one model, and {model} stands for several")
+        return show_reach_of_models(model, runtimes, exact=exact, as_json=json, is_quiet=quiet)
     target = ReportTarget(report, [model], overwrite=force)
     return show_reach(model, runtimes, exact=exact, report=target, as_json=json, is_quiet=quiet)
 
@@ -422,10 +481,15 @@ def inspect(
     epilog="Example: opsetlift check '**/*.onnx' --for onnxruntime==1.16 --junit junit.xml",
 )
 def check(
-    models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, or patterns such as '**/*.onnx'.")],
+    models: Annotated[list[str], typer.Argument(metavar="FILE...", help="Models, folders or patterns: '**/*.onnx'.")],
     runtimes: Annotated[
         list[str] | None,
-        typer.Option("--for", metavar="TARGET", help="Runtime that has to accept each model as it is; repeatable."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="Runtime that has to accept each model as it is; repeatable.",
+        ),
     ] = None,
     max_opset: Annotated[
         int | None, typer.Option("--max-opset", min=1, metavar="N", help="Newest opset that a model may import.")
@@ -465,7 +529,12 @@ def diagnose(
     ],
     runtime: Annotated[
         str | None,
-        typer.Option("--for", metavar="TARGET", help="The runtime, such as onnxruntime==1.4; by default as installed."),
+        typer.Option(
+            "--for",
+            metavar="TARGET",
+            autocompletion=_runtimes,
+            help="The runtime, such as onnxruntime==1.4; by default as installed.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -482,7 +551,11 @@ def diagnose(
 def targets(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Show this runtime, such as onnxruntime==1.4, or a target file."),
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=_runtimes,
+            help="Show this runtime, such as onnxruntime==1.4, or a target file.",
+        ),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -534,7 +607,10 @@ def measure(
 )
 def explain(
     operator: Annotated[
-        str, typer.Argument(metavar="OPERATOR", help="Operator, such as ReduceMin or ai.onnx.ml.Scaler.")
+        str,
+        typer.Argument(
+            metavar="OPERATOR", autocompletion=_operators, help="Operator, such as ReduceMin or ai.onnx.ml.Scaler."
+        ),
     ],
     opsets: Annotated[
         list[int] | None, typer.Argument(metavar="FROM TO", help="Show only the changes between these two opsets.")

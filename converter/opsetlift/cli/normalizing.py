@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE, UsageFault
-from opsetlift.cli.output import show, show_json, table
+from opsetlift.cli.output import show, show_versioned, table
 from opsetlift.support.text import printable
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ def list_passes(*, as_json: bool) -> int:
 
     passes = known_passes().values()
     if as_json:
-        show_json(
-            [
-                {"name": one.name, "summary": one.summary, "is_default": one.is_default, "ulps": one.ulps}
-                for one in passes
-            ]
+        show_versioned(
+            {
+                "passes": [
+                    {"name": one.name, "summary": one.summary, "is_default": one.is_default, "ulps": one.ulps}
+                    for one in passes
+                ]
+            }
         )
         return DONE
     rows = [(one.name, "yes" if one.is_default else "no", exactness(one.ulps), one.summary) for one in passes]

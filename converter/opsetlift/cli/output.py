@@ -7,9 +7,10 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from math import isfinite
+from typing import Literal, TextIO
 
 from rich import box
 from rich.console import Console, RenderableType
@@ -17,6 +18,8 @@ from rich.table import Table
 
 from opsetlift.cli.errors import OutputLost
 from opsetlift.support.text import printable
+
+_WIDEST_NAME = 40
 
 
 class _Console(Console):
@@ -56,10 +59,23 @@ def show(*renderables: RenderableType) -> None:
 
 
 def show_json(content: object) -> None:
-    """Print one JSON document and nothing else. Raises OutputLost."""
-    text = json.dumps(content, indent=2, ensure_ascii=True)
+    """Print one JSON document and nothing else; numbers that JSON has no form for as null. Raises OutputLost."""
+    text = json.dumps(_finite(content), indent=2, ensure_ascii=True, allow_nan=False)
     with standard_output() as stream:
         stream.write(text + "\n")
+
+
+def show_versioned(content: Mapping[str, object], version: int = 1) -> None:
+    """`show_json` with the version of the schema, which is in cli/schemas/. Raises OutputLost."""
+    show_json({"schema_version": version, **content})
+
+
+def _finite(content: object) -> object:
+    if isinstance(content, Mapping):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not isfinite(content) else content
 
 
 def write_bytes(content: bytes) -> None:
@@ -94,10 +110,14 @@ def occupy_standard_streams() -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A plain table; columns whose title begins with "#" hold numbers."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(column.lstrip("#"), justify="right" if column.startswith("#") else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*map(printable, row))
+    shown = [list(map(printable, row)) for row in rows]
+    for number, column in enumerate(columns):
+        # Names are in the first column: what is beside them gives way.
+        is_whole = number == 0 and max((len(row[0]) for row in shown), default=0) <= _WIDEST_NAME
+        justify: Literal["left", "right"] = "right" if column.startswith("#") else "left"
+        made.add_column(column.lstrip("#"), justify=justify, overflow="fold", no_wrap=is_whole)
+    for row in shown:
+        made.add_row(*row)
     return made
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE
-from opsetlift.cli.output import show, show_json, table
+from opsetlift.cli.output import show, show_versioned, table
 from opsetlift.rulebook.book import TransitionState
 from opsetlift.rulebook.coverage import Coverage
 from opsetlift.rulebook.explain import Explanation, RuleInForce
@@ -19,7 +19,7 @@ def show_explanation(operator: str, opsets: tuple[int, int] | None, *, as_json: 
     """Print how an operator changed, between two opsets or ever; returns the exit status."""
     explanation = explain_operator(operator, opsets)
     if as_json:
-        show_json(explanation.as_dict())
+        show_versioned(explanation.as_dict())
     else:
         show(*_explanation_page(explanation))
     return DONE
@@ -27,8 +27,13 @@ def show_explanation(operator: str, opsets: tuple[int, int] | None, *, as_json: 
 
 def _explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
     """Each step with its changes and rules."""
-    versions = ", ".join(map(str, explanation.since_versions))
+    versions = ", ".join(map(str, explanation.since_versions)) or "none"
     yield f"{explanation.operator} of {explanation.domain}: since-versions {versions}"
+    if explanation.experimental_below:
+        below = f"below opset {explanation.experimental_below}"
+        yield f"  It was an experimental operator {below}: it had no version there, and onnx has no schema of it."
+    if explanation.experimental_rule is not None:
+        yield f"  {explanation.experimental_rule.transition}: {_described(explanation.experimental_rule)}"
     for step in explanation.steps:
         yield ""
         yield f"{step.older} -> {step.newer}" if step.older else f"{step.newer}"
@@ -36,7 +41,7 @@ def _explanation_page(explanation: Explanation) -> Iterator[RenderableType]:
             yield f"    {change}"
         for rule in step.rules:
             yield f"  {rule.transition}: {_described(rule)}"
-    if not explanation.steps:
+    if not explanation.steps and explanation.since_versions:
         yield "  No definition changed between these opsets."
 
 
@@ -55,7 +60,7 @@ def show_coverage(*, as_json: bool, as_markdown: bool) -> int:
     """Print which transitions have rules, as tables, JSON or the page docs/coverage.md; returns the exit status."""
     coverage = Coverage()
     if as_json:
-        show_json(coverage.as_dict())
+        show_versioned(coverage.as_dict())
     elif as_markdown:
         show(coverage.markdown().rstrip("\n"))
     else:

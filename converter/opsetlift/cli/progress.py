@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from opsetlift.support.progress import watched_by
@@ -31,8 +31,8 @@ class _Line:
 
     def tell(self, what: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if what != self._what:
-            self._what, self._began = what, now
+        if (kind := what.partition(":")[0]) != self._what:
+            self._what, self._began = kind, now
         if now - self._start < _PATIENCE or now - self._shown_at < _PERIOD:
             return
         self._shown_at = now
@@ -68,15 +68,18 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def progress_shown(*, is_wanted: bool = True) -> Iterator[None]:
-    """Show progress on standard error, if that is a terminal that can redraw a line."""
+def progress_shown(*, is_wanted: bool = True) -> Iterator[Callable[[], None]]:
+    """Show progress on standard error, if that is a terminal that can redraw a line.
+
+    Yields what removes the line, before something else is printed.
+    """
     stream = sys.stderr
     if not is_wanted or stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield
+        yield lambda: None
         return
     line = _Line()
     try:
         with watched_by(line.tell):
-            yield
+            yield line.clear
     finally:
         line.clear()

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from zipfile import BadZipFile
-
-import numpy
-from onnx import ModelProto
+from typing import Any
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
-from opsetlift.cli.output import complain, show, show_json
+from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.arrays import Array
-from opsetlift.model.files import check_regular, load_model, validate_model
+from opsetlift.model.files import load_model, validate_model
 from opsetlift.proof import (
     OnnxruntimeMissing,
     OnnxruntimeVerdict,
     Outcome,
+    Tolerance,
     WholeModelResult,
     ask_onnxruntime,
+    given_cases,
     prove_models,
 )
-from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
-from opsetlift.support.text import printable
+from opsetlift.support.text import counted
 
 _DISAGREEMENT = "the evaluators disagree"
 
@@ -41,9 +38,12 @@ def prove_files(
     second: Path,
     *,
     inputs: Path | None,
+    expected: Path | None,
     runs: int,
     seed: int,
     ulps: int,
+    rtol: float,
+    atol: float,
     as_json: bool,
     asks_onnxruntime: bool = False,
     is_quiet: bool = False,
@@ -54,10 +54,13 @@ def prove_files(
     Args:
         first: The reference model.
         second: The model to compare with it.
-        inputs: An .npz with an array for each input; by default inputs are drawn.
+        inputs: An .npz with an array for each input, or a folder of ONNX's test data; by default inputs are drawn.
+        expected: What both models have to give, in the same way.
         runs: Minimum number of drawn inputs.
         seed: Random seed.
         ulps: Allowed difference, in units in the last place.
+        rtol: Allowed difference, relative to each element.
+        atol: Allowed difference besides that.
         as_json: Print JSON.
         asks_onnxruntime: Also run both models in onnxruntime. If it disagrees, there is no verdict.
         is_quiet: Print errors only.
@@ -66,12 +69,16 @@ def prove_files(
     Returns:
         The exit status.
     """
+    try:
+        tolerance = Tolerance(rtol, atol)
+    except ValueError as error:
+        raise UsageFault(f"--{error}") from error
     models = [load_model(path) for path in (first, second)]
     for model in models:
         validate_model(model)
-    given = read_inputs(inputs, models[0]) if inputs is not None else None
+    bounds: dict[str, Any] = {"runs": runs, "seed": seed, "ulps": ulps}
     with progress_shown(is_wanted=not is_quiet):
-        result = prove_models(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+        result = prove_models(first, second, inputs=inputs, expected=expected, rtol=rtol, atol=atol, **bounds)
     if report.is_asked_for:
         from opsetlift.reporting.differences import difference_of
         from opsetlift.reporting.pages import comparison_page
@@ -82,18 +89,21 @@ def prove_files(
     opinion = None
     if asks_onnxruntime:
         try:
-            opinion = ask_onnxruntime(first, second, inputs=given, runs=runs, seed=seed, ulps=ulps)
+            cases = given_cases(inputs, expected, models[0]) if inputs is not None else None
+            opinion = ask_onnxruntime(first, second, inputs=cases, tolerance=tolerance, **bounds)
         except OnnxruntimeMissing as error:
             raise UsageFault(str(error)) from error
     disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
     if as_json:
-        show_json(
+        show_versioned(
             {
                 "status": _DISAGREEMENT if disagree else result.outcome.value,
                 "runs": result.runs,
                 "rejected": result.rejected,
                 "worst_ulps": result.worst_ulps,
                 "sentence": result.sentence,
+                "as_expected": result.as_expected,
+                "first_difference": asdict(result.first_difference) if result.first_difference else None,
                 "inputs": [asdict(one) for one in result.inputs],
                 **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
             }
@@ -103,11 +113,12 @@ def prove_files(
         ours = result.outcome.value if result.agrees else result.sentence
         complain(f"{_DISAGREEMENT}: OpsetLift: {ours}; onnxruntime: {opinion.sentence or 'equal'}")
     elif result.is_equal and not is_quiet:
-        show(f"equal on {_described(result, is_given=given is not None)}")
+        show(f"equal on {_described(result, is_given=inputs is not None)}")
     elif result.agrees and not result.is_equal:
         complain(f"{result.outcome.value}: equal on {_described(result, is_given=False)}; {result.sentence}")
     elif not result.is_equal:
-        complain(f"{result.outcome.value}: {result.sentence}")
+        first_difference = [str(result.first_difference)] if result.first_difference else []
+        complain(f"{result.outcome.value}: {result.sentence}", *first_difference)
     if opinion is not None and not disagree and not as_json and not is_quiet:
         runs_there = (
             f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence.removeprefix("onnxruntime ")
@@ -117,43 +128,14 @@ def prove_files(
 
 
 def _contradicts(result: WholeModelResult, opinion: OnnxruntimeVerdict) -> bool:
-    return result.outcome is not Outcome.UNPROVEN and result.agrees != opinion.agrees
+    agrees = result.agrees or result.as_expected is False
+    return result.outcome is not Outcome.UNPROVEN and agrees != opinion.agrees
 
 
 def _described(result: WholeModelResult, *, is_given: bool) -> str:
-    tried = "the given inputs" if is_given else f"{result.runs} test input{'s' * (result.runs != 1)}"
+    tried = counted(result.runs, "test input")
+    if is_given:
+        tried = "the given inputs" if result.runs == 1 else counted(result.runs, "data set")
     rejected = f"; the first model rejected {result.rejected} more" if result.rejected else ""
     within = f", within {result.worst_ulps:g} ULP" if result.worst_ulps else ", bit for bit"
-    return tried + within + rejected
-
-
-def read_inputs(path: Path, model: ModelProto) -> dict[str, Array]:
-    """The arrays of an .npz, by the names of the model's inputs. Raises UsageFault."""
-    arrays = _read_archive(path)
-    initialized = {tensor.name for tensor in model.graph.initializer}
-    types = {value.name: type_string(value.type) or "" for value in model.graph.input}
-    if missing := types.keys() - initialized - arrays.keys():
-        raise UsageFault(f"{path}: input {min(missing)!r} has no array")
-    if unknown := arrays.keys() - types.keys():
-        raise UsageFault(f"{path}: array {printable(min(unknown))!r} belongs to no input of the first model")
-    return {name: _as_dtype(array, dtype_of_type(types[name])) for name, array in arrays.items()}
-
-
-def _read_archive(path: Path) -> dict[str, Array]:
-    check_regular(path)
-    try:
-        with numpy.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise UsageFault(f"{path}: no such file") from error
-    except (OSError, ValueError, EOFError, BadZipFile, AttributeError, TypeError) as error:
-        raise UsageFault(f"{path}: not a readable .npz file of arrays") from error
-
-
-def _as_dtype(array: Array, dtype: str | None) -> Array:
-    """Text as objects, and what numpy's format has no name for (bfloat16, float8) as the dtype of the input."""
-    if array.dtype.kind == "U":
-        return array.astype(object)
-    if array.dtype.kind == "V" and dtype is not None and array.dtype.itemsize == numpy_dtype(dtype).itemsize:
-        return array.view(numpy_dtype(dtype))
-    return array
+    return f"{tried}{within}{rejected}{', and as expected' if result.as_expected else ''}"

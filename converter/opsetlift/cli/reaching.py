@@ -8,15 +8,18 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from opsetlift.cli.errors import DONE, REFUSED
-from opsetlift.cli.output import opsets, show, show_json, table
+from opsetlift.batch.planning import SUFFIX, models_of
+from opsetlift.cli.errors import DONE, REFUSED, UNUSABLE, UsageFault
+from opsetlift.cli.output import complain, opsets, show, show_versioned, table
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import load_model
+from opsetlift.model.files import ModelFileError, load_model
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.pipeline.reach import reach as reach_of
+from opsetlift.support.progress import tell, watched_by
 from opsetlift.support.refusal import Refusal
 from opsetlift.support.text import printable
+from opsetlift.targets import find_target
 
 
 def _write_report(found: Reach, model: Path, report: ReportTarget) -> None:
@@ -38,10 +41,60 @@ def show_reach(
         reach = reach_of(model, targets=runtimes or None, exact=exact)
     _write_report(reach, model, report)
     if as_json:
-        show_json(reach.as_dict())
+        show_versioned(reach.as_dict())
     elif not is_quiet:
         show(*_reach_page(reach, is_detailed=bool(runtimes)))
     return REFUSED if runtimes and not all(one.is_reachable for one in reach.targets) else DONE
+
+
+def show_reach_of_models(
+    pattern: Path, runtimes: Sequence[str] | None, *, exact: bool, as_json: bool, is_quiet: bool
+) -> int:
+    """Print a line for each model of a folder or a glob; returns the exit status.
+
+    It is UNUSABLE where a file is no valid model, else REFUSED where one of the runtimes that were asked for cannot be
+    reached.
+    """
+    paths = models_of(str(pattern))
+    if not paths:
+        raise UsageFault(f"{pattern}: there is no model ({SUFFIX}) here")
+    targets = [find_target(one) for one in runtimes] if runtimes else None
+    found: list[tuple[Path, Reach]] = []
+    faults: list[tuple[Path, str]] = []
+    with progress_shown(is_wanted=not is_quiet):
+        for number, path in enumerate(paths):
+            tell("models", number, len(paths))
+            try:
+                with watched_by(lambda *_: None):  # one model of many is no progress of its own
+                    found.append((path, reach_of(path, targets=targets, exact=exact)))
+            except ModelFileError as error:
+                faults.append((path, str(error)))
+    if as_json:
+        shown = [{"path": str(path), "error": "", **reach.as_dict()} for path, reach in found]
+        unusable = [{"path": str(path), "error": fault, "opsets": [], "targets": []} for path, fault in faults]
+        show_versioned({"models": sorted([*shown, *unusable], key=lambda one: one["path"])})
+    elif found and not is_quiet:
+        names = [one.where for one in found[0][1].targets] if runtimes else []
+        rows = [(path, _opsets_reached(reach), *_runtimes_reached(reach, bool(runtimes))) for path, reach in found]
+        show(table(("model", "ai.onnx", *(names or ["runtimes"])), rows))
+    complain(*(fault for _, fault in faults))
+    if faults:
+        return UNUSABLE
+    are_reached = all(one.is_reachable for _, reach in found for one in reach.targets)
+    return DONE if are_reached or not runtimes else REFUSED
+
+
+def _opsets_reached(reach: Reach) -> str:
+    """For people: "7 to 24", with gaps: "7, 9 to 24"."""
+    answers = [one for one in reach.opsets if _split(one.where)[0] == "ai.onnx"]
+    groups = (list(group) for is_reached, group in groupby(answers, lambda one: one.is_reachable) if is_reached)
+    return ", ".join(_joined(group).removeprefix("ai.onnx ") for group in groups) or "none"
+
+
+def _runtimes_reached(reach: Reach, is_detailed: bool) -> list[str]:
+    if is_detailed:
+        return [one.sentence for one in reach.targets]
+    return [f"{sum(one.is_reachable for one in reach.targets)} of {len(reach.targets)}"]
 
 
 def _reach_page(reach: Reach, *, is_detailed: bool) -> Iterator[RenderableType]:

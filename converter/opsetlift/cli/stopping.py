@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opsetlift.cli.errors import UNUSABLE, status_of
-from opsetlift.cli.output import complain, show_json
+from opsetlift.cli.output import complain, show_versioned
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import NotEquivalent
 from opsetlift.reporting.refusals import by_cause
@@ -43,7 +43,7 @@ def report_stop(
         complain("What would work:", *(f"  {command}  ({words})" for command, words in ways))
     if as_json:
         found = _as_dict(stopped, status, sentences)
-        show_json({**found, "commands": [command for command, _ in ways]} if ways else found)
+        show_versioned({**found, "commands": [command for command, _ in ways]} if ways else found)
     return status
 
 

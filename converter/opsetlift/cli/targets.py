@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import DONE
-from opsetlift.cli.output import show, show_json, table
+from opsetlift.cli.output import show, show_versioned, table
 from opsetlift.specification.history import display_domain
 from opsetlift.support.text import printable
 from opsetlift.targets import Target, catalogue, find_target
@@ -18,7 +18,8 @@ from opsetlift.targets import Target, catalogue, find_target
 def show_targets(name: str | None, *, as_json: bool) -> int:
     """Print the known runtimes, or what one of them accepts; returns the exit status."""
     if as_json:
-        show_json([_target_as_dict(find_target(name))] if name else [_target_as_dict(one) for one in _all_targets()])
+        targets = [find_target(name)] if name else _all_targets()
+        show_versioned({"targets": [_target_as_dict(one) for one in targets]})
     elif name:
         show(*_target_page(find_target(name)))
     else:

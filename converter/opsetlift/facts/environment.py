@@ -59,6 +59,10 @@ class Environment(Protocol):
         """The types of inputs and initializers, as far as they are known."""
 
     @property
+    def hints(self) -> Mapping[str, TypeProto]:
+        """Types as the inference of the whole model gives them, and as readers of unknown operators show them."""
+
+    @property
     def type_strings(self) -> Mapping[str, str]:
         """The types of all values of the scope as the schemas spell them, without shapes."""
 

@@ -12,6 +12,7 @@ from opsetlift.facts.cross_check import CrossCheck
 from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
 from opsetlift.facts.given_types import given_types
+from opsetlift.facts.implied_types import implied_types
 from opsetlift.facts.inference import inferred_ranks, inferred_types
 from opsetlift.facts.node_keys import ScopeKeys
 from opsetlift.facts.type_strings import type_strings
@@ -37,6 +38,7 @@ class ScopeTables:
     Attributes:
         index: Definitions and uses.
         given_types: Those of inputs and initializers; None until asked for.
+        hints: Those of the whole model's inference and of readers of unknown operators; None until asked for.
         types: Types with shapes by name; None until asked for. While they are worked out, node by node, what precedes
             the node is here already.
         type_strings: Types without shapes, of all values; None until asked for.
@@ -48,6 +50,7 @@ class ScopeTables:
 
     index: DefUse
     given_types: Mapping[str, TypeProto] | None = None
+    hints: Mapping[str, TypeProto] | None = None
     types: dict[str, TypeProto] | None = None
     type_strings: Mapping[str, str] | None = None
     constants: dict[str, Array | None] = field(default_factory=dict)
@@ -305,6 +308,14 @@ class ScopeFacts:
         return self.tables.given_types
 
     @property
+    def hints(self) -> Mapping[str, TypeProto]:
+        """Types as the inference of the whole model gives them, and as readers of unknown operators show them."""
+        if self.tables.hints is None:
+            hints = self.model.hints.get(self.path, {})
+            self.tables.hints = {**implied_types(self, hints), **hints}
+        return self.tables.hints
+
+    @property
     def type_strings(self) -> Mapping[str, str]:
         """Types without shapes, of all values of this scope."""
         if self.tables.type_strings is None:
@@ -326,7 +337,7 @@ class ScopeFacts:
         return self.tables.types
 
     def _infer_nodes(self, known: dict[str, TypeProto]) -> None:
-        hints = self.model.hints.get(self.path, {})
+        hints = self.hints
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
         keys = ScopeKeys(self, hints, known)

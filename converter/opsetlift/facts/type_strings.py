@@ -109,6 +109,6 @@ def _type_string_by_inference(scope: Environment, node: NodeProto, output: str, 
     inferred = inferred_types(scope.model, node, scope.imports, lookup).get(output)
     found = type_string(inferred) if inferred is not None else None
     if found is None:
-        hint = scope.model.hints.get(scope.path, {}).get(output)
+        hint = scope.hints.get(output)
         found = type_string(hint) if hint is not None else None
     return found

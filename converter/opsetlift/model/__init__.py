@@ -7,6 +7,7 @@ PUBLIC_MODULES = (
     "files",  # load, validate, check and save
     "inlining",  # functions and subgraphs in place of the nodes that run them
     "ir_version",  # the IR version that a model needs
+    "matching",  # which nodes of two models are the same
     "names",  # names that are free
     "notes",  # doc strings and metadata that move from node to node
     "scopes",  # graphs, functions and subgraphs, and how places in them are written

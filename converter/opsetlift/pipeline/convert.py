@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-from onnx import ModelProto
+from typing import TYPE_CHECKING, TypeVar
 
 from opsetlift.conversion.dtype_policy import KEEP
-from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.given import Model
+from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.results import Conversion as Conversion
 from opsetlift.pipeline.results import conversion_of
 from opsetlift.pipeline.stages import STAGES, run
@@ -16,13 +15,11 @@ from opsetlift.rulebook.book import RuleBook
 from opsetlift.targets import Target
 
 if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-
     from opsetlift.normalizer import PassLike, Shapes
 
 
 def convert(
-    model_or_path: ModelOrPath | gs.Graph,
+    model: Model,
     *,
     to: int | Mapping[str, int] | None = None,
     ir: int | None = None,
@@ -44,7 +41,8 @@ def convert(
     """Convert a model to other opsets, an IR version, a runtime or other dtypes.
 
     Args:
-        model_or_path: A model, a file, or a `gs.Graph`. It stays as it is.
+        model: A ModelProto, a path, bytes, an open file, a `gs.Graph`, an `onnx_ir.Model` or a
+            `torch.onnx.ONNXProgram`. It stays as it is.
         to: The opset of ai.onnx, or opsets by domain. Domains that nothing in the model imports are left out.
         ir: The IR version; by default the lowest that the result needs.
         target: The runtime that the result is for, such as "onnxruntime==1.4". Opsets and IR version that are not given
@@ -64,7 +62,7 @@ def convert(
         cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
 
     Returns:
-        The model, the report and the certificate.
+        The model, the report and the certificate; `as_given` is the model in the kind that was given.
 
     Raises:
         ConversionRefused: The model cannot be converted; it names every place.
@@ -97,14 +95,23 @@ def convert(
         cache=cache,
     )
     options.need_a_destination()
-    return conversion_of(run(STAGES, Job(model_or_path, options, base_dir)))
+    return conversion_of(run(STAGES, Job(model, options, base_dir)))
 
 
-def convert_version(model: ModelProto, target_version: int) -> ModelProto:
+_Kind = TypeVar("_Kind")
+
+
+def convert_version(model: _Kind, target_version: int) -> _Kind:
     """A drop-in for `onnx.version_converter.convert_version`: a new model, without proof and check.
+
+    Args:
+        model: A ModelProto. Of what else `convert` takes, bytes, a `gs.Graph`, an `onnx_ir.Model` or a program give the
+            same kind, and a path or an open file gives a ModelProto.
+        target_version: The opset of ai.onnx.
 
     Raises:
         ConversionRefused: It cannot be converted.
         TypeError: `target_version` is no whole number.
     """
-    return convert(model, to=target_version, prove=False, check=False).model
+    result: _Kind = convert(model, to=target_version, prove=False, check=False).as_given
+    return result

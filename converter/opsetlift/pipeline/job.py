@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from onnx import ModelProto
 
@@ -14,17 +13,14 @@ from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes
 from opsetlift.facts import ModelFacts
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.evidence import Converted, Evidence
+from opsetlift.pipeline.given import Model
 from opsetlift.proof import Certificate, VerdictCache, default_folder
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.support.arguments import opsets_of, whole_number, whole_number_or_none
 from opsetlift.targets import Target, find_target
 
 if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-
     from opsetlift.normalizer import Pass, PassLike, Shapes
-
-ModelOrPath = ModelProto | str | os.PathLike[str]
 
 
 class Files(Protocol):
@@ -49,7 +45,7 @@ def sizes_of(given: int | Sequence[int]) -> list[int]:
 
 def is_files(given: object) -> TypeGuard[Files]:
     """Whether a job has files to read from and to write to, and not only a model."""
-    return hasattr(given, "read") and hasattr(given, "write")
+    return all(hasattr(given, name) for name in ("base_dir", "read", "write"))
 
 
 @dataclass(frozen=True)
@@ -158,8 +154,8 @@ def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:
 class Job:
     """One model on its way through the stages."""
 
-    given: ModelOrPath | gs.Graph | Files
-    """What was given for the model: itself, its file, or the files of a command."""
+    given: Model | Files
+    """What was given for the model: itself, its file and so on, or the files of a command."""
     options: Options
     base_dir: str = ""
     """The folder of the model's external data."""
@@ -174,6 +170,8 @@ class Job:
     certificate: Certificate | None = None
     facts: ModelFacts | None = None
     """What is known of the model that a stage works on; see `facts_of`."""
+    give_back: Callable[[ModelProto], Any] | None = None
+    """Makes of the result what was given; None where these are the files of a command."""
     dry: DryRun | None = None
     """What dry runs share, where only the answer is needed and not the model; None for a real conversion."""
 

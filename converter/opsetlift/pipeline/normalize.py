@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opsetlift.conversion.dtype_policy import KEEP
-from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.given import Model
+from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.results import Normalization as Normalization
 from opsetlift.pipeline.results import ProofMissing as ProofMissing
 from opsetlift.pipeline.results import normalization_of
@@ -15,13 +16,11 @@ from opsetlift.rulebook.book import RuleBook
 from opsetlift.targets import Target
 
 if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
-
     from opsetlift.normalizer import PassLike, Shapes
 
 
 def normalize(
-    model_or_path: ModelOrPath | gs.Graph,
+    model: Model,
     passes: Sequence[PassLike] | None = None,
     *,
     to: int | Mapping[str, int] | None = None,
@@ -46,7 +45,8 @@ def normalize(
     `report.undone` names it, and the other passes run. A pass of the caller is not undone: it raises an error.
 
     Args:
-        model_or_path: A model, a file, or a `gs.Graph`. It stays as it is.
+        model: A ModelProto, a path, bytes, an open file, a `gs.Graph`, an `onnx_ir.Model` or a
+            `torch.onnx.ONNXProgram`. It stays as it is.
         passes: Names, `Pass` objects, functions over a `gs.Graph` (and a `Context`, if they take one) or patterns, in
             the order in which they run. "default" and "all" stand for several, and "-name" leaves one out.
         to: As in `opsetlift.convert`, like the other arguments that are not described here.
@@ -92,4 +92,4 @@ def normalize(
         rule_book=rule_book,
         cache=cache,
     )
-    return normalization_of(run(STAGES, Job(model_or_path, options, base_dir)))
+    return normalization_of(run(STAGES, Job(model, options, base_dir)))

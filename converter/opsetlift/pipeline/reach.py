@@ -13,7 +13,8 @@ from onnx import ModelProto
 
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.pipeline.dry_run import DryRun
-from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.given import Model
+from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
@@ -100,7 +101,7 @@ class Reach(Shown):
 
 
 def reach(
-    model_or_path: ModelOrPath,
+    model: Model,
     *,
     targets: Sequence[str | Target] | None = None,
     exact: bool = False,
@@ -112,7 +113,7 @@ def reach(
     Nothing is written or proven: the stages of a conversion run up to its checks, on copies without weights.
 
     Args:
-        model_or_path: A model or a file. It stays as it is.
+        model: A model, in any kind that `opsetlift.convert` takes. It stays as it is.
         targets: The runtimes; by default every version of every known one.
         exact: Refuse rules that round.
         base_dir: The folder of external data; by default that of the file.
@@ -125,7 +126,7 @@ def reach(
         ModelFileError: The file or the model cannot be read.
         UnknownTarget: There is no such runtime.
     """
-    job = run((LOAD, REPAIR), Job(model_or_path, Options(), base_dir))
+    job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
     source = job.model
     wanted = list(_known_targets()) if targets is None else [_as_target(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
@@ -39,6 +39,13 @@ class ProofMissing(OpsetLiftError):
 @dataclass(frozen=True, repr=False)
 class _ModelResult(Shown):
     model: ModelProto
+    give_back: Callable[[ModelProto], Any] | None = field(default=None, kw_only=True, compare=False)
+    """Makes of a model what was given."""
+
+    @property
+    def as_given(self) -> Any:
+        """The model in the kind that was given: bytes, a `gs.Graph`, an `onnx_ir.Model`, a program; else `model`."""
+        return self.give_back(self.model) if self.give_back is not None else self.model
 
     @cached_property
     def graph(self) -> gs.Graph:
@@ -111,7 +118,7 @@ def _proof_line(certificate: Certificate | None) -> str:
 def conversion_of(job: Job) -> Conversion:
     """The result of `convert`, from a job that is done."""
     normalization = normalization_of(job) if job.options.passes is not None else None
-    return Conversion(job.model, Report.of(job), job.certificate, normalization)
+    return Conversion(job.model, Report.of(job), job.certificate, normalization, give_back=job.give_back)
 
 
 def normalization_of(job: Job) -> Normalization:
@@ -132,5 +139,5 @@ def normalization_of(job: Job) -> Normalization:
     )
     conversion = None
     if job.options.has_destination:
-        conversion = Conversion(job.model, Report.of(job), job.certificate)
-    return Normalization(job.model, report, work.proof, conversion, job.certificate)
+        conversion = Conversion(job.model, Report.of(job), job.certificate, give_back=job.give_back)
+    return Normalization(job.model, report, work.proof, conversion, job.certificate, give_back=job.give_back)

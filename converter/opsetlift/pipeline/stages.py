@@ -7,15 +7,11 @@ default options. A dry run leaves out the last two.
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeGuard
 
 from onnx import ModelProto, NodeProto
 
@@ -26,10 +22,11 @@ from opsetlift.conversion.objections import false_shapes, forget_false_shapes, o
 from opsetlift.conversion.unnamed_dimensions import name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
-from opsetlift.model.files import ModelFileError, ResultRejected, check_model, load_model, repaired, validate_model
+from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validate_model
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised, Repaired, Retyped, ShapesFixed
+from opsetlift.pipeline.given import opened
 from opsetlift.pipeline.job import Job, is_files, sizes_of
 from opsetlift.pipeline.nearest import opsets_for_runtime, search_for_nearest
 from opsetlift.pipeline.results import ProofMissing
@@ -39,9 +36,6 @@ from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
-
-if TYPE_CHECKING:
-    import onnx_graphsurgeon as gs
 
 _logger = logging.getLogger("opsetlift")
 
@@ -83,27 +77,13 @@ def run(stages: Sequence[Stage], job: Job) -> Job:
 
 def _load(model: ModelProto, job: Job) -> StageResult:
     given = job.given
-    if isinstance(given, ModelProto):
-        found = given
-    elif _is_graph(given):
-        from opsetlift.normalizer import to_model
-
-        found = to_model(given, in_order=True)
-    elif is_files(given):
+    if is_files(given):
         found, job.base_dir = given.read(), given.base_dir
-    elif isinstance(given, str | os.PathLike):
-        found = load_model(Path(given))
-        job.base_dir = job.base_dir or str(Path(given).absolute().parent)
     else:
-        raise TypeError(f"a model must be a ModelProto, a path or a gs.Graph, not {type(given).__name__}")
+        one = opened(given, job.base_dir)
+        found, job.base_dir, job.give_back = one.model, one.base_dir, one.give_back
     job.source = found
     return found, None
-
-
-def _is_graph(given: object) -> TypeGuard[gs.Graph]:
-    """Whether this is a graph of graphsurgeon, which takes a while to import: who has one has imported it."""
-    graphsurgeon = sys.modules.get("onnx_graphsurgeon")
-    return graphsurgeon is not None and isinstance(given, graphsurgeon.Graph)
 
 
 def _repair(model: ModelProto, job: Job) -> StageResult:

@@ -7,7 +7,6 @@ other model byte by byte, the proofs run again, and every statement of the certi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,8 @@ from opsetlift.conversion.dtype_policy import KEEP
 from opsetlift.model.files import Contents
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted
-from opsetlift.pipeline.job import Job, ModelOrPath, Options
+from opsetlift.pipeline.given import Model
+from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import DRY_RUN, LOAD, run
 from opsetlift.proof import (
     Certificate,
@@ -46,8 +46,8 @@ class CertificateRefused(OpsetLiftError, ValueError):
 
 def verify(
     certificate: Certificate,
-    original: ModelOrPath,
-    converted: ModelOrPath,
+    original: Model,
+    converted: Model,
     *,
     base_dir: str = "",
     converted_dir: str | None = None,
@@ -59,7 +59,7 @@ def verify(
 
     Args:
         certificate: The certificate, which is not trusted.
-        original: The model, or file, that was converted.
+        original: The model that was converted, in any kind that `opsetlift.convert` takes.
         converted: The model, or file, that the certificate says is the result.
         base_dir: The folder of the original's external data; by default that of its file.
         converted_dir: The folder of the other model's external data; by default that of its file, or the original's.
@@ -91,8 +91,8 @@ def verify(
 
 def verified(
     certificate: Certificate,
-    original: ModelOrPath,
-    converted: ModelOrPath,
+    original: Model,
+    converted: Model,
     *,
     base_dir: str = "",
     converted_dir: str | None = None,
@@ -102,7 +102,8 @@ def verified(
 ) -> Job:
     """Like `verify`, but return the job of the repeated run, which holds the certificate."""
     job = run((LOAD,), Job(original, _options(certificate, runtime, rule_book, passes), base_dir))
-    result = run((LOAD,), Job(converted, Options(), converted_dir or ("" if _is_file(converted) else job.base_dir)))
+    result = run((LOAD,), Job(converted, Options(), converted_dir or ""))
+    result.base_dir = result.base_dir or job.base_dir
     contents = Contents(job.base_dir)
     own_contents = contents if result.base_dir == job.base_dir else Contents(result.base_dir)
     _check_hashes(certificate, job, result, contents, own_contents)
@@ -136,10 +137,6 @@ def _faults_of_passes(certificate: Certificate) -> tuple[type[Exception], ...]:
     from opsetlift.normalizer import PassFailed
 
     return (PassFailed,)
-
-
-def _is_file(model: ModelOrPath) -> bool:
-    return isinstance(model, str | os.PathLike)
 
 
 def _options(

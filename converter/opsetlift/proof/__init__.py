@@ -17,7 +17,9 @@ from opsetlift.proof.certificate import (
     model_sha256,
     tool_versions,
 )
+from opsetlift.proof.compare import Tolerance
 from opsetlift.proof.conversions import prove_conversion
+from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
@@ -46,6 +48,7 @@ __all__ = [
     "Case",
     "Certificate",
     "ConversionProof",
+    "Data",
     "Destination",
     "DtypeProof",
     "Explored",
@@ -67,12 +70,15 @@ __all__ = [
     "Sides",
     "SiteRecord",
     "StageRecord",
+    "Tolerance",
     "Trial",
+    "UnusableData",
     "VerdictCache",
     "WholeModelResult",
     "ask_onnxruntime",
     "default_folder",
     "dims_of",
+    "given_cases",
     "interface_differences",
     "model_inputs",
     "model_sha256",

@@ -3,7 +3,8 @@
 Integers, booleans and strings must be equal. Floats must have the same bits, NaN equal to NaN whatever its payload, so
 that -0.0 differs from 0.0; under a rounding bound of N they may differ by N units in the last place **of the largest
 finite magnitude in the expected tensor**, not of each element: a sum that cancels has no meaningful bound element by
-element. Infinities and NaN must be in the same places under every bound.
+element. Infinities and NaN must be in the same places under every bound. A caller may also give a `Tolerance`, which
+goes by element and includes integers.
 """
 
 from __future__ import annotations
@@ -35,18 +36,54 @@ class Comparison:
 SAME = Comparison(True)
 
 
-def compare(expected: Any, actual: Any, *, ulps: int = 0) -> Comparison:
-    """Compare two runtime values: arrays, lists (sequences), dicts (maps) and None (an empty optional)."""
+@dataclass(frozen=True)
+class Tolerance:
+    """How far elements may differ besides a bound in ULP: by `atol + rtol * abs(expected)`, as in numpy's `allclose`.
+
+    Raises:
+        TypeError: One of them is no number.
+        ValueError: One of them is negative, infinite or NaN.
+    """
+
+    rtol: float = 0.0
+    atol: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, bool) or not isinstance(value, (int, float, numpy.integer, numpy.floating)):
+                raise TypeError(f"{name} must be a number, not {value!r}")
+            if not 0 <= value < numpy.inf:
+                raise ValueError(f"{name} must be a finite number of 0 or more, not {value}")
+
+    def __bool__(self) -> bool:
+        return bool(self.rtol or self.atol)
+
+    def allows(self, expected: Array, actual: Array) -> Array:
+        """For each element of two arrays of numbers whether it is close enough."""
+        first, second = _wide(expected), _wide(actual)
+        with numpy.errstate(all="ignore"):
+            close = numpy.abs(first - second) <= self.atol + self.rtol * numpy.abs(first)
+        return numpy.asarray(close & numpy.isfinite(first) & numpy.isfinite(second))
+
+
+EXACT = Tolerance()
+
+
+def compare(expected: Any, actual: Any, *, ulps: int = 0, tolerance: Tolerance = EXACT) -> Comparison:
+    """Compare two runtime values: arrays, lists (sequences), dicts (maps) and None (an empty optional).
+
+    Elements are the same that either bound allows.
+    """
     if isinstance(expected, numpy.ndarray) and isinstance(actual, numpy.ndarray):
-        return _compare_arrays(expected, actual, ulps)
+        return _compare_arrays(expected, actual, ulps, tolerance)
     if isinstance(expected, list) and isinstance(actual, list):
-        return _compare_sequences(expected, actual, ulps)
+        return _compare_sequences(expected, actual, ulps, tolerance)
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
-        return _compare_maps(expected, actual, ulps)
+        return _compare_maps(expected, actual, ulps, tolerance)
     if expected is None and actual is None:
         return SAME
     if isinstance(expected, (numpy.generic, int, float, str)) and isinstance(actual, (numpy.generic, int, float, str)):
-        return _compare_arrays(numpy.asarray(expected), numpy.asarray(actual), ulps)
+        return _compare_arrays(numpy.asarray(expected), numpy.asarray(actual), ulps, tolerance)
     return Comparison(False, sentence=f"{_kind(expected)} became {_kind(actual)}")
 
 
@@ -89,19 +126,23 @@ def _kind(value: Any) -> str:
     return "a map" if isinstance(value, Mapping) else f"a {type(value).__name__}"
 
 
-def _compare_sequences(expected: list[Any], actual: list[Any], ulps: int) -> Comparison:
+def _compare_sequences(expected: list[Any], actual: list[Any], ulps: int, tolerance: Tolerance) -> Comparison:
     if len(expected) != len(actual):
         return Comparison(False, sentence=f"a sequence of {len(expected)} elements became one of {len(actual)}")
     return _worst(
-        (f"element {number}", compare(one, other, ulps=ulps))
+        (f"element {number}", compare(one, other, ulps=ulps, tolerance=tolerance))
         for number, (one, other) in enumerate(zip(expected, actual, strict=True))
     )
 
 
-def _compare_maps(expected: Mapping[Any, Any], actual: Mapping[Any, Any], ulps: int) -> Comparison:
+def _compare_maps(
+    expected: Mapping[Any, Any], actual: Mapping[Any, Any], ulps: int, tolerance: Tolerance
+) -> Comparison:
     if expected.keys() != actual.keys():
         return Comparison(False, sentence=f"a map of the keys {list(expected)} became one of {list(actual)}")
-    return _worst((f"key {key!r}", compare(value, actual[key], ulps=ulps)) for key, value in expected.items())
+    return _worst(
+        (f"key {key!r}", compare(value, actual[key], ulps=ulps, tolerance=tolerance)) for key, value in expected.items()
+    )
 
 
 def _worst(parts: Any) -> Comparison:
@@ -113,7 +154,7 @@ def _worst(parts: Any) -> Comparison:
     return Comparison(True, worst)
 
 
-def _compare_arrays(expected: Array, actual: Array, ulps: int) -> Comparison:
+def _compare_arrays(expected: Array, actual: Array, ulps: int, tolerance: Tolerance) -> Comparison:
     names = dtypes.name_of_numpy_dtype(expected.dtype), dtypes.name_of_numpy_dtype(actual.dtype)
     if names[0] != names[1]:
         return Comparison(False, sentence=f"dtype {names[0]} became {names[1]}")
@@ -123,19 +164,22 @@ def _compare_arrays(expected: Array, actual: Array, ulps: int) -> Comparison:
         return _first_difference(numpy.asarray(expected != actual, dtype=bool), expected, actual, 0.0)
     if not is_floating(expected.dtype):
         # int4 and its like keep their value in the low bits of a byte; the others say nothing.
-        return _first_difference(numpy.asarray(expected != actual), expected, actual, 0.0)
+        different = numpy.asarray(expected != actual)
+        if tolerance and names[0] != "bool":
+            different &= ~tolerance.allows(expected, actual)
+        return _first_difference(different, expected, actual, 0.0)
     if expected.dtype.kind == "c":
         return _worst(
-            (label, _compare_floats(one, other, ulps))
+            (label, _compare_floats(one, other, ulps, tolerance))
             for label, one, other in (
                 ("real part", expected.real, actual.real),
                 ("imaginary part", expected.imag, actual.imag),
             )
         )
-    return _compare_floats(expected, actual, ulps)
+    return _compare_floats(expected, actual, ulps, tolerance)
 
 
-def _compare_floats(expected: Array, actual: Array, ulps: int) -> Comparison:
+def _compare_floats(expected: Array, actual: Array, ulps: int, tolerance: Tolerance) -> Comparison:
     unsigned = _UNSIGNED[expected.dtype.itemsize]
     bits = numpy.ascontiguousarray(expected).view(unsigned), numpy.ascontiguousarray(actual).view(unsigned)
     different = (bits[0] != bits[1]).reshape(expected.shape)
@@ -151,11 +195,15 @@ def _compare_floats(expected: Array, actual: Array, ulps: int) -> Comparison:
     if ulps:
         # An infinity or a NaN on one side only is at no finite distance.
         different &= ~(distance <= ulps)
+    if tolerance and different.any():
+        different &= ~tolerance.allows(expected, actual)
     return _first_difference(different, expected, actual, worst)
 
 
 def _wide(array: Array) -> Array:
     """With more digits where the machine has them: the difference of two doubles may need them."""
+    if array.dtype in (numpy.int64, numpy.uint64):
+        return array.astype(numpy.longdouble)
     return array.astype(numpy.float64).astype(numpy.longdouble)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from opsetlift.proof.compare import compare
+from opsetlift.proof.compare import EXACT, Tolerance, compare
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.whole_model import model_inputs
 from opsetlift.support.errors import OpsetLiftError
@@ -36,7 +37,14 @@ class OnnxruntimeVerdict:
 
 
 def ask_onnxruntime(
-    first: Path, second: Path, *, inputs: Mapping[str, Any] | None, runs: int, seed: int, ulps: int
+    first: Path,
+    second: Path,
+    *,
+    inputs: Sequence[Case] | None,
+    runs: int,
+    seed: int,
+    ulps: int,
+    tolerance: Tolerance = EXACT,
 ) -> OnnxruntimeVerdict:
     """Execute two model files in onnxruntime on the same inputs: those given, else `runs` drawn ones.
 
@@ -57,9 +65,11 @@ def ask_onnxruntime(
             sessions.append(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
         except Exception as error:  # onnxruntime has an exception type of its own for each of its statuses
             return OnnxruntimeVerdict(None, 0, f"onnxruntime does not load {path}: {_first_line(error)}")
-    comparison = _Comparison(sessions, max(ulps, ROUNDING_ULPS), runs)
+    comparison = _Comparison(sessions, max(ulps, ROUNDING_ULPS), tolerance, len(inputs) if inputs else runs)
     if inputs is not None:
-        comparison.attempt(Case("the given inputs", inputs))
+        with suppress(Enough):
+            for case in inputs:
+                comparison.attempt(case)
     else:
         models = [onnx.load(path, load_external_data=False) for path in (first, second)]
         InputGenerator(model_inputs(*models), [seed]).run(comparison.attempt)
@@ -67,10 +77,11 @@ def ask_onnxruntime(
 
 
 class _Comparison:
-    def __init__(self, sessions: Sequence[Any], ulps: int, limit: int) -> None:
+    def __init__(self, sessions: Sequence[Any], ulps: int, tolerance: Tolerance, limit: int) -> None:
         self._sessions = sessions
         self._names = [output.name for output in sessions[0].get_outputs()]
         self._ulps = ulps
+        self._tolerance = tolerance
         self._limit = limit
         self._runs = 0
         self._difference = ""
@@ -89,7 +100,7 @@ class _Comparison:
             self._difference = f"{case.label}: onnxruntime does not run the second model: {_first_line(error)}"
             raise Enough from error
         for name, one, other in zip(self._names, expected, actual, strict=True):
-            found = compare(one, other, ulps=self._ulps)
+            found = compare(one, other, ulps=self._ulps, tolerance=self._tolerance)
             if not found.equal:
                 self._difference = f"{case.label}: output {name!r}: {found.sentence}"
                 raise Enough

@@ -18,7 +18,7 @@ from opsetlift.evaluator import (
     Rejected,
     TooLarge,
 )
-from opsetlift.proof.compare import compare, differs_elsewhere
+from opsetlift.proof.compare import EXACT, Comparison, Tolerance, compare, differs_elsewhere
 from opsetlift.proof.diversity import Diversity, codes
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
 from opsetlift.proof.shapes import Dims
@@ -48,6 +48,10 @@ class Trial:
     """The inputs on which the sides differed most and still agreed; empty where they never differed."""
     counterexample: str = ""
     """The first input on which the sides differ, and how."""
+    different_case: Case | None = None
+    """That input, where the outputs of both sides differ."""
+    as_expected: bool | None = None
+    """Whether both sides gave what was expected; None where nothing was."""
     obstacle: str = ""
     """What kept a side from running at all, or the last reason for which the original rejected an input."""
     is_lenient: bool = False
@@ -72,6 +76,7 @@ class Sides:
     result: ModelProto
     outputs: Sequence[tuple[str, str]]
     ulps: int = 0
+    tolerance: Tolerance = EXACT
     declared: Mapping[str, Dims | None] = field(default_factory=dict)
     """What the original model says of the shapes of outputs. A rule may take it at its word: inputs for which the
     original gives others are rejected."""
@@ -170,15 +175,36 @@ class _Runner:
             trial.counterexample = f"{case.label}: the result {reason}, and the original does not{_shown_inputs(case)}"
             raise Enough
         for name, other in self._sides.outputs:
-            verdict = compare(expected[name], actual[other], ulps=self._sides.ulps)
+            verdict = self._verdict(expected[name], actual[other])
             if verdict.worst_ulps > trial.worst_ulps:
                 trial.worst_ulps = verdict.worst_ulps
                 trial.worst_case = f"{case.label}{_shown_inputs(case)}"
             if not verdict.equal:
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
+                trial.different_case = case
                 raise Enough
+        self._compare_with_expected(case, expected, actual)
         if opened.values:
             self._compare_open_values(case, expected, actual, opened.values[0])
+
+    def _verdict(self, expected: Any, actual: Any) -> Comparison:
+        return compare(expected, actual, ulps=self._sides.ulps, tolerance=self._sides.tolerance)
+
+    def _compare_with_expected(self, case: Case, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+        for name, other in self._sides.outputs if case.expected else ():
+            verdicts = {
+                "the first model": self._verdict(case.expected[name], first[name]),
+                "the second model": self._verdict(case.expected[name], second[other]),
+            }
+            wrong = [model for model, verdict in verdicts.items() if not verdict.equal]
+            if wrong:
+                models = "both models" if len(wrong) == 2 else wrong[0]
+                sentence = verdicts[wrong[0]].sentence
+                self._trial.counterexample = f"{case.label}: output {name!r} of {models} is not as expected: {sentence}"
+                self._trial.as_expected = False
+                raise Enough
+        if case.expected:
+            self._trial.as_expected = True
 
     def _compare_open_values(
         self, case: Case, expected: Mapping[str, Any], actual: Mapping[str, Any], reason: str

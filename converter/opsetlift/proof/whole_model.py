@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
 from opsetlift.proof.certificate import Outcome
+from opsetlift.proof.compare import Tolerance
+from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
+from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.shapes import dims_of
@@ -48,6 +50,10 @@ class WholeModelResult:
     """What was measured of the drawn inputs."""
     worst_case: str = ""
     """The inputs that gave the largest difference within the bound; empty where all results had the same bits."""
+    as_expected: bool | None = None
+    """Whether both gave the outputs that were expected; None where none were."""
+    first_difference: FirstDifference | None = None
+    """Where the models begin to differ; None where they do not, or where it cannot be told."""
 
     @property
     def is_equal(self) -> bool:
@@ -64,53 +70,46 @@ def prove_models(
     a: ModelOrPath,
     b: ModelOrPath,
     *,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Data | None = None,
+    expected: Data | None = None,
     runs: int = 3,
     seed: int = 0,
     ulps: int = 0,
+    rtol: float = 0.0,
+    atol: float = 0.0,
     base_dir: str = "",
+    other_dir: str | None = None,
 ) -> WholeModelResult:
-    """Execute two models on the same inputs and compare their outputs.
+    """As `opsetlift.prove_models`, of models and files.
 
-    Symbolic dimensions are bound alike in all inputs. What the first model rejects is redrawn from narrower ranges.
-
-    Args:
-        a: The first model, or its file.
-        b: The second model, or its file.
-        inputs: The inputs by name. Without them, inputs are drawn from the declared types.
-        runs: How many drawn inputs both run on at least. More follow until each input has held every kind of value
-            that its dtype has and the first model accepts.
-        seed: Random seed for the drawn inputs.
-        ulps: How far floats may differ, in units in the last place of the largest magnitude of an output.
-        base_dir: Folder of the external data, by default that of the file.
-
-    Returns:
-        The outcome, with the first output that differs, or what keeps equal outputs from being a proof.
-
-    Raises:
-        TypeError: `runs`, `seed` or `ulps` is no whole number.
-        ValueError: One of them is too small.
+    `base_dir` is the folder of the external data of a model, `other_dir` that of the second where it is another one.
     """
     runs, seed = whole_number(runs, "the number of runs", least=1), whole_number(seed, "the seed", least=0)
-    ulps = whole_number(ulps, "the bound in ULPs", least=0)
-    (one, folder), (other, other_folder) = _loaded(a, base_dir), _loaded(b, base_dir)
+    ulps, tolerance = whole_number(ulps, "the bound in ULPs", least=0), Tolerance(rtol, atol)
+    if expected is not None and inputs is None:
+        raise UnusableData("expected outputs need the inputs that belong to them")
+    (one, folder), (other, other_folder) = (
+        _loaded(a, base_dir),
+        _loaded(b, base_dir if other_dir is None else other_dir),
+    )
     mismatches = interface_differences(one, other)
     if mismatches:
         return WholeModelResult(Outcome.DIFFERENT, 0, 0, 0.0, "; ".join(mismatches))
     outputs = [(info.name, info.name) for info in one.graph.output]
-    given = None if inputs is None else [Case("the given inputs", inputs)]
+    given = None if inputs is None else given_cases(inputs, expected, one)
     sides = Sides(
         one,
         other,
         outputs,
         ulps=ulps,
+        tolerance=tolerance,
         base_dir=folder,
         result_base_dir=other_folder,
         loops_freely=bool(given),
     )
 
-    def cases() -> InputGenerator | Sequence[Case]:
-        return given or InputGenerator(
+    def drawn() -> InputGenerator:
+        return InputGenerator(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
@@ -119,11 +118,31 @@ def prove_models(
         )
 
     tell("running both models")
-    trial = try_sides(sides, cases)
+    trial = try_sides(sides, drawn) if given is None else _try_each(sides, given)
     note_constant_outputs(trial, one, folder)
     if given is None and not trial.counterexample:
         _note_what_did_not_run(trial, sides)
-    return _result(trial, is_given=given is not None)
+    found = None
+    if trial.different_case is not None:
+        tell("looking for the first node that differs")
+        found = first_difference(sides, trial.different_case.values)
+    return _result(trial, found, is_given=given is not None)
+
+
+def _try_each(sides: Sides, cases: Sequence[Case]) -> Trial:
+    """Run both sides on each case, up to the first on which they differ or which the original rejects."""
+    total = Trial()
+    for case in cases:
+        trial = try_sides(sides, lambda case=case: [case])  # type: ignore[misc]
+        trial.cases += total.cases
+        if total.worst_ulps > trial.worst_ulps:
+            trial.worst_ulps, trial.worst_case = total.worst_ulps, total.worst_case
+        if trial.as_expected is None:
+            trial.as_expected = total.as_expected
+        total = trial
+        if trial.counterexample or trial.rejected or trial.blocked:
+            break
+    return total
 
 
 def _note_what_did_not_run(trial: Trial, sides: Sides) -> None:
@@ -162,17 +181,19 @@ def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:
     return onnx.load(path, load_external_data=False), base_dir or str(path.absolute().parent)
 
 
-def _result(trial: Trial, *, is_given: bool) -> WholeModelResult:
+def _result(trial: Trial, found: FirstDifference | None, *, is_given: bool) -> WholeModelResult:
     numbers = (trial.cases, trial.rejected, trial.worst_ulps)
     if trial.counterexample:
-        return WholeModelResult(Outcome.DIFFERENT, *numbers, trial.counterexample)
-    if not trial.cases:
+        return WholeModelResult(
+            Outcome.DIFFERENT, *numbers, trial.counterexample, as_expected=trial.as_expected, first_difference=found
+        )
+    if not trial.cases or (is_given and trial.rejected):
         what = "the given inputs" if is_given else f"any of {trial.rejected} generated inputs"
         sentence = f"the first model did not run on {what}: {trial.obstacle}"
         return WholeModelResult(Outcome.UNPROVEN, *numbers, trial.obstacle if trial.blocked else sentence)
     missing = "" if is_given else trial.diversity.missing
     outcome = Outcome.WEAK if missing else Outcome.EQUAL
-    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs, trial.worst_case)
+    return WholeModelResult(outcome, *numbers, missing, trial.diversity.inputs, trial.worst_case, trial.as_expected)
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:

@@ -11,6 +11,7 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from opsetlift.model.files import Contents
+from opsetlift.model.matching import Matching, Token, content_of
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,
@@ -20,7 +21,6 @@ from opsetlift.model.scopes import (
     subgraph_path,
     subgraphs,
 )
-from opsetlift.reporting.matching import Matching, Token, content_of
 from opsetlift.reporting.neighbourhood import attribute_text, name_of, node_text, tensor_text
 from opsetlift.specification.dtypes import shape_of_type, type_string
 from opsetlift.specification.history import display_domain

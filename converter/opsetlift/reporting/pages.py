@@ -352,7 +352,8 @@ def comparison_page(result: WholeModelResult, found: ModelDifference, first: str
         if result.runs
         else ""
     )
-    answer = verdict(tone, result.outcome.value, f"{ran} {result.sentence}".strip())
+    first_node = f". {one[0].upper()}{one[1:]}" if (one := str(result.first_difference or "")) else ""
+    answer = verdict(tone, result.outcome.value, f"{ran} {result.sentence}{first_node}".strip())
     return _compared(found, f"{first} and {second}: do they compute the same?", answer, _run_inputs(result))
 
 

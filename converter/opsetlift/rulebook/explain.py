@@ -11,7 +11,9 @@ from onnx.defs import OpSchema
 
 from opsetlift.rulebook.book import Entry, RuleBook, TransitionState, default_rule_book
 from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import (
+    AI_ONNX,
     Definition,
     OperatorHistory,
     Transition,
@@ -57,6 +59,10 @@ class Explanation:
     operator: str
     since_versions: Sequence[int]
     steps: Sequence[ExplainedStep]
+    experimental_below: int = 0
+    """The opset below which it was an experimental operator, without a version and a schema; 0 where it never was."""
+    experimental_rule: RuleInForce | None = None
+    """What a conversion does with it there."""
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -69,6 +75,7 @@ def explain(operator: str, between: tuple[int, int] | None = None, *, rule_book:
     Raises UnknownOperator.
     """
     found = _find(operator)
+    book = rule_book or default_rule_book()
     if between is None:
         oldest, newest = 0, latest_opset(found.domain)
     else:
@@ -77,14 +84,22 @@ def explain(operator: str, between: tuple[int, int] | None = None, *, rule_book:
                 known = f"the installed onnx has opsets 1 to {latest_opset(found.domain)}"
                 raise UnknownOperator(f"{display_domain(found.domain)} has no opset {opset}; {known}")
         oldest, newest = sorted(between)
-    book = rule_book or default_rule_book()
-    introduction = [(0, found.introduction)] if found.introduction > 1 else []
+    introduction = [(0, found.introduction)] if found.since_versions and found.introduction > 1 else []
     steps = [
         ExplainedStep(older, newer, tuple(_changes(found, older, newer)), tuple(_rules(found, older, newer, book)))
         for older, newer in [*introduction, *found.steps()]
         if oldest < newer <= newest
     ]
-    return Explanation(display_domain(found.domain), found.operator, found.since_versions, tuple(steps))
+    _, until = experimental_operators().get(found.operator, (None, 0)) if found.domain == AI_ONNX else (None, 0)
+    transition = book.experimental(found.domain, found.operator, 1) if oldest < until else None
+    return Explanation(
+        domain=display_domain(found.domain),
+        operator=found.operator,
+        since_versions=found.since_versions,
+        steps=tuple(steps),
+        experimental_below=until,
+        experimental_rule=_rule(transition, book) if transition is not None else None,
+    )
 
 
 def _find(operator: str) -> OperatorHistory:
@@ -94,7 +109,9 @@ def _find(operator: str) -> OperatorHistory:
     for key in candidates:
         if key in known:
             return known[key]
-    names = {key[1].lower(): key[1] for key in known}
+    if canonical_domain(domain) == AI_ONNX and name in experimental_operators():
+        return OperatorHistory(AI_ONNX, name, {})
+    names = {name.lower(): name for name in [*experimental_operators(), *(key[1] for key in known)]}
     close = difflib.get_close_matches(name.lower(), names, n=3)
     hint = f"; did you mean {' or '.join(names[one] for one in close)}?" if close else ""
     raise UnknownOperator(f"onnx {onnx.__version__} has no operator {operator!r}{hint}")
@@ -102,19 +119,22 @@ def _find(operator: str) -> OperatorHistory:
 
 def _rules(found: OperatorHistory, older: int, newer: int, book: RuleBook) -> Iterator[RuleInForce]:
     for upward in (True, False) if older else (False,):
-        transition = Transition(found.domain, found.operator, older, newer, upward)
-        state, entry, rule = book.state(transition), book.entry(transition), book.rule(transition)
-        exactness = ""
-        if rule is not None and state is not TransitionState.REFUSED:
-            exactness = f"{rule.exactness}: {rule.because}" if rule.ulps else rule.exactness
-        yield RuleInForce(
-            transition=str(transition),
-            state=state.value,
-            rule=rule.name if rule else "",
-            exactness=exactness,
-            because=_reason(entry) if entry else "",
-            module=entry.module if entry else "",
-        )
+        yield _rule(Transition(found.domain, found.operator, older, newer, upward), book)
+
+
+def _rule(transition: Transition, book: RuleBook) -> RuleInForce:
+    state, entry, rule = book.state(transition), book.entry(transition), book.rule(transition)
+    exactness = ""
+    if rule is not None and state is not TransitionState.REFUSED:
+        exactness = f"{rule.exactness}: {rule.because}" if rule.ulps else rule.exactness
+    return RuleInForce(
+        transition=str(transition),
+        state=state.value,
+        rule=rule.name if rule else "",
+        exactness=exactness,
+        because=_reason(entry) if entry else "",
+        module=entry.module if entry else "",
+    )
 
 
 def _reason(entry: Entry) -> str:

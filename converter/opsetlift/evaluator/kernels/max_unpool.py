@@ -46,6 +46,8 @@ def max_unpool(call: Call, x: Array, indices: Array, output_shape: Array | None 
     unpooled.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)
     if output_shape is None:
         return unpooled
+    if output_shape.ndim != 1:
+        call.fail(f"output_shape must have rank 1, not {output_shape.ndim}")
     wanted = tuple(int(size) for size in output_shape)
     if len(wanted) != x.ndim or any(want < size for want, size in zip(wanted, inferred, strict=True)):
         call.fail(f"output_shape {list(wanted)} must be at least {list(inferred)}")

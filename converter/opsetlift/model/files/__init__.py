@@ -5,11 +5,11 @@ from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import ModelFileError, ResultRejected
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
-from opsetlift.model.files.loading import check_regular, load_model, model_from
+from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
-from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.tensors import all_tensors, check_data, is_external, stored_bytes
 from opsetlift.model.files.validation import validate_model
 
 __all__ = [
@@ -21,10 +21,13 @@ __all__ = [
     "ModelFileError",
     "ResultRejected",
     "all_tensors",
+    "check_data",
     "check_model",
     "check_regular",
     "copy_without",
+    "form_of",
     "is_external",
+    "is_known_form",
     "load_model",
     "model_bytes",
     "model_from",

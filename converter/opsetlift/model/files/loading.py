@@ -49,18 +49,30 @@ def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
     return model
 
 
-def model_from(content: bytes) -> onnx.ModelProto:
-    """The model in bytes that were read from a pipe. Raises ModelFileError, also where it has external data."""
+def model_from(
+    content: bytes, described: str = "standard input", *, form: str = "protobuf", folder: Path | None = None
+) -> onnx.ModelProto:
+    """The model in bytes that did not come from a file of ours, as those read from a pipe.
+
+    Args:
+        content: The bytes.
+        described: Where they are from, for errors.
+        form: Their form, as onnx names it.
+        folder: Where external data lies, if that is known.
+
+    Raises:
+        ModelFileError: It cannot be read; also where it has external data and no folder is known.
+    """
     try:
         if not content:
             raise ModelFileError("there is nothing to read")
-        model = parse_model(content, "protobuf")
+        model = parse_model(content, form)
         _check_is_model(model)
-        if any(map(is_external, all_tensors(model))):
+        if folder is None and any(map(is_external, all_tensors(model))):
             raise ModelFileError("a model with external data must be read from a file, which tells where the data is")
-        check_tensors(model, None)
+        check_tensors(model, folder)
     except ModelFileError as error:
-        raise ModelFileError(f"standard input: {error}") from error
+        raise ModelFileError(f"{described}: {error}") from error
     return model
 
 
@@ -68,6 +80,11 @@ def check_regular(path: Path) -> None:
     """Raises ModelFileError for what exists and is no regular file: reading a pipe or a device may never end."""
     if path.exists() and not path.is_file():
         raise ModelFileError(f"{path}: this is {'a folder' if path.is_dir() else 'not a regular file'}")
+
+
+def is_known_form(path: Path) -> bool:
+    """Whether the extension of a file names the form that it has; without one a file is protobuf."""
+    return not path.suffix or registry.get_format_from_file_extension(path.suffix) is not None
 
 
 def form_of(path: Path) -> str:

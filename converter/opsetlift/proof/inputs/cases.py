@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -47,6 +47,8 @@ class Case:
     values: Mapping[str, Any]
     is_required: bool = False
     """The floor of diversity requires it."""
+    expected: Mapping[str, Any] = field(default_factory=dict)
+    """What both sides have to give, by the names of the original's outputs; empty where only they are compared."""
 
     @property
     def layout(self) -> str:

@@ -151,15 +151,16 @@ class Matching:
         self._pair_what_computes_the_same()
         self._pair_what_is_used_alike()
         self._pair_what_computes_the_same()
-        trusts_names = self._names_are_right()
-        if trusts_names:
+        self.trusts_names = self._names_are_right()
+        """Whether values of one name are the same value, as far as nodes show that are the same without it."""
+        if self.trusts_names:
             self._pair_by_name()
             self._pair_what_computes_the_same()
         for _ in range(_MOST_ROUNDS):
             if not self._pair_by_shared_inputs():
                 break
             self._pair_what_computes_the_same()
-        if not trusts_names:
+        if not self.trusts_names:
             self._pair_by_name()
         self._pair_by_reader()
 
