@@ -1,4 +1,4 @@
-"""Before and after, out of the rule tests: what they compare as literal texts, so that no page shows what no test holds."""
+"""Before and after, out of the rule tests: what they compare as literal texts, so that a test holds each page."""
 
 from __future__ import annotations
 
@@ -59,9 +59,10 @@ class Example:
         for node in _nodes(self.models[0].graph):
             domain = canonical_domain(node.domain)
             known = history(domain, node.op_type)
-            if known is not None and domain in before and domain in after:
-                if known.since_version(before[domain]) != known.since_version(after[domain]):
-                    found.add((domain, node.op_type))
+            if known is None or domain not in before or domain not in after:
+                continue
+            if known.since_version(before[domain]) != known.since_version(after[domain]):
+                found.add((domain, node.op_type))
         return found
 
     def refusals(self) -> list[str]:

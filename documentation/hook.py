@@ -8,12 +8,24 @@ from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).parents[1]
-_BESIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
+_BESIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
 """Pages that lie in the project's folder -> where the site has them."""
+_ORIGINS = {site: name for name, site in _BESIDE.items()}
 
 _LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
-
-_STYLE_OF_DRAWINGS = re.compile(r"^(svg (?:text|\.).*|\.sides.*|@media \(max-width: 55rem\).*|:root \{.*?^\}$|@media \(prefers.*?^\}$)", re.M | re.S)
+_STYLE_OF_DRAWINGS = re.compile(
+    r"^(svg (?:text|\.).*|\.sides.*|@media \(max-width: 55rem\).*|(?::root|@media \(prefers-color-scheme).*?^\}$)",
+    re.MULTILINE | re.DOTALL,
+)
+_OWN_STYLE = """
+.sides figure { margin: 0; overflow-x: auto; }
+.sides svg { height: auto; max-width: 100%; }
+"""
 
 
 def on_files(files: Any, *, config: Any) -> Any:
@@ -32,21 +44,16 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Links between pages of docs/ and those beside it go to where the site has them; links to source files are names only."""
+    """Set links right: to pages where the site has them; links to source files become names."""
     path = page.file.src_uri
-    sources = {site: name for name, site in _BESIDE.items()}
-    folder = (PROJECT / sources[path]).parent if path in sources else (PROJECT / "docs" / path).parent
+    # Links are as in the project's folder, but for generated pages, of which there is none.
+    folder = (PROJECT / _ORIGINS.get(path, f"docs/{path}")).parent
     up = "../" * path.count("/")
 
     def link(found: re.Match[str]) -> str:
         text, target, anchor = found[1], found[2], found[3] or ""
-        if not target or "://" in target or files.get_file_from_path(_joined(path, target)) is not None:
-            if path not in sources:
-                return found[0]
-        if "://" in target or not target:
-            return found[0]
         place = (folder / target).resolve()
-        if not place.is_relative_to(PROJECT):
+        if not target or "://" in target or not place.is_relative_to(PROJECT):
             return found[0]
         name = place.relative_to(PROJECT).as_posix()
         site = _BESIDE.get(name) or name.removeprefix("docs/")
@@ -57,14 +64,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
     return _LINK.sub(link, markdown)
 
 
-def _joined(path: str, target: str) -> str:
-    import posixpath
-
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-
-
 def _style() -> str:
     """Those parts of the reports' style that drawings need, for drawings alone."""
     css = (PROJECT / "converter" / "opsetlift" / "reporting" / "page.css").read_text(encoding="utf-8")
     parts = [re.sub(r"^svg ", ".sides svg ", part, flags=re.M) for part in _STYLE_OF_DRAWINGS.findall(css)]
-    return "\n".join([*parts, ".sides figure { margin: 0; overflow-x: auto; }", ".sides svg { height: auto; max-width: 100%; }", ""])
+    return "\n".join([*parts, _OWN_STYLE])

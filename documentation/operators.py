@@ -44,8 +44,9 @@ def _index(known: Sequence[OperatorHistory], found: Mapping[Operator, Sequence[E
     lines = [
         "# Operators",
         "",
-        "What changed in each operator from opset to opset, what OpsetLift does about it going up and down, and what it refuses.",
-        "The pages are generated from ONNX's schemas, the rules, and the tests of the rules; `opsetlift explain` prints the same.",
+        "What changed in each operator from opset to opset, what OpsetLift does about it going up and down, and what",
+        "it refuses. The pages are generated from ONNX's schemas, the rules and their tests; `opsetlift explain`",
+        "prints the same.",
         "",
     ]
     for domain in CONVERTED_DOMAINS:

@@ -38,8 +38,9 @@ def _index() -> str:
     lines = [
         "# Runtimes",
         "",
-        "What each version of a runtime takes, what OpsetLift does for it, and what is left. The pages are generated from the target files",
-        "(`opsetlift targets` prints the same facts); [targets.md](../targets.md) says how they were measured and how to add one.",
+        "What each version of a runtime takes, what OpsetLift does for it, and what is left. The pages are generated",
+        "from the target files (`opsetlift targets` prints the same facts); [targets.md](../targets.md) says how they",
+        "were measured and how to add one.",
         "",
     ]
     for runtime in catalogue().values():
@@ -127,9 +128,7 @@ def _does(target: Target) -> Iterator[str]:
     if not target.computes_constants:
         yield "computes what follows from constants alone"
     if target.kernels:
-        yield (
-            "writes nodes in dtypes without a kernel otherwise, where a wider dtype or other operators compute the same (the table below)"
-        )
+        yield "writes nodes in dtypes without a kernel otherwise, where that computes the same (the table below)"
     if target.forms:
         yield "writes nodes that it reads wrongly, or not at all, otherwise, or refuses them (the list below)"
 
@@ -157,7 +156,9 @@ def _dtypes(target: Target) -> Iterator[str]:
     if rows:
         yield "### Dtypes without a kernel"
         yield ""
-        yield _sourced("Of the dtypes that the definition has; all combinations are in the target file.", target, "kernels")
+        yield _sourced(
+            "Of the dtypes that the definition has; all combinations are in the target file.", target, "kernels"
+        )
         yield ""
         yield from table(("operator", "since", "no kernel for"), rows)
 
@@ -170,7 +171,9 @@ def _left(target: Target, book: RuleBook) -> Iterator[str]:
     replaced = [one for one in lacking if any(book.fallback(domain, one) for domain in CONVERTED_DOMAINS)]
     refused = [one for one in lacking if one in known and one not in replaced]
     if refused:
-        yield _sourced(f"operators that it has not, which are refused: {', '.join(refused)}", target, "operators_lacking")
+        yield _sourced(
+            f"operators that it has not, which are refused: {', '.join(refused)}", target, "operators_lacking"
+        )
     if replaced:
         yield f"operators that it has not, which are written otherwise where that is possible: {', '.join(replaced)}"
 
@@ -188,7 +191,8 @@ def _refused_transitions(target: Target, book: RuleBook) -> Iterator[str]:
         return
     yield "### Operators that no older opset has an equivalent for"
     yield ""
-    yield f"{counted(len(found), 'transition')} down to its opset that are always refused, by reason; other rules refuse single sites, and say why."
+    number = counted(len(found), "transition")
+    yield f"{number} down to its opset, always refused, by reason; other rules refuse single sites, and say why."
     yield ""
     rows = [(because, [link for _, link in group]) for because, group in groupby(sorted(found), key=lambda one: one[0])]
     yield from points(f"{plain(because)}: {_few(links)}" for because, links in rows)

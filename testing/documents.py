@@ -1,7 +1,7 @@
 """The code blocks of the documentation, executed in one folder per page.
 
-- `sh`: each command has to end with status 0. `opsetlift ...` runs in this process, other commands in a shell. The commands may be
-  alternatives, so they replace what others wrote.
+- `sh`: each command has to end with status 0. `opsetlift ...` runs in this process, other commands in a shell. The
+  commands may be alternatives, so they replace what others wrote.
 - `console`: commands after "$ ", each with what it prints; a line "..." stands for any lines.
 - `python`: executed, with the names that the page has defined so far.
 - `json`, `toml`: have to be read.

@@ -28,7 +28,8 @@ def test_the_blocks_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: P
     for block in blocks(page):
         found = run.execute(block)
         if block.language == "console":
-            assert is_as_written(block.text, found), f"{block} prints now (python -m testing.documents writes it):\n{found}"
+            hint = f"{block} prints now (python -m testing.documents writes it into the page):\n{found}"
+            assert is_as_written(block.text, found), hint
 
 
 def test_what_a_block_prints_is_compared():
