@@ -18,9 +18,7 @@ from opsetlift.specification.history import (
     latest_opset,
 )
 from opsetlift.targets import Target, catalogue
-
-_ROOM = 8
-"""Names of dtypes or operators in a line."""
+from opsetlift.targets.ranges import Range
 
 
 def runtime_pages() -> dict[str, str]:
@@ -86,7 +84,7 @@ def _page(target: Target, book: RuleBook) -> str:
         )
     lines += _dtypes(target)
     lines += ["## What is left", ""]
-    lines += points(_left(target, book)) or ["Nothing is known that would be refused for it.", ""]
+    lines += points(_left(target, book)) or ["No dtype and no operator is known to be lacking altogether.", ""]
     if newest is not None and newest.last is not None:
         lines += _refused_transitions(target, book)
     return "\n".join(lines)
@@ -141,8 +139,11 @@ def operator_link(domain: str, operator: str) -> str:
 def _dtypes(target: Target) -> Iterator[str]:
     rows = []
     for (domain, operator, since), grids in sorted(target.kernels.items()):
-        found = history(domain, operator)
-        types = found.definitions[since].types_by_variable if found else {}
+        found, taken_opsets = history(domain, operator), target.opsets.get(domain, Range(1, None))
+        in_reach = range(taken_opsets.first, (taken_opsets.last or latest_opset(domain)) + 1)
+        if found is None or since not in map(found.since_version, in_reach):
+            continue
+        types = found.definitions[since].types_by_variable
         missing = []
         for variable, allowed in sorted(types.items()):
             names = {name for one in allowed if (name := dtype_of_type(one))}
@@ -165,17 +166,19 @@ def _dtypes(target: Target) -> Iterator[str]:
 
 def _left(target: Target, book: RuleBook) -> Iterator[str]:
     if target.dtypes_refused:
-        yield _sourced(f"dtypes that it has not: {', '.join(sorted(target.dtypes_refused))}", target, "dtypes_refused")
+        yield _sourced(
+            f"dtypes that it does not have: {', '.join(sorted(target.dtypes_refused))}", target, "dtypes_refused"
+        )
     lacking = sorted(target.operators_lacking)
     known = {operator for domain, operator in histories() if domain in CONVERTED_DOMAINS}
     replaced = [one for one in lacking if any(book.fallback(domain, one) for domain in CONVERTED_DOMAINS)]
     refused = [one for one in lacking if one in known and one not in replaced]
     if refused:
         yield _sourced(
-            f"operators that it has not, which are refused: {', '.join(refused)}", target, "operators_lacking"
+            f"operators that it does not have, which are refused: {', '.join(refused)}", target, "operators_lacking"
         )
     if replaced:
-        yield f"operators that it has not, which are written otherwise where that is possible: {', '.join(replaced)}"
+        yield f"operators that it does not have, written otherwise where that is possible: {', '.join(replaced)}"
 
 
 def _refused_transitions(target: Target, book: RuleBook) -> Iterator[str]:
