@@ -88,14 +88,14 @@ def try_out(requirements: Sequence[str], python: str, tests: Sequence[str], fold
         "--continue-on-collection-errors",
         f"--junitxml={report}",
     )
-    run(interpreter, "-m", "pytest", *options, *tests, cwd=PROJECT)
+    ended = run(interpreter, "-m", "pytest", *options, *tests, cwd=PROJECT)
+    if not report.exists():
+        return [*faults, f"the tests did not run: {(ended.stdout + ended.stderr)[-1000:]}"]
     return faults + _counted(report)
 
 
 def _counted(report: Path) -> list[str]:
     """What failed for no known reason; prints how many tests ended how."""
-    if not report.exists():
-        return ["the tests did not run"]
     ends: Counter[str] = Counter()
     faults = []
     for case in tree.parse(report).iter("testcase"):
