@@ -1,6 +1,6 @@
 """Whether OpsetLift works with the oldest and newest releases of what it needs.
 
-    python -m testing.dependencies lowest newest onnx==1.21.0 --python python3.12
+    python -m testing.dependencies lowest newest onnx==1.22.0 --python python3.12
 
 makes a virtual environment for each, which takes a package index, installs a wheel there, converts, normalises and
 inspects a model as the README does, and runs some fast tests (others with `--tests`). It counts tests that fail

@@ -99,11 +99,11 @@ class Definition:
         """Whether two runs on equal inputs may differ.
 
         ONNX's own operators that draw random numbers take a seed, at the latest in their newest version. The schemas'
-        `node_determinism` also marks operators that draw none, others in each release of onnx, and is new in 1.20.
+        `node_determinism` also marks operators that draw none, and others in each release of onnx.
         """
         if self.schema.domain in CONVERTED_DOMAINS:
             return (self.schema.domain, self.schema.name) in _operators_with_seed()
-        return str(getattr(self.schema, "node_determinism", "")) == "NodeDeterminism.NonDeterministic"
+        return str(self._untyped_schema.node_determinism) == "NodeDeterminism.NonDeterministic"
 
     @property
     def infers_types(self) -> bool:
