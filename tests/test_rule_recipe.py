@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's recipe for a rule, followed to the letter for a made-up step: TopK gains `stable` in opset 29."""
+"""The tutorial on a first rule, followed to the letter for a made-up step: TopK gains `stable` in opset 29."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 PROJECT = Path(__file__).parents[1]
 RULES = "rules/opsetlift_rules/top_k.py"
 KERNELS = "converter/opsetlift/evaluator/kernels/selecting.py"
+HISTORY = "converter/opsetlift/specification/history.py"
 TESTS = "tests/rules/test_top_k.py"
 
 REGISTRATION = """
@@ -82,16 +83,17 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def example() -> tuple[str, str, str, str]:
-    """The code of the recipe's example: rules, the table's line, the kernel's line, tests."""
-    page = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rules, entry, kernel, tests = blocks(page.partition("### An example")[2].partition("\n## ")[0])
-    return rules, entry, kernel, tests
+def example() -> tuple[str, str, str, str, str]:
+    """The code of the tutorial: rules, the table's line, the kernel's line, the newest opset, tests."""
+    page = (PROJECT / "docs" / "tutorials" / "first_rule.md").read_text(encoding="utf-8")
+    rules, entry, kernel, newest, tests = blocks(page)
+    return rules, entry, kernel, newest, tests
 
 
-def follow(copy: Copy, rules: str, entry: str, kernel: str, tests: str) -> None:
+def follow(copy: Copy, rules: str, entry: str, kernel: str, newest: str, tests: str) -> None:
     """Put code where the recipe says, and write the pages that it names."""
     copy.edit(RULES, "\nSTEPS = [\n", f"\n{rules}\n\nSTEPS = [\n    {entry.strip()},\n")
+    copy.edit(HISTORY, "WRITTEN_FOR = {AI_ONNX: 28, AI_ONNX_ML: 5}\n", newest)
     copy.edit(KERNELS, '@kernel("TopK", since=(10, 11, 24))\n', kernel)
     with (copy.folder / TESTS).open("a", encoding="utf-8") as file:
         file.write(f"\n\n{tests}")
@@ -103,18 +105,21 @@ def follow(copy: Copy, rules: str, entry: str, kernel: str, tests: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_recipe_s_example_works_and_what_was_missing_is_named_before(tmp_path: Path):
+def test_the_tutorial_works_and_what_was_missing_is_named_before(tmp_path: Path):
     copy = Copy(tmp_path)
     before = copy.test("tests/test_completeness.py")
     assert before.returncode == 1, before.stdout
     assert "no rule for TopK 24→29, TopK 29→24; opsetlift-dev new-step drafts one" in before.stdout
     assert "no kernel for TopK-29" in before.stdout
+    page = (PROJECT / "docs" / "tutorials" / "first_rule.md").read_text(encoding="utf-8")
+    missing = re.search(r"^```text\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert missing is not None
+    assert all(line in before.stdout for line in missing[1].splitlines())
 
-    rules, entry, kernel, tests = example()
-    follow(copy, rules, entry, kernel, tests)
+    follow(copy, *example())
     after = copy.test("tests/test_completeness.py", TESTS, "-k", "completeness or 29")
     assert after.returncode == 0, after.stdout
-    assert "5 passed" in after.stdout
+    assert "7 passed" in after.stdout
     pages = copy.folder / "docs"
     assert "| TopK | 24→29 | unchanged | order of equal elements is that of 24 |" in (pages / "coverage.md").read_text()
     assert "| TopK | 1, 10, 11, 24, 29 | own: selecting |" in (pages / "evaluator.md").read_text()
@@ -134,8 +139,8 @@ def test_the_draft_of_the_example_s_step_works_once_its_inputs_have_shapes(tmp_p
     drawn = "g (float[N] X, int64[N] K) => (float[N] Values, int64[N] Indices)"
     assert drawn in tests
     given = "g (float[5] X) => (float[2] Values, int64[2] Indices) <int64[1] K = {2}>"
-    _, _, kernel, _ = example()
-    follow(copy, "\n\n".join(rules), entry, kernel, tests.replace(drawn, given))
+    _, _, kernel, newest, _ = example()
+    follow(copy, "\n\n".join(rules), entry, kernel, newest, tests.replace(drawn, given))
     after = copy.test("tests/test_completeness.py", TESTS, "-k", "completeness or 29")
     assert after.returncode == 0, after.stdout
-    assert "4 passed" in after.stdout
+    assert "6 passed" in after.stdout

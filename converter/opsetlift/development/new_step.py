@@ -144,6 +144,7 @@ class StepDraft:
         yield "Compare the texts of both versions; correct `because=`, and write rewrites in place of refusals."
         yield "Give the inputs in the tests shapes that the operator takes; until then the tests fail."
         yield self.kernel
+        yield "Write a new opset into `WRITTEN_FOR` in `converter/opsetlift/specification/history.py`."
         yield "Run `opsetlift coverage --markdown > docs/coverage.md`."
         yield "Run `python -m opsetlift.evaluator.table`, which writes docs/evaluator.md."
         yield f"Add to CHANGELOG.md: `- {self.operator} converts between opsets {self.newer - 1} and {self.newer}.`"

@@ -23,7 +23,12 @@ Option = OpSchema.FormalParameterOption
 
 
 _FLAGS = frozenset(
-    ["align_corners", "allowzero", "antialias", "broadcast", "ceil_mode", "center_point_box", "count_include_pad", "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved", "inverse", "is_case_sensitive", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "new_axis", "noop_with_empty_axes", "onesided", "output_sequence", "periodic", "reverse", "saturate", "select_last_index", "sorted", "spatial", "storage_order", "training_mode", "transA", "transB", "upper", "zeros"]
+    """
+    align_corners allowzero antialias broadcast ceil_mode center_point_box count_include_pad detect_negative
+    detect_positive exclude_outside exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal
+    keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided output_sequence periodic
+    reverse saturate select_last_index sorted spatial storage_order training_mode transA transB upper zeros
+    """.split()  # noqa: SIM905  # a list would have a line for each
 )
 """Attributes of which the texts name two values, 0 and 1; runtimes disagree about others."""
 

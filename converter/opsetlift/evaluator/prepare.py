@@ -26,9 +26,6 @@ from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 FunctionKey = tuple[str, str, str]
 
-_RANDOM = frozenset(["Dropout"])
-"""Operators that draw random numbers, in training mode, although their schemas are not marked as random."""
-
 
 @dataclass(frozen=True)
 class Library:
@@ -175,7 +172,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
                 for attribute in node.attribute
                 if attribute.HasField("g")
             }
-        foldable = not definition.is_random and node.op_type not in _RANDOM
+        foldable = not (definition.is_random or definition.takes_subgraphs)
         kernel = find_kernel(domain, node.op_type, definition.since_version)
         if kernel is None:
             return _prepare_expansion(node, place, scope, gate, foldable)

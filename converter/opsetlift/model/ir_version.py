@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import onnx
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto
 from onnx.helper import VERSION_TABLE
 
 from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets
-from opsetlift.specification.dtypes import dtype_name
+from opsetlift.specification.dtypes import by_element_type, dtype_name
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 
 OLDEST_IR_VERSION = 3
@@ -31,21 +31,23 @@ FIRST_WITH_OVERRIDES = 4
 _COLUMN_OF_DOMAIN = {AI_ONNX: 2, AI_ONNX_ML: 3, "ai.onnx.training": 4}
 """Where the rows of onnx.helper.VERSION_TABLE (release, IR version, opsets...) have each domain."""
 
-_IR_VERSION_OF_DTYPE: dict[int, int] = {
-    TensorProto.BFLOAT16: 4,
-    TensorProto.FLOAT8E4M3FN: 9,
-    TensorProto.FLOAT8E4M3FNUZ: 9,
-    TensorProto.FLOAT8E5M2: 9,
-    TensorProto.FLOAT8E5M2FNUZ: 9,
-    TensorProto.UINT4: 10,
-    TensorProto.INT4: 10,
-    TensorProto.FLOAT4E2M1: 11,
-    TensorProto.FLOAT8E8M0: 12,
-    TensorProto.UINT2: 13,
-    TensorProto.INT2: 13,
-    TensorProto.FLOAT6E2M3: 14,
-    TensorProto.FLOAT6E3M2: 14,
-}
+_IR_VERSION_OF_DTYPE = by_element_type(
+    {
+        "bfloat16": 4,
+        "float8e4m3fn": 9,
+        "float8e4m3fnuz": 9,
+        "float8e5m2": 9,
+        "float8e5m2fnuz": 9,
+        "uint4": 10,
+        "int4": 10,
+        "float4e2m1": 11,
+        "float8e8m0": 12,
+        "uint2": 13,
+        "int2": 13,
+        "float6e2m3": 14,
+        "float6e3m2": 14,
+    }
+)
 
 
 _VERSIONS_OF_THE_INSIDE = frozenset({4, 6, 9, 10, 11, 12, 13, 14})

@@ -33,6 +33,7 @@ from opsetlift.proof.dataflow import flow_differences, name_clashes
 from opsetlift.proof.scopes import ScopePair, describe, original_paths, paired_scopes
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain, histories
+from opsetlift.support.protobuf import is_repeated
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 _NO_OPSETS: Mapping[str, int] = {}
@@ -81,7 +82,7 @@ def _differing_fields(one: Message, other: Message, ignored: Collection[str] = (
         if field.name in ignored:
             continue
         values = getattr(one, field.name), getattr(other, field.name)
-        if field.is_repeated:
+        if is_repeated(field):
             same = len(values[0]) == len(values[1]) and all(map(_same, *values))
         elif field.has_presence:
             given = one.HasField(field.name), other.HasField(field.name)

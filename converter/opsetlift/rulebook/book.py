@@ -29,6 +29,7 @@ from opsetlift.specification.history import (
     canonical_domain,
     display_domain,
     history,
+    is_behind,
 )
 from opsetlift.support.plugins import PluginFault, registered
 
@@ -60,7 +61,11 @@ class Entry:
 
 
 class RuleBook:
-    """Rules by transition. Raises RuleBookError for a duplicate or a step that the operator's history does not have."""
+    """Rules by transition, without those that an older onnx has not.
+
+    Raises:
+        RuleBookError: A transition is declared twice, or is none of the operator's history.
+    """
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Transition, Entry] = {}
@@ -79,6 +84,8 @@ class RuleBook:
         domain = canonical_domain(step.domain)
         found = history(domain, step.operator)
         if found is None or (step.older, step.newer) not in found.steps():
+            if is_behind(domain):
+                return
             raise RuleBookError(
                 f"{module}: {step.operator} has no step {step.older}→{step.newer} in the installed onnx"
             )
@@ -89,6 +96,8 @@ class RuleBook:
         domain = canonical_domain(introduction.domain)
         found = history(domain, introduction.operator)
         if found is None or found.introduction != introduction.since or introduction.since == 1:
+            if is_behind(domain):
+                return
             raise RuleBookError(f"{module}: {introduction.operator} is not introduced in opset {introduction.since}")
         self._add(
             Transition(domain, introduction.operator, 0, introduction.since, False), introduction.down, module, ""
@@ -104,6 +113,8 @@ class RuleBook:
     def _add_fallback(self, fallback: Fallback, module: str) -> None:
         key = (canonical_domain(fallback.domain), fallback.operator)
         if history(*key) is None:
+            if is_behind(key[0]):
+                return
             raise RuleBookError(f"{module}: the installed onnx has no {fallback.operator}")
         if key in self._fallbacks:
             raise RuleBookError(f"{module}: {fallback.operator} has two fallbacks")

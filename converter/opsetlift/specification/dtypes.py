@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import ml_dtypes
 import numpy
 import onnx
 from onnx import TensorProto, TypeProto
@@ -15,6 +16,28 @@ _SCHEMA_SPELLING = {
     for name in TensorProto.DataType.keys()  # noqa: SIM118 (an enum wrapper, not a mapping)
     if name != "UNDEFINED"
 }
+
+_NUMPY_DTYPES: dict[str, numpy.dtype[Any]] = {
+    "bool": numpy.dtype(bool),
+    "double": numpy.dtype(numpy.float64),
+    "float": numpy.dtype(numpy.float32),
+    "string": numpy.dtype(object),
+    "float4e2m1": numpy.dtype(ml_dtypes.float4_e2m1fn),
+    "float6e2m3": numpy.dtype(ml_dtypes.float6_e2m3fn),
+    "float6e3m2": numpy.dtype(ml_dtypes.float6_e3m2fn),
+    "float8e4m3fn": numpy.dtype(ml_dtypes.float8_e4m3fn),
+    "float8e4m3fnuz": numpy.dtype(ml_dtypes.float8_e4m3fnuz),
+    "float8e5m2": numpy.dtype(ml_dtypes.float8_e5m2),
+    "float8e5m2fnuz": numpy.dtype(ml_dtypes.float8_e5m2fnuz),
+    "float8e8m0": numpy.dtype(ml_dtypes.float8_e8m0fnu),
+    **{name: numpy.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "int2", "uint2", "int4", "uint4")},
+    **{f"int{bits}": numpy.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": numpy.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{name: numpy.dtype(name) for name in ("float16", "complex64", "complex128")},
+}
+"""The numpy (or ml_dtypes) dtype of each dtype, also of those that the installed onnx does not know yet."""
+
+_NAMES_OF_NUMPY_DTYPES = {dtype: name for name, dtype in _NUMPY_DTYPES.items()}
 
 DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
 """Binary digits of a number in each floating-point dtype that operators compute in."""
@@ -35,12 +58,22 @@ def element_type(name: str) -> int:
     return int(TensorProto.DataType.Value(name.upper()))
 
 
+def by_element_type(values: Mapping[str, int]) -> dict[int, int]:
+    """A table by spelling as one by element type, without the dtypes that the installed onnx does not know."""
+    return {element_type(name): value for name, value in values.items() if name in _SCHEMA_SPELLING.values()}
+
+
 @lru_cache(maxsize=1024)
 def numpy_dtype(name: str) -> numpy.dtype[Any]:
-    """The numpy (or ml_dtypes) dtype that holds a dtype: "float" -> float32, "string" -> object."""
-    if name == "string":
-        return numpy.dtype(object)
-    return numpy.dtype(onnx.helper.tensor_dtype_to_np_dtype(element_type(name)))
+    """The numpy (or ml_dtypes) dtype that holds a dtype: "float" -> float32, "string" -> object.
+
+    Raises:
+        ValueError: The name is that of no dtype.
+    """
+    try:
+        return _NUMPY_DTYPES[name]
+    except KeyError as error:
+        raise ValueError(f"no dtype has the name {name!r}") from error
 
 
 @lru_cache(maxsize=1024)
@@ -49,8 +82,8 @@ def name_of_numpy_dtype(dtype: numpy.dtype[Any]) -> str:
     if dtype.kind in "OUS" or dtype.kind == "T":
         return "string"
     try:
-        return dtype_name(onnx.helper.np_dtype_to_tensor_dtype(dtype))
-    except (KeyError, ValueError) as error:
+        return _NAMES_OF_NUMPY_DTYPES[dtype]
+    except KeyError as error:
         raise ValueError(f"ONNX has no dtype for numpy's {dtype}") from error
 
 

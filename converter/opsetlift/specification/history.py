@@ -29,6 +29,7 @@ __all__ = [
     "AI_ONNX",
     "AI_ONNX_ML",
     "CONVERTED_DOMAINS",
+    "WRITTEN_FOR",
     "Definition",
     "Direction",
     "OperatorHistory",
@@ -43,8 +44,21 @@ __all__ = [
     "histories",
     "history",
     "infers_types",
+    "is_behind",
     "latest_opset",
 ]
+
+
+WRITTEN_FOR = {AI_ONNX: 28, AI_ONNX_ML: 5}
+"""The newest opsets that rules, kernels and target files were written for."""
+
+
+def is_behind(domain: str) -> bool:
+    """Whether the installed onnx is older than what rules and data were written for, and may lack what they name.
+
+    Releases of onnx also add versions to older opsets: Attention-25 came with opset 28.
+    """
+    return domain in WRITTEN_FOR and latest_opset(domain) < WRITTEN_FOR[domain]
 
 
 @lru_cache(maxsize=1 << 14)

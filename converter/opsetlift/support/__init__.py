@@ -7,6 +7,7 @@ PUBLIC_MODULES = (
     "onnx_errors",  # what onnx raises
     "plugins",  # what is registered under an entry-point group
     "progress",  # how far long work is
+    "protobuf",  # what releases of protobuf name differently
     "refusal",  # `ConversionRefused` and its refusals
     "showing",  # results in a shell and in a notebook
     "text",  # names in models as text that is safe to print

@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opsetlift.specification.history import CONVERTED_DOMAINS, history
+from opsetlift.specification.history import CONVERTED_DOMAINS, history, is_behind
 from opsetlift.targets.forms import Grid, Kernels
 from opsetlift.targets.target import version_key
 
@@ -34,7 +34,11 @@ class KernelFile:
 
     def __init__(self, content: Mapping[str, Any] | str) -> None:
         content = parsed(content) if isinstance(content, str) else content
-        self._grids = {_operator(key): dict(_grids(key, releases)) for key, releases in content.items()}
+        self._grids = {
+            operator: dict(_grids(key, releases))
+            for key, releases in content.items()
+            if (operator := _operator(key)) is not None
+        }
 
     def at(self, version: str) -> Kernels:
         """What a version of the runtime has kernels for."""
@@ -54,12 +58,14 @@ def parsed(text: str) -> Mapping[str, Any]:
         raise KernelFileError(f"not valid TOML: {error}") from error
 
 
-def _operator(key: str) -> tuple[str, str, int]:
-    """Split "ai.onnx.ml.LabelEncoder-2" into its domain, name and since-version."""
+def _operator(key: str) -> tuple[str, str, int] | None:
+    """Split "ai.onnx.ml.LabelEncoder-2" into its parts; None for a version that the onnx installed is too old for."""
     path, _, version = key.rpartition("-")
     domain, _, operator = path.rpartition(".")
     found = history(domain, operator) if domain in CONVERTED_DOMAINS else None
     if found is None or not version.isdigit() or int(version) not in found.since_versions:
+        if is_behind(domain):
+            return None
         raise KernelFileError(f"there is no operator {key!r}")
     return domain, operator, int(version)
 
@@ -69,9 +75,9 @@ def _grids(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], tuple[Gri
         releases = {"0": releases}
     if not isinstance(releases, Mapping):
         raise KernelFileError(f"{key} lists no versions")
-    domain, operator, since = _operator(key)
-    found = history(domain, operator)
-    known = found.definitions[since].types_by_variable if found else {}
+    operator = _operator(key)
+    found = history(*operator[:2]) if operator else None
+    known = found.definitions[operator[2]].types_by_variable if operator and found else {}
     for release, grids in releases.items():
         if not isinstance(grids, list) or not all(isinstance(one, str) for one in grids):
             raise KernelFileError(f"{key}: dtypes are a list of texts")

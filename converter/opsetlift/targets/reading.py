@@ -63,7 +63,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
-from opsetlift.specification.dtypes import element_type
+from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
@@ -318,8 +318,8 @@ class _Reader:
 
     def _dtype(self, name: str) -> str:
         try:
-            element_type(name)
-        except (KeyError, ValueError) as error:
+            numpy_dtype(name)
+        except ValueError as error:
             raise self._fault(f"{name!r} is not a dtype") from error
         return name
 

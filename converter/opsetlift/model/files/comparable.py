@@ -14,6 +14,7 @@ from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.support.protobuf import is_repeated
 
 _LARGEST_CONTENT = 256
 """Bytes. What is larger is represented by its SHA-256."""
@@ -106,7 +107,7 @@ def clear_empty_strings(message: Message) -> None:
     """Let absent what is empty: the textual form does not tell them apart, and nor does ONNX."""
     for field, value in message.ListFields():
         if field.message_type is not None:
-            inner: Sequence[Message] = value if field.is_repeated else (value,)
+            inner: Sequence[Message] = value if is_repeated(field) else (value,)
             for one, content in zip(inner, map(type(inner[0]).SerializeToString, inner), strict=True):
                 # What is empty has a length of 0, which is a byte of its own.
                 if b"\0" in content:

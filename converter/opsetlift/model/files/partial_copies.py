@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from opsetlift.model.files.errors import ModelFileError
+from opsetlift.support.protobuf import is_repeated
 
 
 def copy_without(source: Message, target: Message, *, except_for: Collection[str]) -> None:
@@ -26,7 +27,7 @@ def copy_without(source: Message, target: Message, *, except_for: Collection[str
         if name in except_for:
             continue
         try:
-            if described.is_repeated:
+            if is_repeated(described):
                 getattr(target, name).MergeFrom(value)
             elif described.message_type is not None:
                 getattr(target, name).CopyFrom(value)

@@ -10,17 +10,11 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from opsetlift.model.files.errors import ModelFileError
-from opsetlift.specification.dtypes import dtype_name, numpy_dtype
+from opsetlift.specification.dtypes import by_element_type, dtype_name, numpy_dtype
 
-_BITS_OF_PACKED_DTYPES: dict[int, int] = {
-    TensorProto.UINT4: 4,
-    TensorProto.INT4: 4,
-    TensorProto.FLOAT4E2M1: 4,
-    TensorProto.UINT2: 2,
-    TensorProto.INT2: 2,
-    TensorProto.FLOAT6E2M3: 6,
-    TensorProto.FLOAT6E3M2: 6,
-}
+_BITS_OF_PACKED_DTYPES = by_element_type(
+    {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2, "float6e2m3": 6, "float6e3m2": 6}
+)
 _TYPED_FIELDS: dict[int, str] = {
     TensorProto.FLOAT: "float_data",
     TensorProto.COMPLEX64: "float_data",

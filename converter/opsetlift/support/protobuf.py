@@ -1,0 +1,11 @@
+"""What releases of protobuf name differently."""
+
+from __future__ import annotations
+
+from google.protobuf.descriptor import FieldDescriptor
+
+
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Whether a field of a message is a list. `is_repeated` is new in protobuf 6, which is to lose `label`."""
+    known = getattr(field, "is_repeated", None)
+    return bool(field.label == FieldDescriptor.LABEL_REPEATED if known is None else known)
