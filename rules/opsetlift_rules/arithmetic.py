@@ -6,8 +6,10 @@ Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +nu
 
 from __future__ import annotations
 
+import numpy
+
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
+from opsetlift.rulebook.site import Array, Operators, Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
@@ -102,6 +104,28 @@ def swap_terms_or_widen(site: Site) -> None:
         widen_to_kernel(site)
 
 
+def divide_by_the_reciprocal_or_widen(site: Site) -> None:
+    """Write a product with a power of two as a quotient where the runtime fails on the form; else widen."""
+    dtype = site.dtype(0)
+    if dtype in FLOATING and site.computes("Mul", T=dtype):
+        for position in (1, 0):
+            factor = site.constant_value(position)
+            if factor is not None and _has_an_exact_reciprocal(factor):
+                divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
+                site.replace(site.op.Div(site.input(1 - position), divisor))
+                return
+    widen_to_kernel(site)
+
+
+def _has_an_exact_reciprocal(factor: Array) -> bool:
+    """Whether all numbers are powers of two, far from the ends of the range."""
+    fractions, exponents = numpy.frexp(factor)
+    return bool((abs(fractions) == 0.5).all() and (abs(exponents) <= _LARGEST_EXPONENT).all())
+
+
+_LARGEST_EXPONENT = 12
+"""Also float16 holds 2 to this power and its reciprocal, and neither is subnormal."""
+
 STEPS = [
     Step("Add", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
     Step("Add", 6, 7, up=remove_broadcast_attributes, down=add_broadcast_attributes(mirrored="Add")),
@@ -120,6 +144,6 @@ STEPS = [
 FALLBACKS = [
     Fallback("Add", swap_terms_or_widen),
     Fallback("Sub", widen_for_runtime()),
-    Fallback("Mul", widen_for_runtime()),
+    Fallback("Mul", divide_by_the_reciprocal_or_widen),
     Fallback("Div", widen_for_runtime()),
 ]

@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 
 
 def convert_dtype_name_to_number(site: Site) -> None:
@@ -52,6 +53,21 @@ def multiply_by_one_in_between(site: Site) -> None:
     site.set_input(0, op.Mul(value, site.constant(1, dtype, "one")))
 
 
+def truncate_or_multiply_by_one(site: Site) -> None:
+    """Drop the fractions before a Cast from floats to integers, for runtimes that keep them; else keep two Casts apart.
+
+    Floor of the positive part minus Floor of the negative one rounds towards 0; the outer Floor shows that the result
+    is whole.
+    """
+    if site.dtype(0) not in FLOATING or dtype_attribute(site, "to") not in NARROW_INTEGERS | _WIDE_INTEGERS:
+        multiply_by_one_in_between(site)
+        return
+    op, value = site.op, site.input(0)
+    whole = op.Sub(op.Floor(op.Relu(value)), op.Floor(op.Relu(op.Neg(value))))
+    site.set_input(0, op.Floor(whole))
+
+
+_WIDE_INTEGERS = frozenset(["int32", "uint32", "int64", "uint64"])
 _MULTIPLIED = ("int32", "int64")
 
 _RANGES = (
@@ -80,5 +96,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Cast", multiply_by_one_in_between),
+    Fallback("Cast", truncate_or_multiply_by_one),
 ]

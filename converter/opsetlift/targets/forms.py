@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
@@ -53,6 +53,8 @@ class Form:
     """Type variables, each with dtypes of which it stands for one."""
     outputs: int = 0
     """How many outputs the node has at least."""
+    most_outputs: int = 0
+    """How many it has at most; 0 where it may have any number."""
     skips_outputs: bool = False
     """Whether it leaves an output out before the last one."""
     has_late_windows: bool = False
@@ -81,6 +83,16 @@ class Form:
     """Numbers of inputs of which it has one."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
+    not_after: frozenset[str] = frozenset()
+    """Operators none of which computes its first input."""
+    chain: tuple[str, ...] = ()
+    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
+    widened_inputs: frozenset[str] = frozenset()
+    """Inputs that broadcasting repeats: their shape is not that of the first output."""
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
+    ends_with_absent_input: bool = False
+    """Whether the last of its inputs has no name, and could be left out."""
 
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
@@ -92,6 +104,7 @@ class Form:
             and (not self.negative or self._has_negative_numbers(node, definition, scope))
             and all(_reaches(node, one, other) for one, other in self.at_least.items())
             and len(node.output) >= self.outputs
+            and (not self.most_outputs or len(node.output) <= self.most_outputs)
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
@@ -100,6 +113,11 @@ class Form:
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
             and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
+            and (not self.ends_with_absent_input or (bool(node.input) and not node.input[-1]))
+            and (not self.not_after or not _is_after(node, self.not_after, scope))
+            and (not self.chain or _ends_chain(node, self.chain, scope))
+            and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
+            and (not self.lengths or self._has_the_lengths(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
         )
@@ -128,7 +146,6 @@ class Form:
             for formal, shape in shapes.items()
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
-        producer = scope.producer(node.input[0]) if self.after and node.input else None
         return (
             present.keys() >= self.has_inputs
             and self.lacks_inputs.isdisjoint(present)
@@ -138,7 +155,7 @@ class Form:
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
-            and (not self.after or (producer is not None and producer.op_type in self.after))
+            and (not self.after or _is_after(node, self.after, scope))
         )
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -148,6 +165,21 @@ class Form:
             if known is not None and bool((known < 0).any()):
                 found.add(one.formal)
         return found >= self.negative
+
+    def _widens_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        result = scope.shape(node.output[0])
+        if result is None:
+            return False
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+
+    def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found = {one.name: len(one.ints) for one in node.attribute}
+        for one in operands(node, definition)[0]:
+            known = scope.constant(one.name) if one.formal in self.lengths else None
+            if known is not None:
+                found[one.formal] = known.size
+        return all(found.get(name, 0) >= least for name, least in self.lengths.items())
 
     def _has_the_ranks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found: dict[str, set[int]] = {}
@@ -160,6 +192,20 @@ class Form:
     def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    producer = scope.producer(node.input[0]) if node.input else None
+    return producer is not None and producer.op_type in operators
+
+
+def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    """Whether an input of a node comes from the first operator, one of that one's inputs from the next, and so on."""
+    before = [node]
+    for operator in operators:
+        producers = [scope.producer(name) for one in before for name in one.input if name]
+        before = [one for one in producers if one is not None and one.op_type == operator]
+    return bool(before)
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:

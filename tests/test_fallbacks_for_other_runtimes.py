@@ -1,0 +1,134 @@
+"""Fallbacks for what OpenCV and OpenVINO do not run, and refusals where there are none; proven to be equal."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
+from opsetlift.measuring.verdicts import difference_of_outputs
+from testing.conversion import model
+from tests.test_fallbacks import converted, operators
+
+
+def refused(text: str, runtime: str, *, because: str, opset: int = 13) -> None:
+    """The conversion for a runtime is refused with this reason."""
+    with pytest.raises(ConversionRefused, match=because):
+        convert(model(f'<ir_version: 7, opset_import: ["": {opset}]> {text}'), target=runtime)
+
+
+class TestGeluThatIsFusedWrongly:
+    """OpenCV 4.14 and 5.0 crash while they fuse it, unless its half is multiplied last."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("product", ["m = Mul (h, p) y = Mul (x, m)", "m = Mul (p, h) y = Mul (m, x)"])
+    def test_is_written_with_a_quotient(self, runtime: str, product: str) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.5}, float o = {1}> "
+            f"{{ d = Div (x, q) e = Erf (d) p = Add (e, o) {product} }}"
+        )
+        assert operators(converted(text, runtime)) == ["Div", "Erf", "Add", "Div", "Mul"]
+
+    def test_stays_where_the_half_comes_last(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.5}, float o = {1}> "
+            "{ d = Div (x, q) e = Erf (d) p = Add (e, o) m = Mul (x, p) y = Mul (m, h) }"
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Div", "Erf", "Add", "Mul", "Mul"]
+
+    def test_is_refused_with_a_factor_that_has_no_exact_reciprocal(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.3}, float o = {1}> "
+            "{ d = Div (x, q) e = Erf (d) p = Add (e, o) m = Mul (h, p) y = Mul (x, m) }"
+        )
+        refused(text, "opencv==4.14", because="OpenCV DNN 4.14 crashes while it fuses a GELU")
+
+
+class TestFractionsOfIntegers:
+    """OpenCV before 5 computes integers as floats, and drops no fractions."""
+
+    @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+    def test_are_dropped_before_the_cast(self, dtype: str) -> None:
+        number = {"int32": 6, "int64": 7, "uint8": 2}[dtype]
+        text = f"g (float[1,2,2] x) => ({dtype}[1,2,2] y) {{ y = Cast <to = {number}> (x) }}"
+        found = converted(text, "opencv==4.14")
+        assert operators(found) == ["Relu", "Floor", "Neg", "Relu", "Floor", "Sub", "Floor"]
+
+    def test_are_dropped_towards_zero(self) -> None:
+        found = converted("g (float[1,4] x) => (int32[1,4] y) { y = Cast <to = 6> (x) }", "opencv==4.14")
+        values = numpy.array([[-2.5, -0.5, 0.5, 2.5]], numpy.float32)
+        assert Evaluator(found).run({"x": values})["y"].tolist() == [[-2, 0, 0, 2]]
+
+    def test_of_whole_numbers_need_no_care(self) -> None:
+        text = "g (float[1,4] x) => (int32[1,4] y) { a = Floor (x) y = Cast <to = 6> (a) }"
+        assert operators(converted(text, "opencv==4.14")) == ["Floor"]
+
+
+class TestLastInputsWithoutAName:
+    """They mean the same as none, but many runtimes fail on them."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "opencv==4.14", "openvino==2021.4", "openvino==2022.3"])
+    def test_are_left_out(self, runtime: str) -> None:
+        text = 'g (float[1,2,4,4] x) => (float[1,2,6,4] y) <int64[8] p = {0,0,1,0,0,0,1,0}> { y = Pad (x, p, "") }'
+        found = converted(text, runtime)
+        assert [len(node.input) for node in found.graph.node] == [2]
+
+    def test_stay_where_nothing_is_known_against_them(self) -> None:
+        text = 'g (float[1,2,4,4] x) => (float[1,2,6,4] y) <int64[8] p = {0,0,1,0,0,0,1,0}> { y = Pad (x, p, "") }'
+        assert len(converted(text, "onnxruntime==1.10").graph.node[0].input) == 3
+
+
+class TestSeveralDimensions:
+    @pytest.mark.parametrize(("axes", "opset"), [("2, 3", 13), ("-1, -2", 13), ("0, 3", 13)])
+    def test_are_added_one_by_one(self, axes: str, opset: int) -> None:
+        text = f"g (float[2,3] x) => (float[A,B,C,D] y) <int64[2] axes = {{{axes}}}> {{ y = Unsqueeze (x, axes) }}"
+        assert operators(converted(text, "opencv==4.14", opset=opset)) == ["Unsqueeze", "Unsqueeze"]
+
+    def test_given_by_an_attribute_are_added_one_by_one(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3,1,1] y) { y = Unsqueeze <axes = [2, 3]> (x) }"
+        assert operators(converted(text, "opencv==4.14", opset=11)) == ["Unsqueeze", "Unsqueeze"]
+
+
+class TestResultsThatGetLost:
+    """OpenVINO 2021.4 forgets the names of what it expands by function bodies."""
+
+    @pytest.mark.parametrize("operator", ["LessOrEqual", "GreaterOrEqual"])
+    def test_are_written_by_order_and_equality(self, operator: str) -> None:
+        text = f"g (float[4] x, float[4] y) => (bool[4] z) {{ a = {operator} (x, y) z = Not (a) }}"
+        assert operator not in operators(converted(text, "openvino==2021.4"))
+
+    def test_of_celu_are_written_by_its_formula(self) -> None:
+        text = "g (float[4] x) => (float[4] z) { a = Celu (x) z = Neg (a) }"
+        assert "Celu" not in operators(converted(text, "openvino==2021.4"))
+
+    def test_of_dynamic_quantization_are_written_by_its_formula(self) -> None:
+        text = "g (float[4] x) => (uint8[4] z, float s, uint8 p) { z, s, p = DynamicQuantizeLinear (x) }"
+        assert "DynamicQuantizeLinear" not in operators(converted(text, "openvino==2021.4"))
+
+
+class TestOutputsThatStandAlone:
+    def test_of_gru_get_the_state_beside_them(self) -> None:
+        text = "g (float[5,1,3] x, float[1,6,3] w, float[1,6,2] r) => (float[5,1,1,2] y)"
+        found = converted(f"{text} {{ y = GRU <hidden_size=2> (x, w, r) }}", "opencv==5.0")
+        assert len(found.graph.node[-1].output) == 2
+
+
+class TestBroadcasting:
+    """OpenCV 4.5 repeats few of the computed values that others repeat."""
+
+    @pytest.mark.parametrize(("first", "second"), [("3,1", "1,4"), ("1,3,4,1", "1,1,4,5")])
+    def test_of_both_inputs_is_refused(self, first: str, second: str) -> None:
+        text = f"g (float[{first}] x, float[{second}] y) => (float[A,B] z) {{ a = Abs (x) b = Abs (y) z = Mul (a, b) }}"
+        refused(text.replace("float[A,B]", "float"), "opencv==4.5", because="repeats at most one input of Mul")
+
+    def test_of_one_factor_stays(self) -> None:
+        text = "g (float[1,3,4,4] x, float[1,3,1,1] s) => (float[1,3,4,4] y) { a = Abs (x) b = Abs (s) y = Mul (a, b) }"
+        assert operators(converted(text, "opencv==4.5")) == ["Abs", "Abs", "Mul"]
+
+
+class TestVerdicts:
+    def test_a_float_with_fractions_is_not_the_integer_it_would_be_cast_to(self) -> None:
+        found = {"y": numpy.array([2.7], numpy.float32)}
+        assert difference_of_outputs({"y": numpy.array([2])}, found) == "the values differ"
+        assert difference_of_outputs({"y": numpy.array([2])}, {"y": numpy.array([2.0], numpy.float32)}) == ""
