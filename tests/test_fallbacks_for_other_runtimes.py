@@ -132,3 +132,20 @@ class TestVerdicts:
         found = {"y": numpy.array([2.7], numpy.float32)}
         assert difference_of_outputs({"y": numpy.array([2])}, found) == "the values differ"
         assert difference_of_outputs({"y": numpy.array([2])}, {"y": numpy.array([2.0], numpy.float32)}) == ""
+
+
+class TestAxesBelowOpset11:
+    """onnx infers no shape of these where the axis is negative; folding and static runtimes need it."""
+
+    @pytest.mark.parametrize(
+        ("node", "shape"),
+        [
+            ("Concat <axis = -1> (x, x)", [2, 3, 8]),
+            ("Flatten <axis = -1> (x)", [6, 4]),
+        ],
+    )
+    def test_give_shapes_that_fold(self, node: str, shape: list[int]) -> None:
+        text = f"g (float[2,3,4] x) => (int64[{len(shape)}] s) {{ y = {node} s = Shape (y) }}"
+        found = converted(text, "openvino==2022.3", opset=9)
+        assert "Shape" not in operators(found)
+        assert Evaluator(found).run({"x": numpy.zeros((2, 3, 4), numpy.float32)})["s"].tolist() == shape
