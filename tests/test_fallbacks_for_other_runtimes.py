@@ -149,3 +149,61 @@ class TestAxesBelowOpset11:
         found = converted(text, "openvino==2022.3", opset=9)
         assert "Shape" not in operators(found)
         assert Evaluator(found).run({"x": numpy.zeros((2, 3, 4), numpy.float32)})["s"].tolist() == shape
+
+
+class TestTruthValues:
+    """OpenCV 4.14 computes with them, but has no constants, inputs and logic of them."""
+
+    def test_that_are_constant_are_compared(self) -> None:
+        text = "g (float[2,2] x) => (float[2,2] y) <bool[2,2] c = {1, 0, 0, 1}, float low = {-9}> "
+            "{ y = Where (c, x, low) }"
+        found = converted(text, "opencv==4.14")
+        assert operators(found) == ["Greater", "Where"]
+        assert {tensor.data_type for tensor in found.graph.initializer} == {1}
+
+    @pytest.mark.parametrize(("operator", "number"), [("And", "Mul"), ("Or", "Add"), ("Xor", "Sub")])
+    def test_are_combined_as_numbers(self, operator: str, number: str) -> None:
+        text = (
+            "g (float[1,2,2] x, float[1,2,2] z) => (bool[1,2,2] y) <float h = {0}> "
+            f"{{ a = Less (x, h) b = Greater (z, h) y = {operator} (a, b) }}"
+        )
+        found = operators(converted(text, "opencv==4.14"))
+        assert number in found
+        assert operator not in found
+
+    def test_that_numbers_become_are_compared_with_0(self) -> None:
+        found = converted("g (float[1,2,2] x) => (bool[1,2,2] y) { y = Cast <to = 9> (x) }", "opencv==4.14")
+        assert operators(found) == ["Equal", "Not"]
+
+    def test_are_refused_as_inputs(self) -> None:
+        text = "g (bool[1,2,2] x) => (bool[1,2,2] y) { y = Not (x) }"
+        refused(text, "opencv==4.14", because="input 'x' is bool, and OpenCV DNN 4.14 takes no inputs of that dtype")
+
+    def test_are_refused_as_constants_where_nothing_replaces_them(self) -> None:
+        text = "g (float[1,2] x) => (bool[2,2] y) <bool[1,2] c = {1, 0}> { a = Less (x, x) y = Concat <axis=0> (a, c) }"
+        refused(text, "opencv==4.14", because="reads no constants of bool")
+
+
+class TestQuotientsOfIntegers:
+    def test_are_refused_where_they_keep_fractions(self) -> None:
+        text = "g (int32[1,2] x, int32[1,2] z) => (int32[1,2] y) { y = Div (x, z) }"
+        refused(text, "opencv==4.14", because="keeps the fractions of divided integers")
+
+
+class TestReductionsOfEverything:
+    """OpenCV 5.0 fails where all axes are named and none is kept."""
+
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax", "ReduceL2", "ReduceLogSumExp"])
+    def test_name_no_axes(self, operator: str) -> None:
+        text = f"g (float[2,3] x) => (float y) {{ y = {operator} <axes = [-2, 1], keepdims = 0> (x) }}"
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == [operator]
+        assert "axes" not in {attribute.name for attribute in found.graph.node[0].attribute}
+
+    def test_take_no_axes_as_an_input(self) -> None:
+        text = "g (float[2,3] x) => (float y) <int64[2] a = {0, 1}> { y = ReduceSum <keepdims = 0> (x, a) }"
+        assert len(converted(text, "opencv==5.0").graph.node[0].input) == 1
+
+    def test_along_some_axes_stay(self) -> None:
+        text = "g (float[2,3] x) => (float[2] y) { y = ReduceMean <axes = [1], keepdims = 0> (x) }"
+        assert converted(text, "opencv==5.0").graph.node[0].attribute

@@ -91,6 +91,8 @@ class Form:
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
+    stored_dtypes: frozenset[str] = frozenset()
+    """Dtypes of which one is that of an input that is a constant and not computed from others."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
 
@@ -115,6 +117,7 @@ class Form:
             and (not self.input_counts or len(node.input) in self.input_counts)
             and (not self.ends_with_absent_input or (bool(node.input) and not node.input[-1]))
             and (not self.not_after or not _is_after(node, self.not_after, scope))
+            and (not self.stored_dtypes or self._stores_one_of_the_dtypes(node, scope))
             and (not self.chain or _ends_chain(node, self.chain, scope))
             and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
             and (not self.lengths or self._has_the_lengths(node, definition, scope))
@@ -172,6 +175,15 @@ class Form:
             return False
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+
+    def _stores_one_of_the_dtypes(self, node: NodeProto, scope: ScopeFacts) -> bool:
+        return any(
+            dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
+            and scope.constant(name) is not None
+            and _is_stored(name, scope)
+            for name in node.input
+            if name
+        )
 
     def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: len(one.ints) for one in node.attribute}

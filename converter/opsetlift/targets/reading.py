@@ -11,6 +11,8 @@
     ml_opset = { min = 1, max = 2, source = "docs" }
     ir = { max = 7, source = "docs" }
     dtypes_refused = { names = ["double"], source = "docs" }
+    input_dtypes_refused = { names = ["bool"], source = "docs" }
+    constant_dtypes_refused = { names = ["bool"], source = "docs" }
     operators_lacking = { names = ["Loop"], source = "docs" }
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
@@ -49,10 +51,13 @@ many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have wi
 are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank is known), `zeros` (constants with a 0
 in them), `input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `chain`
 (operators, the first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which
-broadcasting repeats), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
-`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
-the node is written so where all hold. `text` ends a sentence that begins with the runtime.
-`absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as none.
+broadcasting repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as {
+axes = 2 }: at least so many numbers), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to
+the dtype before the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with
+the runtime.
+`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
+inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
+which mean the same as none.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -69,7 +74,7 @@ from typing import Any
 from onnx.defs import OpSchema
 
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
-from opsetlift.specification.dtypes import element_type
+from opsetlift.specification.dtypes import element_type, tensor_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
@@ -85,6 +90,8 @@ _KEYS_OF_FACT = {
     "ml_opset": {"min", "max", "source"},
     "ir": {"min", "max", "source"},
     "dtypes_refused": {"names", "source"},
+    "input_dtypes_refused": {"names", "source"},
+    "constant_dtypes_refused": {"names", "source"},
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
@@ -123,12 +130,12 @@ _FORM_KEYS = {
         "ranked_inputs",
         "undoes_cast",
     ),
-    *("not_after", "chain", "widened_inputs", "lengths", "ends_with_absent_input", "most_outputs"),
+    *("not_after", "chain", "widened_inputs", "lengths", "ends_with_absent_input", "most_outputs", "stored_dtypes"),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    *("after", "zeros", "ranked_inputs", "widened_inputs", "not_after"),
+    *("after", "zeros", "ranked_inputs", "widened_inputs", "not_after", "stored_dtypes"),
 )
 """The keys of a form that list names: all must be so, of `after` one, of `not_after` none."""
 
@@ -203,6 +210,7 @@ class _Reader:
             },
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
+            input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
             operators_lacking=frozenset(self._names(release, "operators_lacking")),
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
@@ -216,6 +224,7 @@ class _Reader:
                 *(one for one in self._forms if not one.versions or version in one.versions),
                 *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
                 *self._forms_of_absent_inputs(where, release),
+                *self._forms_of_constants(where, release),
             ),
             is_measured=version in self._measured,
             like=like,
@@ -231,6 +240,19 @@ class _Reader:
             Form(name, "fails on a last input without a name", source, ends_with_absent_input=True)
             for (domain, name), operator in histories().items()
             if domain == AI_ONNX and any(map(_has_optional_inputs, operator.definitions.values()))
+        ]
+
+    def _forms_of_constants(self, where: str, release: Mapping[str, Any]) -> list[Form]:
+        """A form for each operator that may read constants of dtypes of which the runtime has none."""
+        names = frozenset(map(self._dtype, self._names(release, "constant_dtypes_refused")))
+        if not names:
+            return []
+        source = self._source(f"{where}, constant_dtypes_refused", release["constant_dtypes_refused"])
+        text = f"reads no constants of {' or '.join(sorted(names))}"
+        return [
+            Form(name, text, source, stored_dtypes=names)
+            for (domain, name), operator in histories().items()
+            if domain == AI_ONNX and any(_may_read(one, names) for one in operator.definitions.values())
         ]
 
     def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
@@ -369,3 +391,8 @@ class _Reader:
 
 def _has_optional_inputs(definition: Definition) -> bool:
     return any(one.option == OpSchema.FormalParameterOption.Optional for one in definition.schema.inputs)
+
+
+def _may_read(definition: Definition, dtypes: frozenset[str]) -> bool:
+    allowed = {one for formal in definition.schema.inputs for one in formal.types}
+    return any(tensor_type(dtype) in allowed for dtype in dtypes)
