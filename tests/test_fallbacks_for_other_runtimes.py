@@ -155,8 +155,10 @@ class TestTruthValues:
     """OpenCV 4.14 computes with them, but has no constants, inputs and logic of them."""
 
     def test_that_are_constant_are_compared(self) -> None:
-        text = "g (float[2,2] x) => (float[2,2] y) <bool[2,2] c = {1, 0, 0, 1}, float low = {-9}> "
+        text = (
+            "g (float[2,2] x) => (float[2,2] y) <bool[2,2] c = {1, 0, 0, 1}, float low = {-9}> "
             "{ y = Where (c, x, low) }"
+        )
         found = converted(text, "opencv==4.14")
         assert operators(found) == ["Greater", "Where"]
         assert {tensor.data_type for tensor in found.graph.initializer} == {1}
@@ -207,3 +209,32 @@ class TestReductionsOfEverything:
     def test_along_some_axes_stay(self) -> None:
         text = "g (float[2,3] x) => (float[2] y) { y = ReduceMean <axes = [1], keepdims = 0> (x) }"
         assert converted(text, "opencv==5.0").graph.node[0].attribute
+
+
+class TestConstantOperands:
+    """OpenCV 4.5 fails on most that come first, or that it has to repeat."""
+
+    @pytest.mark.parametrize(
+        ("operator", "mirrored", "dtype"),
+        [("Add", ["Add"], "float"), ("Sub", ["Neg", "Add"], "float"), ("Less", ["Greater"], "bool")],
+    )
+    def test_come_second(self, operator: str, mirrored: list[str], dtype: str) -> None:
+        text = f"g (float[1,2,2] x) => ({dtype}[1,2,2] y) <float[1,2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (c, x) }}"
+        found = converted(text, "opencv==4.5")
+        assert operators(found) == mirrored
+        assert found.graph.initializer[0].name == found.graph.node[-1].input[1]
+
+    @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+    def test_are_repeated(self, operator: str) -> None:
+        text = f"g (float[1,3,2,2] x) => (float[1,3,2,2] y) <float[2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (x, c) }}"
+        found = converted(text, "opencv==4.5")
+        assert operators(found) == [operator]
+        assert [list(tensor.dims) for tensor in found.graph.initializer] == [[1, 3, 2, 2]]
+
+    def test_that_repeat_the_other_are_refused(self) -> None:
+        text = "g (float[1,3,1,1] x) => (float[1,3,2,2] y) <float[2,2] c = {1, 2, 3, 4}> { a = Abs (x) y = Add (a, c) }"
+        refused(text, "opencv==4.5", because="repeats no computed A of Add to the shape of a constant")
+
+    def test_divided_by_a_tensor_are_refused(self) -> None:
+        text = "g (float[1,2,2] x) => (float[1,2,2] y) <float[1,2,2] c = {1, 2, 3, 4}> { y = Div (c, x) }"
+        refused(text, "opencv==4.5", because="fails on a constant A of Div with several numbers")
