@@ -120,7 +120,8 @@ class TestBroadcasting:
     @pytest.mark.parametrize(("first", "second"), [("3,1", "1,4"), ("1,3,4,1", "1,1,4,5")])
     def test_of_both_inputs_is_refused(self, first: str, second: str) -> None:
         text = f"g (float[{first}] x, float[{second}] y) => (float[A,B] z) {{ a = Abs (x) b = Abs (y) z = Mul (a, b) }}"
-        refused(text.replace("float[A,B]", "float"), "opencv==4.5", because="repeats at most one input of Mul")
+        because = "repeats (at most one input|no matrix) of Mul"
+        refused(text.replace("float[A,B]", "float"), "opencv==4.5", because=because)
 
     def test_of_one_factor_stays(self) -> None:
         text = "g (float[1,3,4,4] x, float[1,3,1,1] s) => (float[1,3,4,4] y) { a = Abs (x) b = Abs (s) y = Mul (a, b) }"
@@ -238,3 +239,61 @@ class TestConstantOperands:
     def test_divided_by_a_tensor_are_refused(self) -> None:
         text = "g (float[1,2,2] x) => (float[1,2,2] y) <float[1,2,2] c = {1, 2, 3, 4}> { y = Div (c, x) }"
         refused(text, "opencv==4.5", because="fails on a constant A of Div with several numbers")
+
+
+class TestProductsThatAreTakenForActivations:
+    """OpenCV 4.14 and 5.0 look at the operators before one factor, and not at the other factor."""
+
+    @pytest.mark.parametrize(
+        "gate", ["h = HardSigmoid <alpha = 0.16666667, beta = 0.5> (z)", "p = Softplus (z) h = Tanh (p)"]
+    )
+    def test_are_those_of_the_negatives(self, gate: str) -> None:
+        text = f"g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) {{ {gate} y = Mul (x, h) }}"
+        assert operators(converted(text, "opencv==5.0"))[-3:] == ["Neg", "Neg", "Mul"]
+
+    def test_with_another_gate_stay(self) -> None:
+        text = "g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) { h = Sigmoid (z) y = Mul (x, h) }"
+        assert operators(converted(text, "opencv==5.0")) == ["Sigmoid", "Mul"]
+
+
+class TestUnevenPads:
+    def test_of_a_vector_are_those_of_a_pad(self) -> None:
+        text = (
+            "g (float[1,1,6] x) => (float[1,1,6] y) <float[1,1,2] w = {1, 2}> "
+            "{ y = Conv <kernel_shape = [2], pads = [1, 0]> (x, w) }"
+        )
+        assert operators(converted(text, "opencv==4.14")) == ["Pad", "Conv"]
+
+    def test_of_averages_with_ceil_mode_are_written_out(self) -> None:
+        text = (
+            "g (float[1,2,6,6] x) => (float[1,2,3,3] y) "
+            "{ y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1, count_include_pad = 1> (x) }"
+        )
+        found = converted(text, "opencv==5.0", opset=11)
+        attributes = {one.name: one for node in found.graph.node for one in node.attribute}
+        assert not attributes["ceil_mode"].i if "ceil_mode" in attributes else True
+
+
+class TestConstantsThatComeFirst:
+    """OpenVINO 2021.4 joins them wrongly along axis 1."""
+
+    @pytest.mark.parametrize("axis", [1, -2])
+    def test_are_joined_along_the_last_axis(self, axis: int) -> None:
+        node = f"y = Concat <axis={axis}> (c, x)"
+        text = f"g (float[1,2,3] x) => (float[1,3,3] y) <float[1,1,3] c = {{7, 8, 9}}> {{ {node} }}"
+        assert operators(converted(text, "openvino==2021.4")) == ["Transpose", "Concat", "Transpose"]
+
+    def test_stay_along_the_last_axis(self) -> None:
+        text = "g (float[1,2,3] x) => (float[1,2,4] y) <float[1,2,1] c = {7, 8}> { y = Concat <axis=2> (c, x) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Concat"]
+
+
+class TestMeansOverInnerAxes:
+    def test_have_their_axes_in_order(self) -> None:
+        text = "g (float[1,2,3,4] x) => (float[1,2,1,1] y) { y = ReduceMean <axes = [-1, -2]> (x) }"
+        (node,) = converted(text, "opencv==4.5").graph.node
+        assert [list(one.ints) for one in node.attribute if one.name == "axes"] == [[2, 3]]
+
+    def test_are_refused_where_there_are_others_behind(self) -> None:
+        text = "g (float[1,2,3,4] x) => (float[1,1,1,4] y) { y = ReduceMean <axes = [1, 2]> (x) }"
+        refused(text, "opencv==4.5", because="takes the mean over inner axes only")

@@ -132,7 +132,7 @@ def _repeated_constant(site: Site) -> str | None:
 
 
 def divide_by_the_reciprocal_or_widen(site: Site) -> None:
-    """Write a product with a power of two as a quotient where the runtime fails on the form; else widen."""
+    """Write a product with a power of two as a quotient, or of two negatives, where the runtime fails on the form."""
     dtype = site.dtype(0)
     if dtype in FLOATING and site.computes("Mul", T=dtype):
         for position in (1, 0):
@@ -141,6 +141,10 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
                 divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
                 site.replace(site.op.Div(site.input(1 - position), divisor))
                 return
+        if site.constant_value(0) is None and site.constant_value(1) is None:
+            # Optimisers that know a factor by the operators before it do not know its negative.
+            site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))
+            return
     write_constants_otherwise_or_widen(site)
 
 

@@ -15,6 +15,7 @@ from functools import reduce
 from opsetlift.rulebook.rule import Apply, Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
     make_axes_non_negative,
@@ -96,8 +97,14 @@ def or_name_no_axes(otherwise: Apply) -> Apply:
     return apply
 
 
-def keep(site: Site) -> None:
-    """Leave other forms as they are."""
+def sort_axes(site: Site) -> None:
+    """Write the axes non-negative and in order, for runtimes that read no others."""
+    axes = site.attribute("axes")
+    if axes is None:
+        return
+    ordered = sorted(counted_from_front(site, axes, site.rank(0, because="axes are counted from the front")))
+    if ordered != axes:
+        site.set_attribute("axes", ordered)
 
 
 def sum_integers_in_parts(site: Site) -> None:
@@ -238,10 +245,10 @@ FALLBACKS = [
     Fallback("ReduceMax", or_name_no_axes(compute_int64_min_max_by_halves)),
     Fallback("ReduceMin", or_name_no_axes(compute_int64_min_max_by_halves)),
     Fallback("ReduceProd", or_name_no_axes(multiply_vector_elements)),
-    Fallback("ReduceMean", or_name_no_axes(keep)),
-    Fallback("ReduceL1", or_name_no_axes(keep)),
-    Fallback("ReduceL2", or_name_no_axes(keep)),
-    Fallback("ReduceLogSum", or_name_no_axes(keep)),
-    Fallback("ReduceLogSumExp", or_name_no_axes(keep)),
-    Fallback("ReduceSumSquare", or_name_no_axes(keep)),
+    Fallback("ReduceMean", or_name_no_axes(sort_axes)),
+    Fallback("ReduceL1", or_name_no_axes(sort_axes)),
+    Fallback("ReduceL2", or_name_no_axes(sort_axes)),
+    Fallback("ReduceLogSum", or_name_no_axes(sort_axes)),
+    Fallback("ReduceLogSumExp", or_name_no_axes(sort_axes)),
+    Fallback("ReduceSumSquare", or_name_no_axes(sort_axes)),
 ]

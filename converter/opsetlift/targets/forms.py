@@ -41,6 +41,8 @@ class Form:
     """Attributes of which it has none."""
     negative: frozenset[str] = frozenset()
     """Attributes and constant inputs, by their names in the schema, each of which has a number below 0 in it."""
+    nonzero: frozenset[str] = frozenset()
+    """Attributes, lists of numbers, each of which has one that is not 0."""
     zeros: frozenset[str] = frozenset()
     """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -89,6 +91,8 @@ class Form:
     """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
     widened_inputs: frozenset[str] = frozenset()
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
+    batched_inputs: frozenset[str] = frozenset()
+    """Inputs whose first size is known, and not 1."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
     stored_dtypes: frozenset[str] = frozenset()
@@ -122,6 +126,7 @@ class Form:
             and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
             and (not self.lengths or self._has_the_lengths(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
+            and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
         )
 
@@ -137,6 +142,7 @@ class Form:
             or self.after
             or self.zeros
             or self.ranked_inputs
+            or self.batched_inputs
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -157,6 +163,7 @@ class Form:
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
+            and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
             and (not self.after or _is_after(node, self.after, scope))
         )

@@ -46,15 +46,15 @@ versions that were measured, or has it all in a table `operators`; `forms` names
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
 X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
 many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads),
-`gives_constants` (a subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and
-`lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that
-are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank is known), `zeros` (constants with a 0
-in them), `input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `chain`
-(operators, the first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which
-broadcasting repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as {
-axes = 2 }: at least so many numbers), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to
-the dtype before the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with
-the runtime.
+`gives_constants` (a subgraph of it does), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
+number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants
+or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank
+is known), `batched_inputs` (whose first size is not 1), `zeros` (constants with a 0 in them), `input_counts`, `after`
+and `not_after` (operators that compute the first input, or do not), `chain` (operators, the first of which computes an
+input, the next an input of that one, and so on), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of
+constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
+`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
+the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none.
@@ -130,12 +130,22 @@ _FORM_KEYS = {
         "ranked_inputs",
         "undoes_cast",
     ),
-    *("not_after", "chain", "widened_inputs", "lengths", "ends_with_absent_input", "most_outputs", "stored_dtypes"),
+    *(
+        "nonzero",
+        "batched_inputs",
+        "not_after",
+        "chain",
+        "widened_inputs",
+        "lengths",
+        "ends_with_absent_input",
+        "most_outputs",
+        "stored_dtypes",
+    ),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    *("after", "zeros", "ranked_inputs", "widened_inputs", "not_after", "stored_dtypes"),
+    *("after", "zeros", "ranked_inputs", "widened_inputs", "batched_inputs", "nonzero", "not_after", "stored_dtypes"),
 )
 """The keys of a form that list names: all must be so, of `after` one, of `not_after` none."""
 
