@@ -6,12 +6,17 @@ Add, Sub, Mul, Div  6: -consumed_inputs, +int32 +int64 +uint32 +uint64 · 7: +nu
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
+import math
+
+import numpy
+
+from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
+from opsetlift.rulebook.site import Array, Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
+from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
@@ -94,13 +99,63 @@ def _quotient_in_double(site: Site, op: Operators, first: str, second: str, dtyp
 _TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 
 
-def swap_terms_or_widen(site: Site) -> None:
-    """Write a constant term second where the runtime has the kernel, but not for this form; else widen."""
-    if site.computes("Add", T=site.dtype(0)) and site.constant_value(0) is not None:
-        site.replace(site.op.Add(*reversed(site.inputs)))
+def write_constants_otherwise_or_widen(site: Site) -> None:
+    """Write a constant operand second, or repeated, where the runtime fails on the form; else widen.
+
+    A constant minus a value is the value's negative plus the constant, the same number.
+    """
+    operator = site.node.op_type
+    if not site.computes(operator, T=site.dtype(0)):
+        widen_to_kernel(site)
+        return
+    op, (first, second) = site.op, site.inputs
+    if site.constant_value(0) is not None and operator in ("Add", "Mul"):
+        site.replace(op.emit(operator, second, first))
+    elif site.constant_value(0) is not None and operator == "Sub":
+        site.replace(op.Add(op.Neg(second), first))
+    elif (repeated_constant := _repeated_constant(site)) is not None:
+        site.set_input(1, repeated_constant)
     else:
         widen_to_kernel(site)
 
+
+def _repeated_constant(site: Site) -> str | None:
+    """The second input in the shape of the first, where it is constant and smaller, and that shape is no large one."""
+    value, shape = site.constant_value(1), known_shape(site, 0)
+    if value is None or shape is None or list(value.shape) == shape or math.prod(shape) > LARGEST_TABLE:
+        return None
+    if value.ndim > len(shape) or any(
+        one not in (1, size) for one, size in zip(value.shape[::-1], shape[::-1], strict=False)
+    ):
+        return None
+    return site.constant(numpy.broadcast_to(value, shape).copy(), hint="repeated")
+
+
+def divide_by_the_reciprocal_or_widen(site: Site) -> None:
+    """Write a product with a power of two as a quotient, or of two negatives, where the runtime fails on the form."""
+    dtype = site.dtype(0)
+    if dtype in FLOATING and site.computes("Mul", T=dtype):
+        for position in (1, 0):
+            factor = site.constant_value(position)
+            if factor is not None and _has_an_exact_reciprocal(factor):
+                divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
+                site.replace(site.op.Div(site.input(1 - position), divisor))
+                return
+        if site.constant_value(0) is None and site.constant_value(1) is None:
+            # Optimisers that know a factor by the operators before it do not know its negative.
+            site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))
+            return
+    write_constants_otherwise_or_widen(site)
+
+
+def _has_an_exact_reciprocal(factor: Array) -> bool:
+    """Whether all numbers are powers of two, far from the ends of the range."""
+    fractions, exponents = numpy.frexp(factor)
+    return bool((abs(fractions) == 0.5).all() and (abs(exponents) <= _LARGEST_EXPONENT).all())
+
+
+_LARGEST_EXPONENT = 12
+"""Also float16 holds 2 to this power and its reciprocal, and neither is subnormal."""
 
 STEPS = [
     Step("Add", 1, 6, up=remove_consumed_inputs, down=compute_integers_with_reductions),
@@ -118,8 +173,8 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Add", swap_terms_or_widen),
-    Fallback("Sub", widen_for_runtime()),
-    Fallback("Mul", widen_for_runtime()),
-    Fallback("Div", widen_for_runtime()),
+    Fallback("Add", write_constants_otherwise_or_widen),
+    Fallback("Sub", write_constants_otherwise_or_widen),
+    Fallback("Mul", divide_by_the_reciprocal_or_widen),
+    Fallback("Div", write_constants_otherwise_or_widen),
 ]

@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 
 
 def convert_dtype_name_to_number(site: Site) -> None:
@@ -52,6 +53,27 @@ def multiply_by_one_in_between(site: Site) -> None:
     site.set_input(0, op.Mul(value, site.constant(1, dtype, "one")))
 
 
+def compare_truncate_or_multiply_by_one(site: Site) -> None:
+    """Compute a Cast with other operators, for runtimes that leave the numbers as they are; else keep two Casts apart.
+
+    To booleans it is a comparison with 0. Between floats and integers, fractions are dropped:
+
+    Floor of the positive part minus Floor of the negative one rounds towards 0; the outer Floor shows that the result
+    is whole.
+    """
+    if dtype_attribute(site, "to") == "bool":
+        op = site.op_at(opsets.FLOATS_IN_EQUAL)
+        site.replace(op.Not(op.Equal(site.input(0), site.constant(0, site.dtype(0), "zero"))))
+        return
+    if site.dtype(0) not in FLOATING or dtype_attribute(site, "to") not in NARROW_INTEGERS | _WIDE_INTEGERS:
+        multiply_by_one_in_between(site)
+        return
+    op, value = site.op, site.input(0)
+    whole = op.Sub(op.Floor(op.Relu(value)), op.Floor(op.Relu(op.Neg(value))))
+    site.set_input(0, op.Floor(whole))
+
+
+_WIDE_INTEGERS = frozenset(["int32", "uint32", "int64", "uint64"])
 _MULTIPLIED = ("int32", "int64")
 
 _RANGES = (
@@ -80,5 +102,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Cast", multiply_by_one_in_between),
+    Fallback("Cast", compare_truncate_or_multiply_by_one),
 ]

@@ -100,7 +100,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
     upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
-    if widen_to_kernel(site):
+    if _is_mirrored(site) or widen_to_kernel(site):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
@@ -129,8 +129,17 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
 
 def compute_equality_in_a_supported_type(site: Site) -> None:
     """Compute Equal in a type that the runtime supports, else from Less and Greater."""
-    if not widen_to_kernel(site):
+    if not _is_mirrored(site) and not widen_to_kernel(site):
         compute_equality_from_order(site)
+
+
+def _is_mirrored(site: Site) -> bool:
+    """Write a constant second, where the runtime has the kernel but fails on the form; whether that was done."""
+    if site.constant_value(0) is None or not site.computes(site.node.op_type, T=site.dtype(0)):
+        return False
+    mirrored = {"Less": "Greater", "Greater": "Less"}.get(site.node.op_type, site.node.op_type)
+    site.replace(site.op.emit(mirrored, *reversed(site.inputs)))
+    return True
 
 
 STEPS = [

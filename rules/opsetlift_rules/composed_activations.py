@@ -16,7 +16,7 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, widen
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -199,4 +199,8 @@ INTRODUCTIONS = [
     Introduction("Gelu", 20, down=rounding(decompose_gelu, ulps=4, because=_STEPS_ROUND)),
     Introduction("Swish", 24, down=rounding(decompose_swish, ulps=4, because=_STEPS_ROUND)),
     Introduction("SwiGLU", 28, down=rounding(decompose_swiglu, ulps=4, because=_STEPS_ROUND)),
+]
+
+FALLBACKS = [
+    Fallback("Celu", rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)),
 ]

@@ -34,6 +34,29 @@ def make_axis_non_negative(site: Site) -> None:
     site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
+def concatenate_along_the_last_axis(site: Site) -> None:
+    """Make the axis non-negative; where it is, join along the last axis, between two transpositions.
+
+    For runtimes that join other values than they should along an axis before it.
+    """
+    axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
+    (place,) = counted_from_front(site, [axis], rank, name="axis")
+    op = site.op
+    if axis < 0 or place == rank - 1:
+        if axis < 0:
+            site.replace(op.copy(*site.inputs, axis=place))
+        return
+    perm = list(range(rank))
+    perm[place], perm[-1] = perm[-1], perm[place]
+    moved = [
+        op.Transpose(value, perm=perm)
+        if (known := site.constant_value(value)) is None
+        else site.constant(known.transpose(perm))
+        for value in site.inputs
+    ]
+    site.replace(op.Transpose(op.Concat(*moved, axis=rank - 1), perm=perm))
+
+
 def move_optional_lengths_to_an_attribute(site: Site) -> None:
     """Move the lengths of Split-1 from the optional input to the attribute, the only place in Split-2.
 
@@ -198,6 +221,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Concat", make_axis_non_negative),
+    Fallback("Concat", concatenate_along_the_last_axis),
     Fallback("Split", split_with_slice),
 ]

@@ -12,6 +12,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
+from opsetlift_rules.helpers.windows import padded
 
 
 def keep_odd_padding_on_its_side(site: Site) -> None:
@@ -75,6 +76,15 @@ def convolve_rows_as_images(site: Site) -> None:
     site.replace(op.Squeeze(site.op.copy(*values, *site.inputs[2:]), row))
 
 
+def pad_before_convolving(site: Site) -> None:
+    """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise."""
+    pads = site.attribute("pads")
+    if pads and any(pads):
+        op = site.op_at(opsets.BFLOAT16)
+        site.set_input(0, padded(site, op, site.input(0), site.dtype(0), pads))
+        site.set_attribute("pads", [0] * len(pads))
+
+
 _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
 
 _SPELT_OUT = "11 states the defaults of strides and dilations, and spells out the output size that auto_pad gives"
@@ -87,5 +97,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
+    Fallback("Conv", pad_before_convolving),
     Fallback("ConvTranspose", convolve_rows_as_images),
 ]

@@ -5,7 +5,7 @@ DynamicQuantizeLinear  11: introduced
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Introduction
+from opsetlift.rulebook.rule import Fallback, Introduction
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.quantized_arithmetic import arithmetic, saturated
 
@@ -28,4 +28,8 @@ def decompose_dynamic_quantization(site: Site) -> None:
 
 INTRODUCTIONS = [
     Introduction("DynamicQuantizeLinear", 11, down=decompose_dynamic_quantization),
+]
+
+FALLBACKS = [
+    Fallback("DynamicQuantizeLinear", decompose_dynamic_quantization),
 ]

@@ -47,6 +47,18 @@ def replace_ceil_mode_with_pads(site: Site) -> None:
     set_pads(site, begin, end)
 
 
+def write_out_how_pads_count(site: Site) -> None:
+    """Replace ceil_mode with pads, write count_include_pad, and pad before the node where pads count."""
+    if site.attribute("ceil_mode", 0):
+        replace_ceil_mode_with_pads(site)
+    if not any(site.attribute("pads") or ()):
+        return
+    if site.attribute("count_include_pad", 0):
+        pad_before_averaging(site)
+    else:
+        site.set_attribute("count_include_pad", 0)
+
+
 def exclude_windows_that_start_in_the_padding(site: Site) -> None:
     """Write pads in place of ceil_mode where a window starts in the end padding.
 
@@ -218,7 +230,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("AveragePool", replace_ceil_mode_with_pads),
+    Fallback("AveragePool", write_out_how_pads_count),
     Fallback("LpPool", replace_ceil_mode_with_pads),
     Fallback("MaxPool", replace_ceil_mode_with_pads),
 ]

@@ -75,8 +75,13 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
 
 
 def write_what_is_left_out(site: Site) -> None:
-    """Write hidden_size and zeros for a missing bias, which runtimes may need, and a layout that all of them have."""
+    """Write what runtimes may need: hidden_size, zeros for a missing bias, the layout of all of them, the last state.
+
+    The state is for those that take a first output that stands alone for it.
+    """
     recurrence = known_shape(site, 2)
+    if len(site.node.output) == 1:
+        site.ask_for_outputs([1])
     if recurrence is not None and not has_attribute(site, "hidden_size"):
         site.set_attribute("hidden_size", recurrence[-1])
     if recurrence is not None and site.attribute("linear_before_reset", 0) and not site.input(3):

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from functools import reduce
 
-from opsetlift.rulebook.rule import Fallback, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Fallback, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
     make_axes_non_negative,
@@ -76,7 +77,34 @@ def compute_integers_in_double(site: Site) -> None:
     site.replace(op.Cast(op.Log(op.Cast(total, to="double")), to=dtype))
 
 
-# Fallbacks for runtimes that lack a dtype
+# Fallbacks for runtimes that lack a dtype or fail on a form
+
+
+def or_name_no_axes(otherwise: Apply) -> Apply:
+    """Leave the axes out where they are all of the input's, which is what none mean; else do something else."""
+
+    def apply(site: Site) -> None:
+        shape, given = site.shape(0), site.attribute("axes")
+        if given is None and site.input(1) and (known := site.constant_value(1)) is not None:
+            given = known.reshape(-1).tolist()
+        if given and shape is not None and len(set(given)) == len(shape):
+            site.replace(site.op.copy(site.input(0), axes=None))
+        else:
+            otherwise(site)
+
+    apply.__name__ = f"{otherwise.__name__}_or_name_no_axes"
+    apply.__doc__ = f"{otherwise.__doc__}\n    Axes that are all of the input's are left out."
+    return apply
+
+
+def sort_axes(site: Site) -> None:
+    """Write the axes non-negative and in order, for runtimes that read no others."""
+    axes = site.attribute("axes")
+    if axes is None:
+        return
+    ordered = sorted(counted_from_front(site, axes, site.rank(0, because="axes are counted from the front")))
+    if ordered != axes:
+        site.set_attribute("axes", ordered)
 
 
 def sum_integers_in_parts(site: Site) -> None:
@@ -213,8 +241,14 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("ReduceSum", sum_integers_in_parts),
-    Fallback("ReduceMax", compute_int64_min_max_by_halves),
-    Fallback("ReduceMin", compute_int64_min_max_by_halves),
-    Fallback("ReduceProd", multiply_vector_elements),
+    Fallback("ReduceSum", or_name_no_axes(sum_integers_in_parts)),
+    Fallback("ReduceMax", or_name_no_axes(compute_int64_min_max_by_halves)),
+    Fallback("ReduceMin", or_name_no_axes(compute_int64_min_max_by_halves)),
+    Fallback("ReduceProd", or_name_no_axes(multiply_vector_elements)),
+    Fallback("ReduceMean", or_name_no_axes(sort_axes)),
+    Fallback("ReduceL1", or_name_no_axes(sort_axes)),
+    Fallback("ReduceL2", or_name_no_axes(sort_axes)),
+    Fallback("ReduceLogSum", or_name_no_axes(sort_axes)),
+    Fallback("ReduceLogSumExp", or_name_no_axes(sort_axes)),
+    Fallback("ReduceSumSquare", or_name_no_axes(sort_axes)),
 ]

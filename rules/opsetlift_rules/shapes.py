@@ -227,6 +227,21 @@ def write_non_negative_axes(site: Site) -> None:
         site.replace(site.op.Identity(site.input(0)))
 
 
+def unsqueeze_one_axis_at_a_time(site: Site) -> None:
+    """Add the dimensions of size 1 one by one, by non-negative axes, for runtimes that need one of the two."""
+    axes = site.attribute("axes")
+    if axes is None:
+        given = site.constant_value(1)
+        axes = None if given is None else given.reshape(-1).tolist()
+    if axes is None or (len(axes) == 1 and axes[0] >= 0):
+        return
+    rank = site.rank(0, because="negative axes must be made non-negative")
+    value, op = site.input(0), site.op_at(opsets.AXES_AS_INPUTS)
+    for axis in sorted(counted_from_front(site, axes, rank + len(axes))):
+        value = op.Unsqueeze(value, site.constant([axis], "int64", "axes"))
+    site.replace(value)
+
+
 def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     """Move the axes of Unsqueeze-13 to the attribute of Unsqueeze-11; with axes computed at run time, use Reshape."""
     if move_constant_axes_to_an_attribute(site):
@@ -306,5 +321,5 @@ FALLBACKS = [
     Fallback("Reshape", remove_allowzero),
     Fallback("Squeeze", write_non_negative_axes),
     Fallback("Transpose", move_elements),
-    Fallback("Unsqueeze", make_axes_non_negative),
+    Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

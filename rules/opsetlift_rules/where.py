@@ -18,6 +18,7 @@ from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.helpers.truth_values import computed_if_constant
 
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
@@ -36,6 +37,14 @@ def compute_integers_or_gather(site: Site) -> None:
         _compute(site, dtype)
     else:
         _gather(site)
+
+
+def compute_the_condition_or_replace(site: Site) -> None:
+    """Compute a constant condition where the runtime has the kernel, but no such constants; else replace Where."""
+    if site.computes("Where", T=site.dtype(1)) and site.constant_value(0) is not None:
+        site.set_input(0, computed_if_constant(site, site.op, site.input(0)))
+    else:
+        compute_integers_or_gather(site)
 
 
 def _compute(site: Site, dtype: str) -> None:
@@ -119,5 +128,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Where", compute_integers_or_gather),
+    Fallback("Where", compute_the_condition_or_replace),
 ]

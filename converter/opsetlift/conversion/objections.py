@@ -24,6 +24,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     be constant, and inputs of open sizes.
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
+    found += _inputs_of_refused_dtypes(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
         return found
     refused = _possibly_refused(facts, target)
@@ -64,6 +65,13 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             f"--fix-shapes {shlex.quote(_sizes_to_fix(are_open))} sets them, with your sizes in place of each 1"
         )
         yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    for info in facts.model.graph.input if target.input_dtypes_refused else ():
+        if dtype := _refused_dtype(facts.graph, info.name, target.input_dtypes_refused):
+            sentence = f"input {info.name!r} is {dtype}, and {target.called} takes no inputs of that dtype"
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 
 def _is_fixed(size: int | str | None) -> bool:

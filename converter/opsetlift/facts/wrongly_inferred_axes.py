@@ -2,7 +2,7 @@
 
 Before opset 11 the texts of Slice, Squeeze and Unsqueeze do not say that axes may be negative. Exporters wrote such
 axes all the same, and runtimes count them from the end; the inference gives shapes that are wrong. It also does so for
-a Squeeze whose axes are out of order.
+a Squeeze whose axes are out of order. Of Concat, Flatten, ArgMax and ArgMin with such an axis it infers no shape.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from onnx import AttributeProto, NodeProto
 from opsetlift.specification import history
 
 _WRONGLY_INFERRED = frozenset(("Slice", "Squeeze", "Unsqueeze"))
+_NOT_INFERRED = frozenset(("Concat", "Flatten", "ArgMax", "ArgMin"))
 _MAY_BE_NEGATIVE = 11
 
 
@@ -28,6 +29,9 @@ def with_axes_inferred_rightly(node: NodeProto, since_version: int, rank: int | 
     copy = NodeProto()
     copy.CopyFrom(node)
     attribute = next(one for one in copy.attribute if one.name == axes.name)
+    if node.op_type in _NOT_INFERRED:
+        attribute.i += rank or 0
+        return copy if rank is not None else node
     if any(axis < 0 for axis in axes.ints):
         if rank is None:
             return None
@@ -45,7 +49,7 @@ def hide_wrongly_inferred_axes(by_operator: Mapping[str, Iterable[NodeProto]], o
         by_operator: Nodes by the name of their operator.
         opset: That of ai.onnx.
     """
-    for operator in _WRONGLY_INFERRED:
+    for operator in _WRONGLY_INFERRED | _NOT_INFERRED:
         for node in by_operator.get(operator, ()):
             found = history.definition(node.domain, operator, opset)
             if found is not None and _wrongly_inferred_axes(node, found.since_version) is not None:
@@ -53,7 +57,11 @@ def hide_wrongly_inferred_axes(by_operator: Mapping[str, Iterable[NodeProto]], o
 
 
 def _wrongly_inferred_axes(node: NodeProto, since_version: int) -> AttributeProto | None:
-    if node.op_type not in _WRONGLY_INFERRED or history.canonical_domain(node.domain) != history.AI_ONNX:
+    if history.canonical_domain(node.domain) != history.AI_ONNX:
+        return None
+    if node.op_type in _NOT_INFERRED and since_version < _MAY_BE_NEGATIVE:
+        return next((attribute for attribute in node.attribute if attribute.name == "axis" and attribute.i < 0), None)
+    if node.op_type not in _WRONGLY_INFERRED:
         return None
     axes = next((attribute for attribute in node.attribute if attribute.name == "axes"), None)
     if axes is None:

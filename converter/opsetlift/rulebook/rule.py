@@ -84,6 +84,19 @@ becomes_its_values = Rule("what is constant needs no kernel", _becomes_its_value
 """For a runtime that does not take a node as it is written, where the node computes the same in every run."""
 
 
+def _leaves_out_absent_inputs(site: Site) -> None:
+    inputs = site.inputs
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    results = site.op.copy(*(name or None for name in inputs))
+    results = [results] if isinstance(results, str) else results
+    site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
+
+
+leaves_out_absent_inputs = Rule("trailing inputs without a name are left out", _leaves_out_absent_inputs)
+"""For a runtime that fails on names that are empty, though they mean the same as none."""
+
+
 def rounding(rule: RuleLike, *, ulps: int, because: str, when: str = "", fewer_digits: int = 0) -> Rule:
     """The same mathematics with other rounding.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
@@ -41,6 +41,8 @@ class Form:
     """Attributes of which it has none."""
     negative: frozenset[str] = frozenset()
     """Attributes and constant inputs, by their names in the schema, each of which has a number below 0 in it."""
+    nonzero: frozenset[str] = frozenset()
+    """Attributes, lists of numbers, each of which has one that is not 0."""
     zeros: frozenset[str] = frozenset()
     """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -53,6 +55,8 @@ class Form:
     """Type variables, each with dtypes of which it stands for one."""
     outputs: int = 0
     """How many outputs the node has at least."""
+    most_outputs: int = 0
+    """How many it has at most; 0 where it may have any number."""
     skips_outputs: bool = False
     """Whether it leaves an output out before the last one."""
     has_late_windows: bool = False
@@ -81,6 +85,20 @@ class Form:
     """Numbers of inputs of which it has one."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
+    not_after: frozenset[str] = frozenset()
+    """Operators none of which computes its first input."""
+    chain: tuple[str, ...] = ()
+    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
+    widened_inputs: frozenset[str] = frozenset()
+    """Inputs that broadcasting repeats: their shape is not that of the first output."""
+    batched_inputs: frozenset[str] = frozenset()
+    """Inputs whose first size is known, and not 1."""
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
+    stored_dtypes: frozenset[str] = frozenset()
+    """Dtypes of which one is that of an input that is a constant and not computed from others."""
+    ends_with_absent_input: bool = False
+    """Whether the last of its inputs has no name, and could be left out."""
 
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
@@ -92,6 +110,7 @@ class Form:
             and (not self.negative or self._has_negative_numbers(node, definition, scope))
             and all(_reaches(node, one, other) for one, other in self.at_least.items())
             and len(node.output) >= self.outputs
+            and (not self.most_outputs or len(node.output) <= self.most_outputs)
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
@@ -100,7 +119,14 @@ class Form:
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
             and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
+            and (not self.ends_with_absent_input or (bool(node.input) and not node.input[-1]))
+            and (not self.not_after or not _is_after(node, self.not_after, scope))
+            and (not self.stored_dtypes or self._stores_one_of_the_dtypes(node, scope))
+            and (not self.chain or _ends_chain(node, self.chain, scope))
+            and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
+            and (not self.lengths or self._has_the_lengths(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
+            and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
         )
 
@@ -116,6 +142,7 @@ class Form:
             or self.after
             or self.zeros
             or self.ranked_inputs
+            or self.batched_inputs
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -128,7 +155,6 @@ class Form:
             for formal, shape in shapes.items()
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
-        producer = scope.producer(node.input[0]) if self.after and node.input else None
         return (
             present.keys() >= self.has_inputs
             and self.lacks_inputs.isdisjoint(present)
@@ -137,8 +163,9 @@ class Form:
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
+            and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
-            and (not self.after or (producer is not None and producer.op_type in self.after))
+            and (not self.after or _is_after(node, self.after, scope))
         )
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -148,6 +175,30 @@ class Form:
             if known is not None and bool((known < 0).any()):
                 found.add(one.formal)
         return found >= self.negative
+
+    def _widens_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        result = scope.shape(node.output[0])
+        if result is None:
+            return False
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+
+    def _stores_one_of_the_dtypes(self, node: NodeProto, scope: ScopeFacts) -> bool:
+        return any(
+            dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
+            and scope.constant(name) is not None
+            and _is_stored(name, scope)
+            for name in node.input
+            if name
+        )
+
+    def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found = {one.name: len(one.ints) for one in node.attribute}
+        for one in operands(node, definition)[0]:
+            known = scope.constant(one.name) if one.formal in self.lengths else None
+            if known is not None:
+                found[one.formal] = known.size
+        return all(found.get(name, 0) >= least for name, least in self.lengths.items())
 
     def _has_the_ranks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found: dict[str, set[int]] = {}
@@ -160,6 +211,20 @@ class Form:
     def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    producer = scope.producer(node.input[0]) if node.input else None
+    return producer is not None and producer.op_type in operators
+
+
+def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    """Whether an input of a node comes from the first operator, one of that one's inputs from the next, and so on."""
+    before = [node]
+    for operator in operators:
+        producers = [scope.producer(name) for one in before for name in one.input if name]
+        before = [one for one in producers if one is not None and one.op_type == operator]
+    return bool(before)
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:

@@ -11,6 +11,8 @@
     ml_opset = { min = 1, max = 2, source = "docs" }
     ir = { max = 7, source = "docs" }
     dtypes_refused = { names = ["double"], source = "docs" }
+    input_dtypes_refused = { names = ["bool"], source = "docs" }
+    constant_dtypes_refused = { names = ["bool"], source = "docs" }
     operators_lacking = { names = ["Loop"], source = "docs" }
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
@@ -18,6 +20,7 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
+    absent_last_inputs = { are_taken = false, source = "docs" }
 
     [kernels]
     file = "kernels.toml"
@@ -41,14 +44,21 @@
 versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`.
 `form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
-number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as
-{ X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` (at least so many), `skips_outputs`,
-`has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads), `gives_constants` (a
-subgraph of it does), `uneven` (lists of numbers whose halves differ), `has_inputs` and `lacks_inputs` (optional
-ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that are not known),
-`empty_inputs` (with a size of 0), `ranked_inputs` (whose rank is known), `zeros` (constants with a 0 in them),
-`input_counts`, `after` (operators that compute the first input) and `undoes_cast` (back to the dtype before the Cast
-before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
+X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
+many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads),
+`gives_constants` (a subgraph of it does), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
+number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants
+or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank
+is known), `batched_inputs` (whose first size is not 1), `zeros` (constants with a 0 in them), `input_counts`, `after`
+and `not_after` (operators that compute the first input, or do not), `chain` (operators, the first of which computes an
+input, the next an input of that one, and so on), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of
+constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
+`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
+the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
+inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
+which mean the same as none.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -62,9 +72,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from onnx.defs import OpSchema
+
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
-from opsetlift.specification.dtypes import numpy_dtype
-from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.specification.dtypes import numpy_dtype, tensor_type
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
@@ -79,6 +91,8 @@ _KEYS_OF_FACT = {
     "ml_opset": {"min", "max", "source"},
     "ir": {"min", "max", "source"},
     "dtypes_refused": {"names", "source"},
+    "input_dtypes_refused": {"names", "source"},
+    "constant_dtypes_refused": {"names", "source"},
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
@@ -86,6 +100,7 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "computed_constants": {"are_taken", "source"},
+    "absent_last_inputs": {"are_taken", "source"},
 }
 
 _FORM_KEYS = {
@@ -117,13 +132,24 @@ _FORM_KEYS = {
         "ranked_inputs",
         "undoes_cast",
     ),
+    *(
+        "nonzero",
+        "batched_inputs",
+        "not_after",
+        "chain",
+        "widened_inputs",
+        "lengths",
+        "ends_with_absent_input",
+        "most_outputs",
+        "stored_dtypes",
+    ),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    *("after", "zeros", "ranked_inputs"),
+    *("after", "zeros", "ranked_inputs", "widened_inputs", "batched_inputs", "nonzero", "not_after", "stored_dtypes"),
 )
-"""The keys of a form that name attributes, inputs or operators of which all (of `after`: one) must be so."""
+"""The keys of a form that list names: all must be so, of `after` one, of `not_after` none."""
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
@@ -196,6 +222,7 @@ class _Reader:
             },
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
+            input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
             operators_lacking=frozenset(self._names(release, "operators_lacking")),
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
@@ -209,10 +236,37 @@ class _Reader:
             forms=(
                 *(one for one in self._forms if not one.versions or version in one.versions),
                 *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
+                *self._forms_of_absent_inputs(where, release),
+                *self._forms_of_constants(where, release),
             ),
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _forms_of_absent_inputs(self, where: str, release: Mapping[str, Any]) -> list[Form]:
+        """A form for each operator that may have inputs without a name, where the runtime fails on these."""
+        fact = release.get("absent_last_inputs", {"are_taken": True})
+        if fact.get("are_taken", True):
+            return []
+        source = self._source(f"{where}, absent_last_inputs", fact)
+        return [
+            Form(name, "fails on a last input without a name", source, ends_with_absent_input=True)
+            for (domain, name), operator in histories().items()
+            if domain == AI_ONNX and any(map(_has_optional_inputs, operator.definitions.values()))
+        ]
+
+    def _forms_of_constants(self, where: str, release: Mapping[str, Any]) -> list[Form]:
+        """A form for each operator that may read constants of dtypes of which the runtime has none."""
+        names = frozenset(map(self._dtype, self._names(release, "constant_dtypes_refused")))
+        if not names:
+            return []
+        source = self._source(f"{where}, constant_dtypes_refused", release["constant_dtypes_refused"])
+        text = f"reads no constants of {' or '.join(sorted(names))}"
+        return [
+            Form(name, text, source, stored_dtypes=names)
+            for (domain, name), operator in histories().items()
+            if domain == AI_ONNX and any(_may_read(one, names) for one in operator.definitions.values())
+        ]
 
     def _read_kernels(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[KernelFile | None, str]:
         if fact is None:
@@ -291,6 +345,10 @@ class _Reader:
             skips_outputs=entry.get("skips_outputs", False),
             has_late_windows=entry.get("has_late_windows", False),
             undoes_cast=entry.get("undoes_cast", False),
+            chain=tuple(entry.get("chain", ())),
+            most_outputs=entry.get("most_outputs", 0),
+            lengths=entry.get("lengths", {}),
+            ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
@@ -342,3 +400,12 @@ class _Reader:
 
     def _fault(self, sentence: str) -> TargetFileError:
         return TargetFileError(f"target {self._name}: {sentence}")
+
+
+def _has_optional_inputs(definition: Definition) -> bool:
+    return any(one.option == OpSchema.FormalParameterOption.Optional for one in definition.schema.inputs)
+
+
+def _may_read(definition: Definition, dtypes: frozenset[str]) -> bool:
+    allowed = {one for formal in definition.schema.inputs for one in formal.types}
+    return any(tensor_type(dtype) in allowed for dtype in dtypes)

@@ -42,6 +42,8 @@ class Target:
     """Inputs, by operator and name in the schema, that it takes as constants only."""
     quirks: tuple[Quirk, ...]
     sources: Mapping[str, str]
+    input_dtypes_refused: frozenset[str] = frozenset()
+    """Dtypes that it computes, but does not take as inputs of a model."""
     takes_false_shapes: bool = True
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True

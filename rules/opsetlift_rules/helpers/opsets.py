@@ -41,6 +41,9 @@ SLICE_INPUTS = 10
 NON_NEGATIVE_INDICES = 10
 """The last opset at which Gather, Scatter and OneHot take no negative indices; older runtimes need no more."""
 
+FLOATS_IN_EQUAL = 11
+"""Equal takes floats."""
+
 UNIQUE = 11
 """Unique is introduced."""
 

@@ -15,7 +15,7 @@ from opsetlift.conversion.walk.values import AT_TARGET, Emitted, ScopeValues
 from opsetlift.model.files import ModelFileError
 from opsetlift.rulebook.rounding import EXACT
 from opsetlift.rulebook.routes import Route, RoutedTransition
-from opsetlift.rulebook.rule import Rule, becomes_its_values
+from opsetlift.rulebook.rule import Rule, becomes_its_values, leaves_out_absent_inputs
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
@@ -106,6 +106,8 @@ class NodeWalk(ScopeValues):
         known = [self.facts.constant(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
             rule = becomes_its_values
+        elif node.input and not node.input[-1]:
+            rule = leaves_out_absent_inputs
         site = NodeSite(node, transition, self, rule.bound if rule else EXACT)
         try:
             if rule is None or self._in_progress.count(transition) >= _MOST_FALLBACKS:

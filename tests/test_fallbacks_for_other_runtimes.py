@@ -1,0 +1,299 @@
+"""Fallbacks for what OpenCV and OpenVINO do not run, and refusals where there are none; proven to be equal."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
+from opsetlift.measuring.verdicts import difference_of_outputs
+from testing.conversion import model
+from tests.test_fallbacks import converted, operators
+
+
+def refused(text: str, runtime: str, *, because: str, opset: int = 13) -> None:
+    """The conversion for a runtime is refused with this reason."""
+    with pytest.raises(ConversionRefused, match=because):
+        convert(model(f'<ir_version: 7, opset_import: ["": {opset}]> {text}'), target=runtime)
+
+
+class TestGeluThatIsFusedWrongly:
+    """OpenCV 4.14 and 5.0 crash while they fuse it, unless its half is multiplied last."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("product", ["m = Mul (h, p) y = Mul (x, m)", "m = Mul (p, h) y = Mul (m, x)"])
+    def test_is_written_with_a_quotient(self, runtime: str, product: str) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.5}, float o = {1}> "
+            f"{{ d = Div (x, q) e = Erf (d) p = Add (e, o) {product} }}"
+        )
+        assert operators(converted(text, runtime)) == ["Div", "Erf", "Add", "Div", "Mul"]
+
+    def test_stays_where_the_half_comes_last(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.5}, float o = {1}> "
+            "{ d = Div (x, q) e = Erf (d) p = Add (e, o) m = Mul (x, p) y = Mul (m, h) }"
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Div", "Erf", "Add", "Mul", "Mul"]
+
+    def test_is_refused_with_a_factor_that_has_no_exact_reciprocal(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float q = {1.4142135}, float h = {0.3}, float o = {1}> "
+            "{ d = Div (x, q) e = Erf (d) p = Add (e, o) m = Mul (h, p) y = Mul (x, m) }"
+        )
+        refused(text, "opencv==4.14", because="OpenCV DNN 4.14 crashes while it fuses a GELU")
+
+
+class TestFractionsOfIntegers:
+    """OpenCV before 5 computes integers as floats, and drops no fractions."""
+
+    @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+    def test_are_dropped_before_the_cast(self, dtype: str) -> None:
+        number = {"int32": 6, "int64": 7, "uint8": 2}[dtype]
+        text = f"g (float[1,2,2] x) => ({dtype}[1,2,2] y) {{ y = Cast <to = {number}> (x) }}"
+        found = converted(text, "opencv==4.14")
+        assert operators(found) == ["Relu", "Floor", "Neg", "Relu", "Floor", "Sub", "Floor"]
+
+    def test_are_dropped_towards_zero(self) -> None:
+        found = converted("g (float[1,4] x) => (int32[1,4] y) { y = Cast <to = 6> (x) }", "opencv==4.14")
+        values = numpy.array([[-2.5, -0.5, 0.5, 2.5]], numpy.float32)
+        assert Evaluator(found).run({"x": values})["y"].tolist() == [[-2, 0, 0, 2]]
+
+    def test_of_whole_numbers_need_no_care(self) -> None:
+        text = "g (float[1,4] x) => (int32[1,4] y) { a = Floor (x) y = Cast <to = 6> (a) }"
+        assert operators(converted(text, "opencv==4.14")) == ["Floor"]
+
+
+class TestLastInputsWithoutAName:
+    """They mean the same as none, but many runtimes fail on them."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "opencv==4.14", "openvino==2021.4", "openvino==2022.3"])
+    def test_are_left_out(self, runtime: str) -> None:
+        text = 'g (float[1,2,4,4] x) => (float[1,2,6,4] y) <int64[8] p = {0,0,1,0,0,0,1,0}> { y = Pad (x, p, "") }'
+        found = converted(text, runtime)
+        assert [len(node.input) for node in found.graph.node] == [2]
+
+    def test_stay_where_nothing_is_known_against_them(self) -> None:
+        text = 'g (float[1,2,4,4] x) => (float[1,2,6,4] y) <int64[8] p = {0,0,1,0,0,0,1,0}> { y = Pad (x, p, "") }'
+        assert len(converted(text, "onnxruntime==1.10").graph.node[0].input) == 3
+
+
+class TestSeveralDimensions:
+    @pytest.mark.parametrize(("axes", "opset"), [("2, 3", 13), ("-1, -2", 13), ("0, 3", 13)])
+    def test_are_added_one_by_one(self, axes: str, opset: int) -> None:
+        text = f"g (float[2,3] x) => (float[A,B,C,D] y) <int64[2] axes = {{{axes}}}> {{ y = Unsqueeze (x, axes) }}"
+        assert operators(converted(text, "opencv==4.14", opset=opset)) == ["Unsqueeze", "Unsqueeze"]
+
+    def test_given_by_an_attribute_are_added_one_by_one(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3,1,1] y) { y = Unsqueeze <axes = [2, 3]> (x) }"
+        assert operators(converted(text, "opencv==4.14", opset=11)) == ["Unsqueeze", "Unsqueeze"]
+
+
+class TestResultsThatGetLost:
+    """OpenVINO 2021.4 forgets the names of what it expands by function bodies."""
+
+    @pytest.mark.parametrize("operator", ["LessOrEqual", "GreaterOrEqual"])
+    def test_are_written_by_order_and_equality(self, operator: str) -> None:
+        text = f"g (float[4] x, float[4] y) => (bool[4] z) {{ a = {operator} (x, y) z = Not (a) }}"
+        assert operator not in operators(converted(text, "openvino==2021.4"))
+
+    def test_of_celu_are_written_by_its_formula(self) -> None:
+        text = "g (float[4] x) => (float[4] z) { a = Celu (x) z = Neg (a) }"
+        assert "Celu" not in operators(converted(text, "openvino==2021.4"))
+
+    def test_of_dynamic_quantization_are_written_by_its_formula(self) -> None:
+        text = "g (float[4] x) => (uint8[4] z, float s, uint8 p) { z, s, p = DynamicQuantizeLinear (x) }"
+        assert "DynamicQuantizeLinear" not in operators(converted(text, "openvino==2021.4"))
+
+
+class TestOutputsThatStandAlone:
+    def test_of_gru_get_the_state_beside_them(self) -> None:
+        text = "g (float[5,1,3] x, float[1,6,3] w, float[1,6,2] r) => (float[5,1,1,2] y)"
+        found = converted(f"{text} {{ y = GRU <hidden_size=2> (x, w, r) }}", "opencv==5.0")
+        assert len(found.graph.node[-1].output) == 2
+
+
+class TestBroadcasting:
+    """OpenCV 4.5 repeats few of the computed values that others repeat."""
+
+    @pytest.mark.parametrize(("first", "second"), [("3,1", "1,4"), ("1,3,4,1", "1,1,4,5")])
+    def test_of_both_inputs_is_refused(self, first: str, second: str) -> None:
+        text = f"g (float[{first}] x, float[{second}] y) => (float[A,B] z) {{ a = Abs (x) b = Abs (y) z = Mul (a, b) }}"
+        because = "repeats (at most one input|no matrix) of Mul"
+        refused(text.replace("float[A,B]", "float"), "opencv==4.5", because=because)
+
+    def test_of_one_factor_stays(self) -> None:
+        text = "g (float[1,3,4,4] x, float[1,3,1,1] s) => (float[1,3,4,4] y) { a = Abs (x) b = Abs (s) y = Mul (a, b) }"
+        assert operators(converted(text, "opencv==4.5")) == ["Abs", "Abs", "Mul"]
+
+
+class TestVerdicts:
+    def test_a_float_with_fractions_is_not_the_integer_it_would_be_cast_to(self) -> None:
+        found = {"y": numpy.array([2.7], numpy.float32)}
+        assert difference_of_outputs({"y": numpy.array([2])}, found) == "the values differ"
+        assert difference_of_outputs({"y": numpy.array([2])}, {"y": numpy.array([2.0], numpy.float32)}) == ""
+
+
+class TestAxesBelowOpset11:
+    """onnx infers no shape of these where the axis is negative; folding and static runtimes need it."""
+
+    @pytest.mark.parametrize(
+        ("node", "shape"),
+        [
+            ("Concat <axis = -1> (x, x)", [2, 3, 8]),
+            ("Flatten <axis = -1> (x)", [6, 4]),
+        ],
+    )
+    def test_give_shapes_that_fold(self, node: str, shape: list[int]) -> None:
+        text = f"g (float[2,3,4] x) => (int64[{len(shape)}] s) {{ y = {node} s = Shape (y) }}"
+        found = converted(text, "openvino==2022.3", opset=9)
+        assert "Shape" not in operators(found)
+        assert Evaluator(found).run({"x": numpy.zeros((2, 3, 4), numpy.float32)})["s"].tolist() == shape
+
+
+class TestTruthValues:
+    """OpenCV 4.14 computes with them, but has no constants, inputs and logic of them."""
+
+    def test_that_are_constant_are_compared(self) -> None:
+        text = (
+            "g (float[2,2] x) => (float[2,2] y) <bool[2,2] c = {1, 0, 0, 1}, float low = {-9}> "
+            "{ y = Where (c, x, low) }"
+        )
+        found = converted(text, "opencv==4.14")
+        assert operators(found) == ["Greater", "Where"]
+        assert {tensor.data_type for tensor in found.graph.initializer} == {1}
+
+    @pytest.mark.parametrize(("operator", "number"), [("And", "Mul"), ("Or", "Add"), ("Xor", "Sub")])
+    def test_are_combined_as_numbers(self, operator: str, number: str) -> None:
+        text = (
+            "g (float[1,2,2] x, float[1,2,2] z) => (bool[1,2,2] y) <float h = {0}> "
+            f"{{ a = Less (x, h) b = Greater (z, h) y = {operator} (a, b) }}"
+        )
+        found = operators(converted(text, "opencv==4.14"))
+        assert number in found
+        assert operator not in found
+
+    def test_that_numbers_become_are_compared_with_0(self) -> None:
+        found = converted("g (float[1,2,2] x) => (bool[1,2,2] y) { y = Cast <to = 9> (x) }", "opencv==4.14")
+        assert operators(found) == ["Equal", "Not"]
+
+    def test_are_refused_as_inputs(self) -> None:
+        text = "g (bool[1,2,2] x) => (bool[1,2,2] y) { y = Not (x) }"
+        refused(text, "opencv==4.14", because="input 'x' is bool, and OpenCV DNN 4.14 takes no inputs of that dtype")
+
+    def test_are_refused_as_constants_where_nothing_replaces_them(self) -> None:
+        text = "g (float[1,2] x) => (bool[2,2] y) <bool[1,2] c = {1, 0}> { a = Less (x, x) y = Concat <axis=0> (a, c) }"
+        refused(text, "opencv==4.14", because="reads no constants of bool")
+
+
+class TestQuotientsOfIntegers:
+    def test_are_refused_where_they_keep_fractions(self) -> None:
+        text = "g (int32[1,2] x, int32[1,2] z) => (int32[1,2] y) { y = Div (x, z) }"
+        refused(text, "opencv==4.14", because="keeps the fractions of divided integers")
+
+
+class TestReductionsOfEverything:
+    """OpenCV 5.0 fails where all axes are named and none is kept."""
+
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax", "ReduceL2", "ReduceLogSumExp"])
+    def test_name_no_axes(self, operator: str) -> None:
+        text = f"g (float[2,3] x) => (float y) {{ y = {operator} <axes = [-2, 1], keepdims = 0> (x) }}"
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == [operator]
+        assert "axes" not in {attribute.name for attribute in found.graph.node[0].attribute}
+
+    def test_take_no_axes_as_an_input(self) -> None:
+        text = "g (float[2,3] x) => (float y) <int64[2] a = {0, 1}> { y = ReduceSum <keepdims = 0> (x, a) }"
+        assert len(converted(text, "opencv==5.0").graph.node[0].input) == 1
+
+    def test_along_some_axes_stay(self) -> None:
+        text = "g (float[2,3] x) => (float[2] y) { y = ReduceMean <axes = [1], keepdims = 0> (x) }"
+        assert converted(text, "opencv==5.0").graph.node[0].attribute
+
+
+class TestConstantOperands:
+    """OpenCV 4.5 fails on most that come first, or that it has to repeat."""
+
+    @pytest.mark.parametrize(
+        ("operator", "mirrored", "dtype"),
+        [("Add", ["Add"], "float"), ("Sub", ["Neg", "Add"], "float"), ("Less", ["Greater"], "bool")],
+    )
+    def test_come_second(self, operator: str, mirrored: list[str], dtype: str) -> None:
+        text = f"g (float[1,2,2] x) => ({dtype}[1,2,2] y) <float[1,2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (c, x) }}"
+        found = converted(text, "opencv==4.5")
+        assert operators(found) == mirrored
+        assert found.graph.initializer[0].name == found.graph.node[-1].input[1]
+
+    @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+    def test_are_repeated(self, operator: str) -> None:
+        text = f"g (float[1,3,2,2] x) => (float[1,3,2,2] y) <float[2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (x, c) }}"
+        found = converted(text, "opencv==4.5")
+        assert operators(found) == [operator]
+        assert [list(tensor.dims) for tensor in found.graph.initializer] == [[1, 3, 2, 2]]
+
+    def test_that_repeat_the_other_are_refused(self) -> None:
+        text = "g (float[1,3,1,1] x) => (float[1,3,2,2] y) <float[2,2] c = {1, 2, 3, 4}> { a = Abs (x) y = Add (a, c) }"
+        refused(text, "opencv==4.5", because="repeats no computed A of Add to the shape of a constant")
+
+    def test_divided_by_a_tensor_are_refused(self) -> None:
+        text = "g (float[1,2,2] x) => (float[1,2,2] y) <float[1,2,2] c = {1, 2, 3, 4}> { y = Div (c, x) }"
+        refused(text, "opencv==4.5", because="fails on a constant A of Div with several numbers")
+
+
+class TestProductsThatAreTakenForActivations:
+    """OpenCV 4.14 and 5.0 look at the operators before one factor, and not at the other factor."""
+
+    @pytest.mark.parametrize(
+        "gate", ["h = HardSigmoid <alpha = 0.16666667, beta = 0.5> (z)", "p = Softplus (z) h = Tanh (p)"]
+    )
+    def test_are_those_of_the_negatives(self, gate: str) -> None:
+        text = f"g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) {{ {gate} y = Mul (x, h) }}"
+        assert operators(converted(text, "opencv==5.0"))[-3:] == ["Neg", "Neg", "Mul"]
+
+    def test_with_another_gate_stay(self) -> None:
+        text = "g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) { h = Sigmoid (z) y = Mul (x, h) }"
+        assert operators(converted(text, "opencv==5.0")) == ["Sigmoid", "Mul"]
+
+
+class TestUnevenPads:
+    def test_of_a_vector_are_those_of_a_pad(self) -> None:
+        text = (
+            "g (float[1,1,6] x) => (float[1,1,6] y) <float[1,1,2] w = {1, 2}> "
+            "{ y = Conv <kernel_shape = [2], pads = [1, 0]> (x, w) }"
+        )
+        assert operators(converted(text, "opencv==4.14")) == ["Pad", "Conv"]
+
+    def test_of_averages_with_ceil_mode_are_written_out(self) -> None:
+        text = (
+            "g (float[1,2,6,6] x) => (float[1,2,3,3] y) "
+            "{ y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1, count_include_pad = 1> (x) }"
+        )
+        found = converted(text, "opencv==5.0", opset=11)
+        attributes = {one.name: one for node in found.graph.node for one in node.attribute}
+        assert not attributes["ceil_mode"].i if "ceil_mode" in attributes else True
+
+
+class TestConstantsThatComeFirst:
+    """OpenVINO 2021.4 joins them wrongly along axis 1."""
+
+    @pytest.mark.parametrize("axis", [1, -2])
+    def test_are_joined_along_the_last_axis(self, axis: int) -> None:
+        node = f"y = Concat <axis={axis}> (c, x)"
+        text = f"g (float[1,2,3] x) => (float[1,3,3] y) <float[1,1,3] c = {{7, 8, 9}}> {{ {node} }}"
+        assert operators(converted(text, "openvino==2021.4")) == ["Transpose", "Concat", "Transpose"]
+
+    def test_stay_along_the_last_axis(self) -> None:
+        text = "g (float[1,2,3] x) => (float[1,2,4] y) <float[1,2,1] c = {7, 8}> { y = Concat <axis=2> (c, x) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Concat"]
+
+
+class TestMeansOverInnerAxes:
+    def test_have_their_axes_in_order(self) -> None:
+        text = "g (float[1,2,3,4] x) => (float[1,2,1,1] y) { y = ReduceMean <axes = [-1, -2]> (x) }"
+        (node,) = converted(text, "opencv==4.5").graph.node
+        assert [list(one.ints) for one in node.attribute if one.name == "axes"] == [[2, 3]]
+
+    def test_are_refused_where_there_are_others_behind(self) -> None:
+        text = "g (float[1,2,3,4] x) => (float[1,1,1,4] y) { y = ReduceMean <axes = [1, 2]> (x) }"
+        refused(text, "opencv==4.5", because="takes the mean over inner axes only")
