@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
+import ml_dtypes
 import numpy
 import pytest
 from onnx import TypeProto, helper
 
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
+from opsetlift.proof.inputs.filling import NEIGHBOURS, draw
 from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification.dtypes import element_type, numpy_dtype
 
@@ -307,3 +309,20 @@ def test_data_is_tried_as_small_as_a_small_number_of_the_site_and_its_root() -> 
             for case in made.taken
             if numpy.isfinite(case.values["s"]).all() and (case.values["x"] > 0).all()
         )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int8", "float", "double", "float16", "bfloat16"])
+def test_neighbours_are_close_to_one_another_and_differ(dtype: str) -> None:
+    drawn = [draw(NEIGHBOURS, dtype, (16,), numpy.random.default_rng(seed)) for seed in range(20)]
+    assert {values.dtype for values in drawn} == {numpy_dtype(dtype)}
+    for values in drawn:
+        numbers = [int(one) if values.dtype.kind in "iu" else float(one) for one in values]
+        apart = 4 if values.dtype.kind in "iu" else 8 * float(ml_dtypes.finfo(values.dtype).eps) * abs(numbers[0])
+        assert 0 < max(numbers) - min(numbers) <= apart
+    if dtype == "int64":
+        assert any(2**63 - 1 in values and 2**63 - 2 in values for values in drawn)
+
+
+def test_neighbours_are_tried_where_every_bit_counts() -> None:
+    taken = [case for case in run(Input("x", tensor("int64", [5]))).taken if NEIGHBOURS in case.label]
+    assert any(len({int(one) for one in case.values["x"]}) > 1 for case in taken)

@@ -27,7 +27,11 @@ ALIKE = "alike rows"
 """Rows that differ from one row by much or little, so that boxes overlap to every degree; single numbers are between 0
 and 1, as thresholds are."""
 
-BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "largest", "smallest")
+NEIGHBOURS = "neighbours"
+"""Numbers next to one another, which only exact arithmetic tells apart: in a detour through a narrower dtype they are
+the same."""
+
+BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, NEIGHBOURS, "largest", "smallest")
 """For sites that keep every bit."""
 
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")
@@ -73,6 +77,8 @@ FOR_FLOATS = frozenset(["ratios"])
 
 NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
 """The strategies with a single value that is not finite, and the values."""
+
+_NEAR = numpy.array([-2, -1, 0, 1, 2])
 
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
@@ -183,6 +189,9 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return numpy.ones(shape)
         case "alike rows":
             return _alike_rows(shape, rng)
+        case "neighbours":
+            number = 1.0 if rng.random() < 0.5 else rng.uniform(-4, 4)
+            return number * (1 + _NEAR[rng.integers(len(_NEAR), size=shape)] * float(float_limits(dtype).eps))
     return numpy.arange(1, 1 + math.prod(shape))
 
 
@@ -217,6 +226,14 @@ def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.r
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":
             return numpy.full(shape, min(1, high))
+        case "neighbours":
+            # Often the same number, so that several inputs are beside one another.
+            number = high if rng.random() < 0.5 else 2 ** int(rng.integers(high.bit_length()))
+            if low and rng.random() < 0.25:
+                number = -number
+            wide = numpy.uint64 if high >= 2**63 else numpy.int64
+            near = numpy.array([min(max(number + int(one), low), high) for one in _NEAR], wide)
+            return near[rng.integers(len(near), size=shape)]
     return numpy.minimum(numpy.arange(math.prod(shape)), min(high, 2**31))
 
 

@@ -38,6 +38,7 @@ from opsetlift.proof.inputs.filling import (
     BROAD,
     CONTROLLING,
     GENTLE,
+    NEIGHBOURS,
     NOT_FINITE,
     ROUNDING,
     SPECIAL,
@@ -110,6 +111,9 @@ KEPT = 12
 
 CHANGES = 96
 """So many times that is done where more inputs were rejected than accepted."""
+
+_TURNS_OF_NEIGHBOURS = 3
+"""How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
 
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
@@ -341,7 +345,8 @@ class InputGenerator:
             strategies = strategies[:2]
         controls = self._accepted.controls
         for strategy in strategies:
-            for _ in range(self._turns(layout) if strategy == SPECIAL and thoroughly else 1):
+            turns = {SPECIAL: self._turns(layout), NEIGHBOURS: _TURNS_OF_NEIGHBOURS} if thoroughly else {}
+            for _ in range(turns.get(strategy, 1)):
                 self._try(layout, attempt, strategy, controls)
         if thoroughly and len(self._builder.pools) > 1:
             for _ in range(MIXTURES):
