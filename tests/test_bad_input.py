@@ -123,7 +123,7 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     ),
     "prove with inputs that are no arrays": (
         ["prove", "good.onnx", "good.onnx", "--inputs", "other.onnx"],
-        "not a readable .npz",
+        "not an .npz",
     ),
     "prove with an input missing": (["prove", "good.onnx", "good.onnx", "--inputs", "wrong.npz"], "'x'"),
     "prove zero times": (["prove", "good.onnx", "good.onnx", "--runs", "0"], "'--runs'"),

@@ -114,7 +114,7 @@ def test_mod_28_floors_floats_with_the_special_cases_of_its_text() -> None:
 
 
 def test_mod_rejects_other_values_of_fmod() -> None:
-    with pytest.raises(Rejected, match="fmod must be 0 or 1"):
+    with pytest.raises(Rejected, match="'fmod' is 0 or 1, not 2"):
         run("Mod", 13, array([1], "int32"), array([1], "int32"), fmod=2)
 
 

@@ -179,7 +179,7 @@ def test_alphas_are_consumed_in_the_order_of_the_functions_that_have_one() -> No
         ({"activations": ["Sine"]}, "activations must be among"),
         ({"direction": "sideways"}, "direction must be"),
         ({"hidden_size": 4}, "W and R must have the shapes"),
-        ({"layout": 2}, "layout must be 0 or 1"),
+        ({"layout": 2}, "'layout' is 0 or 1, not 2"),
     ],
 )
 def test_recurrence_rejects_what_its_attributes_cannot_mean(attributes: dict[str, Any], clause: str) -> None:
