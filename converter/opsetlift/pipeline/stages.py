@@ -33,6 +33,7 @@ from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
 from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
@@ -63,15 +64,16 @@ def run(stages: Sequence[Stage], job: Job) -> Job:
         PassFailed, PassNotEquivalent: A pass of the caller is wrong.
         InternalError: A defect of OpsetLift, or of a package whose rules it applies.
     """
-    for stage in stages:
-        if stage.is_needed(job):
-            if job.dry is None:
-                tell(stage.shown)
-            start = time.monotonic()
-            job.model, evidence = stage.run(job.model, job)
-            _logger.debug("%s: %.2f s", stage.shown, time.monotonic() - start)
-            if evidence is not None:
-                job.evidence.append(evidence)
+    with rarely_collected():
+        for stage in stages:
+            if stage.is_needed(job):
+                if job.dry is None:
+                    tell(stage.shown)
+                start = time.monotonic()
+                job.model, evidence = stage.run(job.model, job)
+                _logger.debug("%s: %.2f s", stage.shown, time.monotonic() - start)
+                if evidence is not None:
+                    job.evidence.append(evidence)
     return job
 
 

@@ -3,6 +3,7 @@
 PUBLIC_MODULES = (
     "arguments",  # checks of what callers pass
     "errors",  # the base class of all public errors
+    "garbage",  # how often Python looks for it
     "internal_error",  # defects of OpsetLift itself, with what a report of them needs
     "onnx_errors",  # what onnx raises
     "plugins",  # what is registered under an entry-point group
