@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from threading import Lock
 
 _OBJECTS_BETWEEN = 50_000
-"""A large model is hundreds of thousands of objects of which none is garbage; to look through them after each 700 new ones
-takes a third of the time."""
+"""A large model is hundreds of thousands of objects of which none is garbage; to look through them after each 700 new
+ones takes a third of the time."""
 
 _lock = Lock()
 _working = 0
