@@ -348,6 +348,13 @@ class TestInterpolationThatIsWrong:
         )
         assert "Resize" not in operators(converted(text, "opencv==5.0"))
 
+    def test_by_sizes_beside_empty_scales_is_written_out(self) -> None:
+        text = (
+            "g (float[1,1,1,2] x) => (float[1,1,2,4] y) <float[0] e = {}, int64[4] s = {1, 1, 2, 4}> "
+            '{ y = Resize <mode = "linear"> (x, e, e, s) }'
+        )
+        assert "Resize" not in operators(converted(text, "opencv==5.0", opset=11))
+
     def test_of_two_rows_stays(self) -> None:
         text = (
             "g (float[1,1,2,2] x) => (float[1,1,4,4] y) <float[1,1,1,1] w = {3}, float[4] s = {1, 1, 2, 2}> "
