@@ -297,3 +297,79 @@ class TestMeansOverInnerAxes:
     def test_are_refused_where_there_are_others_behind(self) -> None:
         text = "g (float[1,2,3,4] x) => (float[1,1,1,4] y) { y = ReduceMean <axes = [1, 2]> (x) }"
         refused(text, "opencv==4.5", because="takes the mean over inner axes only")
+
+
+class TestChannelsThatAreKeptInBlocks:
+    """OpenCV 5.0 misreads two results of convolutions of which broadcasting repeats one along the channels."""
+
+    WEIGHTS = (
+        "<float[3,2,1,1] v = {1, 2, 3, 4, 5, 6}, float[1,2,1,1] w = {7, 8}, float[3,2,1,1] u = {6, 5, 4, 3, 2, 1}>"
+    )
+
+    @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean"])
+    def test_are_copied_before_they_meet_others(self, operator: str) -> None:
+        nodes = f"a = Conv (x, v) b = Conv (x, w) s = Sigmoid (a) y = {operator} (s, b)"
+        text = f"g (float[1,2,2,2] x) => (float[1,3,2,2] y) {self.WEIGHTS} {{ {nodes} }}"
+        found = operators(converted(text, "opencv==5.0"))
+        assert found == ["Conv", "Conv", "Sigmoid", "Identity", "Identity", operator]
+
+    @pytest.mark.parametrize("operator", ["Less", "Greater", "Equal"])
+    def test_are_copied_before_they_are_compared(self, operator: str) -> None:
+        nodes = f"a = Conv (x, v) b = Conv (x, w) y = {operator} (a, b)"
+        text = f"g (float[1,2,2,2] x) => (bool[1,3,2,2] y) {self.WEIGHTS} {{ {nodes} }}"
+        assert operators(converted(text, "opencv==5.0")) == ["Conv", "Conv", "Identity", "Identity", operator]
+
+    def test_are_copied_where_a_gate_is_taken_for_an_activation(self) -> None:
+        gate = "h = HardSigmoid <alpha = 0.16666667, beta = 0.5> (a) y = Mul (b, h)"
+        text = f"g (float[1,2,2,2] x) => (float[1,3,2,2] y) {self.WEIGHTS} {{ a = Conv (x, v) b = Conv (x, w) {gate} }}"
+        found = operators(converted(text, "opencv==5.0"))
+        assert found == ["Conv", "Conv", "HardSigmoid", "Identity", "Identity", "Mul"]
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "opencv==4.14"])
+    def test_stay_where_there_are_as_many(self, runtime: str) -> None:
+        nodes = "a = Conv (x, v) b = Conv (x, u) y = Mul (a, b)"
+        text = f"g (float[1,2,2,2] x) => (float[1,3,2,2] y) {self.WEIGHTS} {{ {nodes} }}"
+        assert operators(converted(text, runtime)) == ["Conv", "Conv", "Mul"]
+
+    def test_stay_beside_a_constant(self) -> None:
+        nodes = "a = Conv (x, w) y = Mul (a, c)"
+        constants = "<float[1,2,1,1] w = {7, 8}, float[1,3,1,1] c = {1, 2, 3}>"
+        text = f"g (float[1,2,2,2] x) => (float[1,3,2,2] y) {constants} {{ {nodes} }}"
+        assert operators(converted(text, "opencv==5.0")) == ["Conv", "Mul"]
+
+
+class TestInterpolationThatIsWrong:
+    """OpenCV 5.0 reads beyond a single row, takes no vectors, and has none of opset 10 and before."""
+
+    def test_of_a_single_row_is_written_out(self) -> None:
+        text = (
+            "g (float[1,1,1,2] x) => (float[1,1,2,4] y) <float[1,1,1,1] w = {3}, float[4] s = {1, 1, 2, 2}> "
+            '{ a = Conv (x, w) y = Resize <mode = "linear"> (a, , s) }'
+        )
+        assert "Resize" not in operators(converted(text, "opencv==5.0"))
+
+    def test_by_sizes_beside_empty_scales_is_written_out(self) -> None:
+        text = (
+            "g (float[1,1,1,2] x) => (float[1,1,2,4] y) <float[0] e = {}, int64[4] s = {1, 1, 2, 4}> "
+            '{ y = Resize <mode = "linear"> (x, e, e, s) }'
+        )
+        assert "Resize" not in operators(converted(text, "opencv==5.0", opset=11))
+
+    def test_of_two_rows_stays(self) -> None:
+        text = (
+            "g (float[1,1,2,2] x) => (float[1,1,4,4] y) <float[1,1,1,1] w = {3}, float[4] s = {1, 1, 2, 2}> "
+            '{ a = Conv (x, w) y = Resize <mode = "linear"> (a, , s) }'
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Conv", "Resize"]
+
+    def test_of_a_vector_is_written_out(self) -> None:
+        text = (
+            'g (float[1,2,3] x) => (float[1,2,6] y) <float[3] s = {1, 1, 2}> { y = Resize <mode = "linear"> (x, , s) }'
+        )
+        assert "Resize" not in operators(converted(text, "opencv==5.0"))
+
+
+class TestComputedSlopes:
+    def test_are_refused(self) -> None:
+        text = "g (float[1,2,2,2] x) => (float[1,2,2,2] y) { s = Abs (x) y = PRelu (x, s) }"
+        refused(text, "opencv==5.0", because="OpenCV DNN 5.0 takes no computed slope of PRelu")

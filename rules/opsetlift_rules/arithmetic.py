@@ -14,7 +14,7 @@ from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.broadcasting import copies_repeated_channels, have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
@@ -115,7 +115,7 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.replace(op.Add(op.Neg(second), first))
     elif (repeated_constant := _repeated_constant(site)) is not None:
         site.set_input(1, repeated_constant)
-    else:
+    elif not copies_repeated_channels(site):
         widen_to_kernel(site)
 
 
@@ -142,8 +142,9 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
                 site.replace(site.op.Div(site.input(1 - position), divisor))
                 return
         if site.constant_value(0) is None and site.constant_value(1) is None:
-            # Optimisers that know a factor by the operators before it do not know its negative.
-            site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))
+            if not copies_repeated_channels(site):
+                # Optimisers that know a factor by the operators before it do not know its negative.
+                site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))
             return
     write_constants_otherwise_or_widen(site)
 

@@ -11,7 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, wid
 from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import onto_one_shape
+from opsetlift_rules.helpers.broadcasting import copies_repeated_channels, onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
@@ -100,7 +100,7 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
     upper halves decide first. Div truncates, which keeps the order.
     """
     dtype = site.dtype(0)
-    if _is_mirrored(site) or widen_to_kernel(site):
+    if _is_mirrored(site) or _copies_channels(site) or widen_to_kernel(site):
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     if dtype == "double":
@@ -129,8 +129,12 @@ def _halves(site: Site, op: Operators, value: str) -> tuple[str, str]:
 
 def compute_equality_in_a_supported_type(site: Site) -> None:
     """Compute Equal in a type that the runtime supports, else from Less and Greater."""
-    if not _is_mirrored(site) and not widen_to_kernel(site):
+    if not _is_mirrored(site) and not _copies_channels(site) and not widen_to_kernel(site):
         compute_equality_from_order(site)
+
+
+def _copies_channels(site: Site) -> bool:
+    return site.computes(site.node.op_type, T=site.dtype(0)) and copies_repeated_channels(site)
 
 
 def _is_mirrored(site: Site) -> bool:

@@ -11,7 +11,12 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, onto_one_shape
+from opsetlift_rules.helpers.broadcasting import (
+    EQUAL_SHAPES,
+    broadcast_inputs,
+    copies_repeated_channels,
+    onto_one_shape,
+)
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
 
@@ -57,6 +62,8 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
 
 def cast_or_compare_integers(site: Site) -> None:
     """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
+    if site.computes(site.node.op_type, T=site.dtype(0)) and copies_repeated_channels(site):
+        return
     if not widen_to_kernel(site) and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 

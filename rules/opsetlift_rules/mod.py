@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import copy_repeated_channels
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 
 _QUOTIENT_BITS = {"float": 278, "float16": 41}
@@ -117,3 +118,7 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [Introduction("Mod", 10, down=compute_the_remainder_by_division)]
+
+FALLBACKS = [
+    Fallback("Mod", copy_repeated_channels),
+]

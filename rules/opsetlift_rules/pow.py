@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Step, rounding, unchanged, widen_values
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged, widen_values
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import copy_repeated_channels
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
@@ -143,4 +144,8 @@ STEPS = [
     Step("Pow", 7, 12, up=unchanged, down=_CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE, because=_MIXED),
     Step("Pow", 12, 13, up=unchanged, down=unchanged, because="13 only drops the full stop after 'Output tensor'"),
     Step("Pow", 13, 15, up=unchanged, down=widen_values(like=1)),
+]
+
+FALLBACKS = [
+    Fallback("Pow", copy_repeated_channels),
 ]

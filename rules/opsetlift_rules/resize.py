@@ -281,6 +281,7 @@ def _interpolation(site: Site) -> Interpolation:
 
 def resample(site: Site) -> None:
     """Decompose a Resize of any version into Gather and weighted sums."""
+    _leave_out_empty_inputs(site)
     interpolation = _interpolation(site)
     resampler = Resampler(site, interpolation)
     rank = site.rank(0, because="each axis is resized separately")

@@ -91,6 +91,10 @@ class Form:
     """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
     widened_inputs: frozenset[str] = frozenset()
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
+    joins_channels: bool = False
+    """Whether two computed inputs of three axes or more, neither by Identity, may differ in their second size."""
+    single_axes: Mapping[str, int] = field(default_factory=dict)
+    """Inputs that have only one element along an axis."""
     batched_inputs: frozenset[str] = frozenset()
     """Inputs whose first size is known, and not 1."""
     lengths: Mapping[str, int] = field(default_factory=dict)
@@ -125,6 +129,8 @@ class Form:
             and (not self.chain or _ends_chain(node, self.chain, scope))
             and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
             and (not self.lengths or self._has_the_lengths(node, definition, scope))
+            and (not self.joins_channels or _joins_channels(node, scope))
+            and (not self.single_axes or self._has_single_elements(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
             and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
@@ -183,6 +189,10 @@ class Form:
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
 
+    def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
+
     def _stores_one_of_the_dtypes(self, node: NodeProto, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
@@ -225,6 +235,22 @@ def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) ->
         producers = [scope.producer(name) for one in before for name in one.input if name]
         before = [one for one in producers if one is not None and one.op_type == operator]
     return bool(before)
+
+
+def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    computed = [name for name in node.input if name and scope.constant(name) is None and not _is_copy(name, scope)]
+    shapes = [shape for shape in map(scope.shape, computed) if shape is None or len(shape) > _CHANNELS + 1]
+    known = {(len(shape), shape[_CHANNELS]) for shape in shapes if shape is not None and shape[_CHANNELS] is not None}
+    return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
+
+
+def _is_copy(name: str, scope: ScopeFacts) -> bool:
+    producer = scope.producer(name)
+    return producer is not None and producer.op_type == "Identity"
+
+
+_CHANNELS = 1
+"""The axis of channels."""
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:

@@ -54,6 +54,8 @@ is known), `batched_inputs` (whose first size is not 1), `zeros` (constants with
 and `not_after` (operators that compute the first input, or do not), `chain` (operators, the first of which computes an
 input, the next an input of that one, and so on), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of
 constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
+`joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
+sizes that are not known), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
 `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
@@ -135,6 +137,8 @@ _FORM_KEYS = {
     *(
         "nonzero",
         "batched_inputs",
+        "joins_channels",
+        "single_axes",
         "not_after",
         "chain",
         "widened_inputs",
@@ -348,6 +352,8 @@ class _Reader:
             chain=tuple(entry.get("chain", ())),
             most_outputs=entry.get("most_outputs", 0),
             lengths=entry.get("lengths", {}),
+            joins_channels=entry.get("joins_channels", False),
+            single_axes=entry.get("single_axes", {}),
             ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),
             input_counts=frozenset(entry.get("input_counts", ())),

@@ -19,6 +19,33 @@ def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
     return first is not None and None not in first and all(shape == first for shape in shapes)
 
 
+def copies_repeated_channels(site: Site) -> bool:
+    """Copy the computed inputs by Identity where their second sizes may differ; whether that was done.
+
+    For runtimes that keep channels in blocks and misread an input with fewer of them: a copy has no blocks.
+    """
+    computed = [position for position, name in enumerate(site.inputs) if name and site.constant_value(position) is None]
+    shapes = {position: site.shape(position) for position in computed}
+    images = {position: shape for position, shape in shapes.items() if shape is None or len(shape) > _CHANNELS + 1}
+    sizes = {None if shape is None else (len(shape), shape[_CHANNELS]) for shape in images.values()}
+    if len(images) < 2 or (len(sizes) == 1 and all(size is not None and size[1] is not None for size in sizes)):
+        return False
+    op = site.op
+    site.replace(
+        op.copy(*(op.Identity(name) if position in images else name for position, name in enumerate(site.inputs)))
+    )
+    return True
+
+
+_CHANNELS = 1
+"""The axis of channels."""
+
+
+def copy_repeated_channels(site: Site) -> None:
+    """Copy the computed inputs where broadcasting may repeat channels, for runtimes that misread these."""
+    copies_repeated_channels(site)
+
+
 def common_shape(shapes: Sequence[Dims | None]) -> Dims | None:
     """The broadcast shape, of numbers and of symbols that stand alone; None where a dimension is not certain."""
     if any(shape is None for shape in shapes):
