@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -154,6 +155,10 @@ class TestWhatIsTaken:
         ("to = 18\n'a\\nb' = 1", "is no setting"),
         ("to = ", "this is not TOML: Invalid value"),
         ("to = [[[[", "this is not TOML: "),
+        (f"to = {'9' * 5000}", "this is not TOML: "),
+        (f"to = 0x{'f' * 9000}", "'to' of convert must be an opset, or a list of opsets, not an integer of thousands"),
+        (f"exact = 0x{'f' * 9000}", "'exact' of convert must be true or false, not an integer of thousands of digits"),
+        ("seed = 9223372036854775808", "'seed' of convert must be an integer, not 9223372036854775808"),
     ],
 )
 def test_what_cannot_be_used_ends_in_one_sentence(
@@ -177,6 +182,30 @@ def test_what_is_no_text_and_no_table_ends_in_one_sentence(folder: Path, capsys:
     (folder / "pyproject.toml").write_text("[tool]\nopsetlift = 18\n")
     assert main(CONVERT) == 1
     assert "tool.opsetlift must be a table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "broken link", "loop", "huge"])
+def test_a_file_that_is_none_is_not_passed_over(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = folder / "opsetlift.toml"
+    match kind:
+        case "folder":
+            own.mkdir()
+        case "pipe":
+            os.mkfifo(own)
+        case "device":
+            own.symlink_to("/dev/zero")
+        case "broken link":
+            own.symlink_to("nowhere")
+        case "loop":
+            own.symlink_to(own)
+        case "huge":
+            own.touch()
+            os.truncate(own, 2**40)
+    assert main([*CONVERT, "--to", "18"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"opsetlift: {own}: the settings cannot be read: ")
+    assert said.count("\n") == 1
+    assert not Path("out.onnx").exists()
 
 
 def test_settings_are_options_that_exist_and_the_page_lists_them() -> None:

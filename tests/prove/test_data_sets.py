@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,28 @@ class TestExpected:
         numpy.savez("objects.npz", y=numpy.array([{}], dtype=object))
         assert main(["prove", "sum.onnx", "sum.onnx", "--inputs", "inputs.npz", "--expected", "objects.npz"]) == 1
         assert "this is not an .npz" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("damage", ["compressed data", "encrypted", "size", "header"])
+    def test_a_damaged_archive_ends_in_one_sentence(
+        self, damage: str, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        shape = 10**30 if damage == "size" else 2
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape},),".encode()
+        header += b"\n" if damage == "header" else b"}\n"
+        array = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8)
+        with zipfile.ZipFile("damaged.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", array)
+        content = bytearray(Path("damaged.npz").read_bytes())
+        if damage == "compressed data":
+            start = 30 + len("x.npy")
+            content[start : start + 12] = b"\xff" * 12
+        elif damage == "encrypted":
+            content[6] |= 1
+            content[content.index(b"PK\x01\x02") + 8] |= 1
+        Path("damaged.npz").write_bytes(content)
+        assert main(["prove", "sum.onnx", "sum.onnx", "--inputs", "damaged.npz"]) == 1
+        said = capsys.readouterr().err
+        assert said == "opsetlift: damaged.npz: this is not an .npz with an array for each input\n"
 
 
 class TestTolerances:

@@ -8,6 +8,7 @@ no settings: a folder that somebody else made must not decide about that.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from opsetlift.support.text import printable
 
 NO_CONFIG = "--no-config"
 _OWN_FILE = "opsetlift.toml"
+_MOST_BYTES = 2**22
+"""Far more than people write: whatever lies in a folder above is read by each command."""
 
 
 class _Kind(Enum):
@@ -156,8 +159,7 @@ class _Settings:
     def _spelt(self, command: str, key: str, kind: _Kind, value: Any) -> Iterator[str]:
         values = value if isinstance(value, list) and kind in (_Kind.OPSETS, _Kind.TEXTS, _Kind.NAMES) else [value]
         if not values or not all(_is_of(kind, one) for one in values):
-            shown = printable(repr(value))[:60]
-            raise UsageFault(f"{self.path}: {key!r} of {command} must be {kind.value}, not {shown}")
+            raise UsageFault(f"{self.path}: {key!r} of {command} must be {kind.value}, not {_shown(value)}")
         if kind is _Kind.FLAG:
             if value:
                 yield f"--{key}"
@@ -173,9 +175,18 @@ class _Settings:
         return f"{self.path.parent / name}{separator}{version}" if name.endswith(".toml") else runtime
 
 
+def _shown(value: Any) -> str:
+    try:
+        return printable(repr(value))[:60]
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return "an integer of thousands of digits"
+
+
 def _is_of(kind: _Kind, value: Any) -> bool:
     if isinstance(value, bool):
         return kind is _Kind.FLAG
+    if isinstance(value, int) and value.bit_length() > 63:  # TOML's integers have 64 bits
+        return False
     match kind:
         case _Kind.INTEGER:
             return isinstance(value, int)
@@ -192,6 +203,9 @@ def _found(folder: Path) -> _Settings | None:
         own, project = one / _OWN_FILE, one / "pyproject.toml"
         if own.is_file():
             return _Settings(own, _read(own))
+        if os.path.lexists(own):
+            # Passed over, it could have been what asks for `exact`.
+            raise UsageFault(f"{own}: the settings cannot be read: this is no regular file")
         if project.is_file() and b"opsetlift" in _bytes(project):
             content = _read(project).get("tool", {})
             if isinstance(content, Mapping) and "opsetlift" in content:
@@ -204,13 +218,17 @@ def _found(folder: Path) -> _Settings | None:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageFault(f"{path}: the settings cannot be read: {(error.strerror or str(error)).lower()}") from error
+    if len(content) > _MOST_BYTES:
+        raise UsageFault(f"{path}: the settings cannot be read: the file is larger than {_MOST_BYTES >> 20} MiB")
+    return content
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError alone: an integer of more than 4300 digits
         raise UsageFault(f"{path}: this is not TOML: {printable(' '.join(str(error).split()))}") from error
