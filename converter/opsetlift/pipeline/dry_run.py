@@ -18,14 +18,21 @@ from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.targets import Target
 
 
-class _Walk:
-    """One walk, and what was found for the IR versions and runtimes that it serves."""
+class _Result:
+    """A walked model, and what was found for the IR versions and runtimes of all walks that ended at it."""
 
-    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused) -> None:
+    def __init__(self, model: ModelProto) -> None:
+        self.facts = ModelFacts(model)
+        self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+
+
+class _Walk:
+    """One walk; `result` is None where it was refused."""
+
+    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused, result: _Result | None) -> None:
         self.runtime = runtime
         self.walked = walked
-        self.facts = ModelFacts(walked.model) if isinstance(walked, Walked) else None
-        self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+        self.result = result
 
 
 class DryRun:
@@ -47,19 +54,28 @@ class DryRun:
         self._shared = DryRuns(source, base_dir, facts)
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
+        self._results: dict[bytes, _Result] = {}
 
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
         if opsets != self._opsets:
-            self._opsets, self._walks = opsets, []
+            self._opsets, self._walks, self._results = opsets, [], {}
         wanted = _node_requirements(runtime)
         found = next((one for one in self._walks if _node_requirements(one.runtime) == wanted), None)
         if found is None:
-            found = _Walk(runtime, self._walk(opsets, book, runtime, exact=exact))
+            walked = self._walk(opsets, book, runtime, exact=exact)
+            found = _Walk(runtime, walked, self._result(walked.model) if isinstance(walked, Walked) else None)
             self._walks.append(found)
         if isinstance(found.walked, ConversionRefused):
             raise ConversionRefused(found.walked.refusals)
         return found.walked
+
+    def _result(self, model: ModelProto) -> _Result:
+        """What is known of a walked model: most runtimes take what the walk for no runtime gives, and share it."""
+        content = model.SerializeToString(deterministic=True)
+        if content not in self._results:
+            self._results[content] = _Result(model)
+        return self._results[content]
 
     def _walk(
         self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool
@@ -84,14 +100,15 @@ class DryRun:
         Raises:
             ConversionRefused: With everything that the IR version cannot hold and the runtime does not take.
         """
-        walk = next(one for one in self._walks if one.walked is walked)
+        result = next(one.result for one in self._walks if one.walked is walked)
+        assert result is not None
         wanted = walked.model.ir_version if runtime is None else runtime.ir_version_for(walked.model.ir_version)
         form = (wanted if ir is None else ir, runtime is None or runtime.has_functions, ir is None)
-        if form not in walk.forms:
-            walk.forms[form] = _fitted(walked.model, *form)
-        needed, refusals = walk.forms[form]
-        if runtime is not None and walk.facts is not None:
-            refusals = (*refusals, *objections(walk.facts, runtime))
+        if form not in result.forms:
+            result.forms[form] = _fitted(walked.model, *form)
+        needed, refusals = result.forms[form]
+        if runtime is not None:
+            refusals = (*refusals, *objections(result.facts, runtime))
         if refusals:
             raise ConversionRefused(refusals)
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
