@@ -10,7 +10,7 @@ from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections
 from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.ir_version import FIRST_WITH_OVERRIDES, natural_ir_version, needed_by_content
 from opsetlift.model.names import Names
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
@@ -43,14 +43,24 @@ class DryRun:
         base_dir: The folder of its external data.
         facts: Those of the model, where some are known already.
         until_refused: Whether the first refusal may end a walk.
+        only_counts: Whether nothing is wanted of a walk but the refusals, the IR version, and which rules are applied
+            to how many nodes: no runtime is asked about then.
     """
 
     def __init__(
-        self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, *, until_refused: bool = False
+        self,
+        source: ModelProto,
+        base_dir: str,
+        facts: ModelFacts | None = None,
+        *,
+        until_refused: bool = False,
+        only_counts: bool = False,
     ) -> None:
         self._source = source
         self._base_dir = base_dir
         self._until_refused = until_refused
+        # Nodes that are not converted need what they needed before: of newer content it would have to be counted.
+        self._only_counts = only_counts and needed_by_content(source).ir_version <= FIRST_WITH_OVERRIDES
         self._shared = DryRuns(source, base_dir, facts)
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
@@ -90,6 +100,7 @@ class DryRun:
                 dry=self._shared,
                 runtime=runtime if runtime is not None and runtime.operators_to_check else None,
                 until_refused=self._until_refused,
+                only_counts=self._only_counts,
             )
         except ConversionRefused as refused:
             return refused
