@@ -7,8 +7,8 @@ from functools import cached_property
 
 from onnx import GraphProto, NodeProto, TensorProto
 
-from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.converted_site import ConvertedSite
+from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
