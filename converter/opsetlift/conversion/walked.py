@@ -76,6 +76,7 @@ def walked_copy(
     dry: DryRuns | None = None,
     runtime: Target | None = None,
     until_refused: bool = False,
+    only_counts: bool = False,
 ) -> Walked:
     """Convert a copy of a model. Where a function cannot be converted for all its callers at once, each gets its own.
 
@@ -89,6 +90,8 @@ def walked_copy(
         dry: What this walk shares with others whose results are not written either.
         runtime: What it does not accept as it is written is written otherwise.
         until_refused: Whether the first refusal ends the walk.
+        only_counts: Whether nothing is wanted but the refusals, the IR version, and which rules are applied to how many
+            nodes. The result is no model then: nodes that equal others are not converted.
 
     Raises:
         ConversionRefused: With every refusal, unless `until_refused`.
@@ -105,6 +108,7 @@ def walked_copy(
         walk = _walk(start, source, targets, rule_book, exact, base_dir, facts, dry, runtime)
         # Functions that are refused are copied for their callers, all of them at once.
         walk.ends_when_refused = until_refused and not start.functions
+        walk.only_counts = only_counts
         walk_model(walk)
         if walk.faults:
             raise InternalError(walk.faults, walk.refusals)

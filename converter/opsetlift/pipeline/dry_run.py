@@ -10,7 +10,7 @@ from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections
 from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
-from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.ir_version import FIRST_WITH_OVERRIDES, natural_ir_version, needed_by_content
 from opsetlift.model.names import Names
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
@@ -18,14 +18,21 @@ from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.targets import Target
 
 
-class _Walk:
-    """One walk, and what was found for the IR versions and runtimes that it serves."""
+class _Result:
+    """A walked model, and what was found for the IR versions and runtimes of all walks that ended at it."""
 
-    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused) -> None:
+    def __init__(self, model: ModelProto) -> None:
+        self.facts = ModelFacts(model)
+        self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+
+
+class _Walk:
+    """One walk; `result` is None where it was refused."""
+
+    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused, result: _Result | None) -> None:
         self.runtime = runtime
         self.walked = walked
-        self.facts = ModelFacts(walked.model) if isinstance(walked, Walked) else None
-        self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+        self.result = result
 
 
 class DryRun:
@@ -36,30 +43,49 @@ class DryRun:
         base_dir: The folder of its external data.
         facts: Those of the model, where some are known already.
         until_refused: Whether the first refusal may end a walk.
+        only_counts: Whether nothing is wanted of a walk but the refusals, the IR version, and which rules are applied
+            to how many nodes: no runtime is asked about then.
     """
 
     def __init__(
-        self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, *, until_refused: bool = False
+        self,
+        source: ModelProto,
+        base_dir: str,
+        facts: ModelFacts | None = None,
+        *,
+        until_refused: bool = False,
+        only_counts: bool = False,
     ) -> None:
         self._source = source
         self._base_dir = base_dir
         self._until_refused = until_refused
+        # Nodes that are not converted need what they needed before: of newer content it would have to be counted.
+        self._only_counts = only_counts and needed_by_content(source).ir_version <= FIRST_WITH_OVERRIDES
         self._shared = DryRuns(source, base_dir, facts)
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
+        self._results: dict[bytes, _Result] = {}
 
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
         if opsets != self._opsets:
-            self._opsets, self._walks = opsets, []
+            self._opsets, self._walks, self._results = opsets, [], {}
         wanted = _node_requirements(runtime)
         found = next((one for one in self._walks if _node_requirements(one.runtime) == wanted), None)
         if found is None:
-            found = _Walk(runtime, self._walk(opsets, book, runtime, exact=exact))
+            walked = self._walk(opsets, book, runtime, exact=exact)
+            found = _Walk(runtime, walked, self._result(walked.model) if isinstance(walked, Walked) else None)
             self._walks.append(found)
         if isinstance(found.walked, ConversionRefused):
             raise ConversionRefused(found.walked.refusals)
         return found.walked
+
+    def _result(self, model: ModelProto) -> _Result:
+        """What is known of a walked model: most runtimes take what the walk for no runtime gives, and share it."""
+        content = model.SerializeToString(deterministic=True)
+        if content not in self._results:
+            self._results[content] = _Result(model)
+        return self._results[content]
 
     def _walk(
         self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool
@@ -74,6 +100,7 @@ class DryRun:
                 dry=self._shared,
                 runtime=runtime if runtime is not None and runtime.operators_to_check else None,
                 until_refused=self._until_refused,
+                only_counts=self._only_counts,
             )
         except ConversionRefused as refused:
             return refused
@@ -84,14 +111,15 @@ class DryRun:
         Raises:
             ConversionRefused: With everything that the IR version cannot hold and the runtime does not take.
         """
-        walk = next(one for one in self._walks if one.walked is walked)
+        result = next(one.result for one in self._walks if one.walked is walked)
+        assert result is not None
         wanted = walked.model.ir_version if runtime is None else runtime.ir_version_for(walked.model.ir_version)
         form = (wanted if ir is None else ir, runtime is None or runtime.has_functions, ir is None)
-        if form not in walk.forms:
-            walk.forms[form] = _fitted(walked.model, *form)
-        needed, refusals = walk.forms[form]
-        if runtime is not None and walk.facts is not None:
-            refusals = (*refusals, *objections(walk.facts, runtime))
+        if form not in result.forms:
+            result.forms[form] = _fitted(walked.model, *form)
+        needed, refusals = result.forms[form]
+        if runtime is not None:
+            refusals = (*refusals, *objections(result.facts, runtime))
         if refusals:
             raise ConversionRefused(refusals)
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)

@@ -143,7 +143,8 @@ def reach(
     for opsets, places in asked.items():
         for place in places:
             tell("trying opsets and runtimes", len(answers), len(order))
-            answer = _answer(jobs.start(place), dict(opsets), place)
+            job = jobs.start(place) if any(isinstance(one, Target) for one in places) else jobs.for_opsets_only
+            answer = _answer(job, dict(opsets), place)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
@@ -157,7 +158,10 @@ class _Jobs:
     """The job at its start, and after the stage that only some runtimes need; dry runs of each share what they can."""
 
     def __init__(self, job: Job) -> None:
-        self._job = replace(job, dry=DryRun(job.model, job.base_dir))
+        facts = job.facts_of(job.model)
+        self._job = replace(job, dry=DryRun(job.model, job.base_dir, facts))
+        self.for_opsets_only = replace(job, dry=DryRun(job.model, job.base_dir, facts, only_counts=True))
+        """The job before its conversion to opsets that no runtime is tried at."""
         self._folded: Job | None = None
 
     def start(self, place: str | Target) -> Job:

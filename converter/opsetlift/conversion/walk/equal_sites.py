@@ -1,7 +1,8 @@
 """Tells nodes apart for which rules may decide differently.
 
-Once a site of a model has been refused, and in dry runs, nothing of a walk is kept but its refusals. Then a node that
-is equal to one that was converted need not be converted: it would not be refused either.
+Once a site of a model has been refused, and in dry runs, nothing of a walk is kept but its refusals, and which rules
+were applied to how many nodes. Then a node that is equal to one that was converted need not be converted: it would not
+be refused either, and the same rules would be applied to it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
+from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import site_key
 from opsetlift.conversion.walk.site import NodeSite
@@ -205,12 +206,18 @@ class NodeWalk(ScopeValues):
         if route is None:
             return [node]
         key = self.key_for_verdict(node, opset)
-        if key is not None and key in self.walk.converted_sites:
-            return [node]
-        replacing = self.convert_node(node, route, applied)
+        known = None if key is None else self.walk.converted_sites.get(key)
+        if known is not None:
+            applied += known.applied
+            return [known.stand_in(node) if known.applied and self.walk.only_counts else node]
+        inputs = node.input[:]
+        own: AppliedRules = []
+        replacing = self.convert_node(node, route, own)
+        applied += own
+        nodes = [node] if replacing is None else replacing
         if key is not None:
-            self.walk.converted_sites.add(key)
-        return [node] if replacing is None else replacing
+            self.walk.converted_sites[key] = ConvertedSite.of(inputs, nodes, own)
+        return nodes
 
     def key_for_verdict(self, node: NodeProto, opset: int) -> Hashable | None:
         """What to compare a node by, written for `opset`; None where it has to be converted anyway."""

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from onnx import GraphProto, NodeProto, TensorProto
 
+from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.facts import ScopeFacts, objection_to
@@ -101,12 +102,16 @@ class ScopeWalk(NodeWalk):
         ):
             return
         key = self.key_for_verdict(node, self.imports.get(node.domain, 1))
-        if key is not None and key in self.walk.converted_sites:
+        known = None if key is None else self.walk.converted_sites.get(key)
+        if known is not None:
+            if known.applied and self.walk.only_counts:
+                self._applied[index] = known.applied
+                self.index.replace(index, [known.stand_in(node)])
             return
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
-        operator = node.op_type
+        operator, inputs = node.op_type, node.input[:]
         applied: AppliedRules = []
         converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
         try:
@@ -128,7 +133,7 @@ class ScopeWalk(NodeWalk):
             self._note_failure(index, error, operator, name)
             return
         if key is not None:
-            self.walk.converted_sites.add(key)
+            self.walk.converted_sites[key] = ConvertedSite.of(inputs, [node] if nodes is None else nodes, applied)
         if applied:
             self._applied[index] = applied
             if converted is not None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 
 from onnx import ModelProto
 
+from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.facts import ModelFacts
 from opsetlift.model.names import Names
 from opsetlift.rulebook.book import RuleBook
@@ -59,10 +60,12 @@ class WalkState:
         """Defects of rules, or of the walk itself."""
         self.ends_when_refused = False
         """Whether the first refusal is enough."""
-        self.converted_sites: set[Hashable] = set()
-        """The keys of nodes that were converted while only the verdict was wanted."""
+        self.only_counts = False
+        """Whether nothing is wanted but the refusals, and which rules are applied to how many nodes."""
+        self.converted_sites: dict[Hashable, ConvertedSite] = {}
+        """By their keys, nodes that were converted while only the verdict was wanted."""
 
     @property
     def wants_verdict_only(self) -> bool:
-        """Whether nothing of the walk is kept but whether it is refused, and why."""
-        return bool(self.refusals) or self.ends_when_refused
+        """Whether equal nodes need not be converted one by one."""
+        return bool(self.refusals) or self.ends_when_refused or self.only_counts
