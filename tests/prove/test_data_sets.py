@@ -215,7 +215,7 @@ DAMAGES: Mapping[Callable[[Path], None], str] = {
     _no_files: "holds neither input_0.pb nor a folder test_data_set_0",
     _misleading_name: "input_0.pb: by its name this is the input 'z', and by its number 'x'",
     _external: "its data lies in another file",
-    _folder: "input_0.pb: cannot be read",
+    _folder: "input_0.pb: this is a folder",
 }
 
 
@@ -348,6 +348,22 @@ class TestExpected:
         assert main(["prove", "sum.onnx", "sum.onnx", "--inputs", "damaged.npz"]) == 1
         said = capsys.readouterr().err
         assert said == "opsetlift: damaged.npz: this is not an .npz with an array for each input\n"
+
+    @pytest.mark.parametrize(
+        ("target", "reason"),
+        [
+            (".", "this is a folder"),
+            ("/dev/zero", "this is not a regular file"),
+            ("nowhere", "cannot be read: no such file or directory"),
+        ],
+    )
+    def test_a_file_that_is_none_says_why(
+        self, target: str, reason: str, data: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("odd").mkdir()
+        Path("odd/input_0.pb").symlink_to(target)
+        assert main(["prove", "sum.onnx", "sum.onnx", "--inputs", "odd"]) == 1
+        assert capsys.readouterr().err == f"opsetlift: odd/input_0.pb: {reason}\n"
 
 
 class TestTolerances:

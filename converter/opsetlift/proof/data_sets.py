@@ -194,8 +194,12 @@ def _content(path: Path) -> bytes:
     try:
         check_regular(path)
         return path.read_bytes()
-    except (OSError, ModelFileError) as error:
-        raise UnusableData(f"{path}: cannot be read") from error
+    except ModelFileError as error:
+        raise UnusableData(str(error)) from error
+    except MemoryError as error:
+        raise UnusableData(f"{path}: does not fit into memory") from error
+    except OSError as error:
+        raise UnusableData(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
 
 
 _MESSAGES: Mapping[str, type[Message]] = {
