@@ -306,3 +306,21 @@ class TestCommand:
             assert "choose another file for the summary" in capsys.readouterr().err
         assert (zoo / "model.json").read_bytes() == before
         assert onnx.load(tmp_path / "out" / "model.json", format="json").opset_import[0].version == 13
+
+
+@pytest.mark.parametrize("command", ["check", "reach", "convert"])
+def test_what_is_no_file_is_named_and_not_left_out(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    onnx.save(means(), folder / "a.onnx")
+    (folder / "broken.onnx").symlink_to(tmp_path / "nothing.onnx")
+    os.mkfifo(folder / "pipe.onnx")
+    (folder / "folder.onnx").mkdir()
+    options = {"check": ["--max-opset", "20"], "reach": [], "convert": [str(tmp_path / "out"), "--to", "13"]}
+    assert main([command, str(folder), *options[command]]) != 0
+    printed = "".join(capsys.readouterr())
+    assert "broken.onnx" in printed
+    assert "pipe.onnx" in printed
+    assert "folder.onnx" not in printed

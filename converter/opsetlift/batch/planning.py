@@ -31,7 +31,7 @@ def models_of(pattern: str) -> list[Path]:
     """The files that a path means: itself, the models of a folder, or those that match a glob; in order."""
     path = Path(pattern)
     if path.is_dir():
-        return sorted(one for one in path.rglob(f"*{SUFFIX}") if one.is_file())
+        return sorted(one for one in path.rglob(f"*{SUFFIX}") if not one.is_dir())
     found = [path] if os.path.exists(path) else map(Path, glob.iglob(pattern, recursive=True))
     return sorted(one for one in found if not one.is_dir())
 
@@ -117,7 +117,7 @@ def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
         found = list(map(Path, glob.iglob(str(source), recursive=True)))
     outputs = os.path.realpath(folder)
     is_own = os.path.realpath(base) == outputs
-    return base, sorted(path for path in found if path.is_file() and (is_own or not _is_in(path, outputs)))
+    return base, sorted(path for path in found if not path.is_dir() and (is_own or not _is_in(path, outputs)))
 
 
 def _is_in(path: Path, folder: str) -> bool:
