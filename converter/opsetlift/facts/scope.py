@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
@@ -44,6 +44,7 @@ class ScopeTables:
         type_strings: Types without shapes, of all values; None until asked for.
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
         run_time_values: Values that are no constants; None until asked for.
+        value_keys: What tells values apart for rules, as far as it was asked for.
         presumed: Types that were worked out before, of values that need not be inferred.
         children: Those of subgraphs, by the node's position and the attribute.
     """
@@ -55,6 +56,7 @@ class ScopeTables:
     type_strings: Mapping[str, str] | None = None
     constants: dict[str, Array | None] = field(default_factory=dict)
     run_time_values: frozenset[str] | None = None
+    value_keys: dict[str, Hashable] = field(default_factory=dict)
     presumed: Mapping[str, TypeProto] = field(default_factory=dict)
     children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)
 
@@ -284,6 +286,11 @@ class ScopeFacts:
         if self._is_known(name):
             return name in self.index.initializers
         return self.parent.is_initializer(name) if self.parent else False
+
+    def is_as_given(self, name: str) -> bool:
+        """Whether a value of this scope is what the original says, whatever the walk has registered so far."""
+        is_registered = name in self._added_types or name in self._emitted or name in self._emitted_constants
+        return not is_registered and self._is_known(name)
 
     def _is_known(self, name: str) -> bool:
         return self.index.defines(name)

@@ -152,7 +152,11 @@ class Form:
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        if self.after and not _is_after(node, self.after, scope):
+            return False
         present = {one.formal: one.name for one in operands(node, definition)[0]}
+        if not present.keys() >= self.has_inputs or not self.lacks_inputs.isdisjoint(present):
+            return False
         values = {formal: scope.constant(name) for formal, name in present.items()}
         shapes = {formal: scope.shape(name) for formal, name in present.items()}
         known = {formal for formal, value in values.items() if value is not None}
@@ -162,16 +166,13 @@ class Form:
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
         return (
-            present.keys() >= self.has_inputs
-            and self.lacks_inputs.isdisjoint(present)
-            and all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
+            all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
-            and (not self.after or _is_after(node, self.after, scope))
         )
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

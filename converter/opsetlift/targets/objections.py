@@ -33,8 +33,7 @@ def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] 
     if (domain, operator) not in target.operators_to_check or definition is None:
         return (domain, operator) in target.operators_to_check
     grids = target.kernels.get((domain, operator, definition.since_version))
-    has_forms = any((form.domain, form.operator) == (domain, operator) for form in target.forms)
-    if has_forms or operator in target.operators_lacking or possible is None:
+    if (domain, operator) in target.forms_by_operator or operator in target.operators_lacking or possible is None:
         return True
     return grids is not None and not any(_takes_all(grid, definition, possible) for grid in grids)
 
@@ -55,8 +54,8 @@ def _objections(
     domain = canonical_domain(node.domain)
     if domain in CONVERTED_DOMAINS and node.op_type in target.operators_lacking:
         yield f"{runtime} has no {node.op_type}"
-    for form in target.forms:
-        if (form.domain, form.operator) == (domain, node.op_type) and form.fits(node, definition, scope, opset):
+    for form in target.forms_by_operator.get((domain, node.op_type), ()):
+        if form.fits(node, definition, scope, opset):
             yield f"{runtime} {form.text}"
     grids = target.kernels.get((domain, node.op_type, definition.since_version))
     if grids is not None:

@@ -72,6 +72,14 @@ class Target:
             ]
         )
 
+    @cached_property
+    def forms_by_operator(self) -> Mapping[tuple[str, str], Sequence[Form]]:
+        """The forms that it may not take, by domain and operator."""
+        found: dict[tuple[str, str], list[Form]] = {}
+        for form in self.forms:
+            found.setdefault((form.domain, form.operator), []).append(form)
+        return found
+
     @property
     def spelling(self) -> str:
         """As `find_target` takes it."""

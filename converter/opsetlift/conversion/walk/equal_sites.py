@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from onnx import NodeProto, TypeProto
 
 from opsetlift.conversion.walk.values import ScopeValues
+from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification.dtypes import shape_of_type
 
@@ -54,10 +55,20 @@ def _size(message: object) -> int:
 def _value_key(name: str, scope: ScopeValues) -> Hashable | None:
     if not name:
         return ""
-    facts = scope.facts
+    if scope.parts(name) is not None:
+        return None
+    if not scope.facts.is_as_given(name):
+        return _content_key(name, scope.facts)
+    known = scope.facts.tables.value_keys
+    if name not in known:
+        known[name] = _content_key(name, scope.facts)
+    return known[name]
+
+
+def _content_key(name: str, facts: ScopeFacts) -> Hashable | None:
     found = facts.type_of(name)
     shape = None if found is None else _shape(found)
-    if found is None or shape is None or scope.parts(name) is not None:
+    if found is None or shape is None:
         return None
     is_initializer = facts.is_initializer(name)
     sizes = [size for size in shape if isinstance(size, int)]
