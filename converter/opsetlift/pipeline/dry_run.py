@@ -90,20 +90,39 @@ class DryRun:
     def _walk(
         self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool
     ) -> Walked | ConversionRefused:
+        if self._only_counts:
+            # Sentences of refusals name emitted values, whose numbers depend on every node before: that walk is run in
+            # full.
+            try:
+                return self._copy(opsets, book, runtime, exact=exact, until_refused=True, only_counts=True)
+            except ConversionRefused:
+                pass
         try:
-            return walked_copy(
-                self._source,
-                opsets,
-                book,
-                exact=exact,
-                base_dir=self._base_dir,
-                dry=self._shared,
-                runtime=runtime if runtime is not None and runtime.operators_to_check else None,
-                until_refused=self._until_refused,
-                only_counts=self._only_counts,
-            )
+            return self._copy(opsets, book, runtime, exact=exact, until_refused=self._until_refused, only_counts=False)
         except ConversionRefused as refused:
             return refused
+
+    def _copy(
+        self,
+        opsets: Mapping[str, int],
+        book: RuleBook,
+        runtime: Target | None,
+        *,
+        exact: bool,
+        until_refused: bool,
+        only_counts: bool,
+    ) -> Walked:
+        return walked_copy(
+            self._source,
+            opsets,
+            book,
+            exact=exact,
+            base_dir=self._base_dir,
+            dry=self._shared,
+            runtime=runtime if runtime is not None and runtime.operators_to_check else None,
+            until_refused=until_refused,
+            only_counts=only_counts,
+        )
 
     def ir_version(self, walked: Walked, ir: int | None, runtime: Target | None) -> int:
         """The IR version of a walked model that fits `ir` and `runtime`.
