@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy
 import onnx
@@ -13,6 +14,8 @@ from onnx import ModelProto, helper, numpy_helper
 
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
+from opsetlift.conversion.walked import walked_copy
+from opsetlift.pipeline import dry_run
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue
 from testing.small_models import minimum_model, model_of, weighted_model
@@ -192,3 +195,39 @@ class TestSeveralModels:
         (zoo.parent / "empty").mkdir()
         assert main(["reach", *arguments]) == 1
         assert sentence in capsys.readouterr().err
+
+
+def repeated_means() -> ModelProto:
+    """A chain of equal nodes whose axes, each an initializer of its own, become attributes below opset 18."""
+    count = 6
+    nodes = [
+        helper.make_node(
+            "ReduceMean", [f"v{number}", f"axes{number}"], [f"v{number + 1}"], name=f"n{number}", keepdims=1
+        )
+        for number in range(count)
+    ]
+    axes = [numpy_helper.from_array(numpy.array([-1]), f"axes{number}") for number in range(count)]
+    given = helper.make_tensor_value_info("v0", onnx.TensorProto.FLOAT, ["N", 4])
+    result = helper.make_tensor_value_info(f"v{count}", onnx.TensorProto.FLOAT, ["N", 1])
+    graph = helper.make_graph(nodes, "g", [given], [result], axes)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [None, *(pytest.param(path, marks=pytest.mark.slow, id=path.parent.name) for path in EXAMPLES)],
+)
+def test_opsets_are_answered_as_if_every_node_were_converted(
+    path: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx.load(path) if path else repeated_means()
+    found = reach(model, targets=()).opsets
+    walks = []
+
+    def in_full(*arguments: Any, only_counts: bool, until_refused: bool, **named: Any) -> Any:
+        walks.append(only_counts)
+        return walked_copy(*arguments, until_refused=until_refused and not only_counts, **named)
+
+    monkeypatch.setattr(dry_run, "walked_copy", in_full)
+    assert reach(model, targets=()).opsets == found
+    assert any(walks)
