@@ -31,7 +31,7 @@ NEIGHBOURS = "neighbours"
 """Numbers next to one another, which only exact arithmetic tells apart: in a detour through a narrower dtype they are
 the same."""
 
-BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, NEIGHBOURS, "largest", "smallest")
+BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "largest", "smallest")
 """For sites that keep every bit."""
 
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")

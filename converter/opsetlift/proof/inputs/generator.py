@@ -112,7 +112,7 @@ KEPT = 12
 CHANGES = 96
 """So many times that is done where more inputs were rejected than accepted."""
 
-_TURNS_OF_NEIGHBOURS = 3
+_TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
 
 MIXTURES = 6
@@ -197,6 +197,7 @@ class InputGenerator:
                 if self._inputs:
                     self._search(wanted)
                     self._change_accepted(wanted)
+                    self._try_neighbours(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
@@ -226,6 +227,20 @@ class InputGenerator:
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
             drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
             attempt(Case(f"{case.layout}: {name} changed, {strategy}", {**case.values, name: drawn}))
+
+    def _try_neighbours(self, attempt: Attempt) -> None:
+        """Accepted cases with numbers next to one another in all data inputs, where every bit counts."""
+        names = [name for name in self._builder.pools if name not in self._builder.controls]
+        if not names or self._builder.rounding:
+            return
+        rng = self._builder.rng
+        for _ in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
+            case = self._kept[int(rng.integers(len(self._kept)))]
+            drawn = {
+                name: draw(NEIGHBOURS, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
+                for name in names
+            }
+            attempt(Case(f"{case.layout}: {NEIGHBOURS}", {**case.values, **drawn}))
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         """The attempt, or one that leaves out cases; those left out are not measured."""
@@ -345,8 +360,7 @@ class InputGenerator:
             strategies = strategies[:2]
         controls = self._accepted.controls
         for strategy in strategies:
-            turns = {SPECIAL: self._turns(layout), NEIGHBOURS: _TURNS_OF_NEIGHBOURS} if thoroughly else {}
-            for _ in range(turns.get(strategy, 1)):
+            for _ in range(self._turns(layout) if strategy == SPECIAL and thoroughly else 1):
                 self._try(layout, attempt, strategy, controls)
         if thoroughly and len(self._builder.pools) > 1:
             for _ in range(MIXTURES):
