@@ -258,6 +258,7 @@ class TestCommand:
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_certificates_go_into_the_tree_of_a_folder(self, zoo: Path, tmp_path: Path) -> None:
         command = ["convert", str(zoo), str(tmp_path / "out"), "--to", "13", "--jobs", "1", "--quiet"]
         assert main([*command, "--certificate", str(tmp_path / "proofs")]) == 2
@@ -268,6 +269,7 @@ class TestCommand:
             certificate = str(tmp_path / "proofs" / f"{name}.certificate.json")
             assert main(["prove", str(zoo / name), str(tmp_path / "out" / name), "--certificate", certificate]) == 0
 
+    @pytest.mark.slow
     def test_quiet_prints_only_what_was_not_written(
         self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -308,6 +310,7 @@ class TestCommand:
         assert onnx.load(tmp_path / "out" / "model.json", format="json").opset_import[0].version == 13
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("command", ["check", "reach", "convert"])
 def test_what_is_no_file_is_named_and_not_left_out(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

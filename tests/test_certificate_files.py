@@ -190,6 +190,7 @@ def test_a_certificate_of_a_normalisation_fits_the_files(source: str, options: l
     assert _verified(SOURCES[source](folder), "out.onnx", options, "normalize")
 
 
+@pytest.mark.slow
 def test_the_stages_of_a_certificate_lead_from_the_file_read_to_the_file_written(folder: Path) -> None:
     options = ["--for", "onnxruntime==1.8", "--dtype", "int64=int32", "--fix-shapes", "N=2", "--normalize"]
     assert _verified(_without_an_import(folder), "out.onnx", options)
@@ -214,7 +215,7 @@ def test_json_has_the_certificate_that_is_written(
     assert [stage["stage"] for stage in said["certificate"]["stages"]] == ["convert", "normalize"]
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("options", [{"to": 18}, {"target": "onnxruntime==1.4"}, {"to": 13, "ir": 3}, {}])
 def test_the_certificate_of_a_normalisation_is_about_its_result(options: dict[str, Any]) -> None:
     source = _source()
@@ -259,7 +260,7 @@ WRONG_AFTER_PASSES: dict[str, Callable[[ModelProto], object]] = {
 }
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("wrong", WRONG_AFTER_PASSES)
 def test_a_wrong_model_after_passes_is_not_verified(wrong: str) -> None:
     source = _source()
@@ -274,6 +275,7 @@ def test_a_wrong_model_after_passes_is_not_verified(wrong: str) -> None:
         opsetlift.verify(read, source, forged)
 
 
+@pytest.mark.slow
 def test_a_certificate_for_a_runtime_of_ones_own_names_what_is_missing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ complete_words opsetlift nothing --x
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.slow
 def test_bash_completes_commands_options_runtimes_and_operators(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").touch()
     done = shells(BASH, tmp_path)
@@ -61,6 +62,7 @@ def test_bash_falls_back_to_names_of_files(tmp_path: Path) -> None:
     assert "-o default" in done.stdout
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("shell", "variables", "answer"),
     [

@@ -588,7 +588,7 @@ class TestWhatIsAskedFor:
         assert main(["convert", *files, "--to", "18", "--dtype-interface", "change", "--force"]) == 1
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("name", ["control_loop_opset11", "lstm_tagger_opset9", "reductions_basic_opset18"])
 def test_onnxruntime_computes_the_same_with_int32(name: str, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")

@@ -38,7 +38,7 @@ def operators(found: onnx.ModelProto) -> list[str]:
 class TestMissingKernels:
     """onnxruntime 0.5 compares, selects and reduces few dtypes; later ones lack fewer."""
 
-    @pytest.mark.quick_share(2)
+    @pytest.mark.quick_share(6)
     @pytest.mark.parametrize(
         "text",
         [

@@ -483,6 +483,7 @@ class TestKilled:
             assert kept <= names(folder)
         assert number > 10
 
+    @pytest.mark.slow
     def test_leftovers_of_living_processes_and_files_of_others_stay(self, tmp_path: Path) -> None:
         living = Temporary(tmp_path)
         name = living.path.name
@@ -525,7 +526,7 @@ remove_leftovers(Path({str(tmp_path)!r}))
 
 
 class TestSignals:
-    @pytest.mark.quick_share(15)
+    @pytest.mark.quick_share(45)
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.run", "os.fsync", "os.replace", "os.link", "show"])
     def test_each_ends_with_one_sentence_and_no_leftovers(self, tmp_path: Path, number: int, where: str) -> None:
@@ -558,7 +559,7 @@ sys.exit(opsetlift.cli.main({["convert", str(source), str(target), "--to", "18",
         assert value_in(target) == (2 if written else 1)
         assert len(names(tmp_path / "d")) == 2
 
-    @pytest.mark.quick_share(2)
+    @pytest.mark.quick_share(6)
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_while_the_engine_is_imported_they_end_with_one_sentence(self, tmp_path: Path, number: int) -> None:
         (tmp_path / "onnx").mkdir()
@@ -597,7 +598,7 @@ class TestStandardOutput:
         line = f"set -o pipefail; {sys.executable} -m opsetlift {command}"
         return subprocess.run(["bash", "-c", line], capture_output=True, env=environment(), check=False)
 
-    @pytest.mark.quick_share(6)
+    @pytest.mark.quick_share(18)
     @pytest.mark.parametrize("how", ["> /dev/full", ">&-", "| true"])
     @pytest.mark.parametrize("json", ["", "--json"])
     def test_that_is_lost_is_said_after_the_files_are_whole(self, workplace: Path, how: str, json: str) -> None:
@@ -625,6 +626,7 @@ class TestStandardOutput:
         assert ended.returncode == 74
         assert onnx.load("out.onnx").opset_import[0].version == 18
 
+    @pytest.mark.slow
     def test_standard_error_that_is_full_changes_no_status(self, workplace: Path) -> None:
         assert self.shell("convert gone.onnx out.onnx --to 18 2> /dev/full").returncode == 1
 
@@ -638,7 +640,7 @@ class TestStandardOutput:
         assert "ReduceMin 13" in ended.stderr.decode()
         assert names(workplace) == {"in.onnx", "d/external.onnx", "d/ext.data"}
 
-    @pytest.mark.quick_share(9)
+    @pytest.mark.quick_share(27)
     @pytest.mark.parametrize(
         ("command", "words"),
         [

@@ -23,6 +23,7 @@ def test_changed_nodes_of_onnx_s_tests_never_end_in_a_fault_of_ours() -> None:
     assert {"converted", "INVALID_MODEL"} <= outcomes
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda one: one.__name__)
 def test_each_change_changes_something(change) -> None:
     changed = 0

@@ -92,6 +92,7 @@ def test_every_failure_and_every_refusal_is_reported() -> None:
     assert [fault.path for fault in branches.faults] == ["graph/0:choice.then_branch", "graph/0:choice.else_branch"]
 
 
+@pytest.mark.slow
 def test_rules_of_others_are_named_by_their_package() -> None:
     # pytest stands for a package that registers rules.
     found = failed(TEXT, book(raises(KeyError("axes")), name="pytest"))

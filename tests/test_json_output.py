@@ -88,6 +88,7 @@ def run(line: str) -> int:
     return main([one.strip("'") for one in re.findall(r"'[^']*'|\S+", line)] + ["--json"])
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("line", OUTPUTS)
 def test_what_is_printed_follows_the_schema(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "ort" in line:
@@ -101,6 +102,7 @@ def test_what_is_printed_follows_the_schema(line: str, folder: Path, capsys: pyt
         jsonschema.validate(found, schema(f"{name}.schema.json"))
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("line", STOPS)
 def test_what_stops_a_command_follows_the_schema(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(line) == STOPS[line]

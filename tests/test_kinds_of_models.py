@@ -97,6 +97,7 @@ def proto_of(given: Any) -> ModelProto:
     return given
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_is_taken_everywhere_and_given_back(kind: str, tmp_path: Path) -> None:
     make, given_back = KINDS[kind]
@@ -184,6 +185,7 @@ def test_what_is_no_model_ends_in_one_sentence(given: Any, error: type[Exception
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_not_needed() -> None:
     """Neither onnx_ir nor graphsurgeon is imported to tell what a model is."""
     script = (

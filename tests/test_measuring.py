@@ -125,22 +125,26 @@ def test_opsets_and_ir_versions_are_those_that_load(target: Target) -> None:
     assert target.is_measured
 
 
+@pytest.mark.slow
 def test_a_dtype_without_a_kernel_is_found(target: Target) -> None:
     assert has_kernel("", "Neg", 13, {"T": "int32"}, target)
     assert not has_kernel("", "Neg", 13, {"T": "int64"}, target)
 
 
+@pytest.mark.slow
 def test_a_version_that_is_computed_wrongly_has_no_kernel(target: Target) -> None:
     assert not has_kernel("", "Softmax", 11, {"T": "float"}, target)
     assert has_kernel("", "Softmax", 13, {"T": "float"}, target)
 
 
+@pytest.mark.slow
 def test_a_flag_that_does_not_run_becomes_a_form(target: Target) -> None:
     pool = "(float[1,1,5,5] x) => (float[1,1,a,b] y) {{ y = MaxPool <kernel_shape = [2, 2], ceil_mode = {}> (x) }}"
     assert "ceil_mode = 1" in objection(target, pool.format(1))
     assert not objection(target, pool.format(0))
 
 
+@pytest.mark.slow
 def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
     after = "(float[2] x, float high) => (float[2] y) {{ z = {} (x) y = Clip (z, , high) }}"
     assert "the result of a Relu" in objection(target, after.format("Relu"))
@@ -149,6 +153,7 @@ def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
     assert not objection(target, with_minimum)
 
 
+@pytest.mark.slow
 def test_two_things_that_do_not_run_together_become_a_form_of_both(target: Target) -> None:
     reshape = "(float[2,3] x) => (float[a] y) <int64[1] shape = {{{}}}> {{ y = Reshape <allowzero = {}> (x, shape) }}"
     assert "allowzero = 1" in objection(target, reshape.format(-1, 1))
@@ -156,6 +161,7 @@ def test_two_things_that_do_not_run_together_become_a_form_of_both(target: Targe
     assert not objection(target, reshape.format(-1, 0))
 
 
+@pytest.mark.slow
 def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, cases: list[tuple[Key, list]]) -> None:
     refused = [
         case
@@ -173,6 +179,7 @@ def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, c
     assert not refused
 
 
+@pytest.mark.slow
 def test_an_interrupted_measurement_goes_on(tmp_path: Path, cases: list[tuple[Key, list]]) -> None:
     journal, chosen = tmp_path / "answers.jsonl", [one for one in cases if one[0][1] == "Neg"]
     first = Limited(LIMITS, WRONG)
@@ -227,7 +234,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("is_persistent", [False, True])
 @pytest.mark.parametrize(
     ("on_abs", "words"),
@@ -260,6 +267,7 @@ def test_a_command_that_does_not_exist_is_said_in_one_sentence(tmp_path: Path, c
     assert "Traceback" not in said.err
 
 
+@pytest.mark.slow
 def test_a_command_that_runs_nothing_is_said_in_one_sentence(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["measure", "--runner", f"{sys.executable} -c 1/0", "--name", "x", "--version", "1.0"]) == 1

@@ -51,6 +51,7 @@ def is_reached(source: onnx.ModelProto, opset: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_it_is_what_trying_every_opset_finds() -> None:
     tried = 0
     cases = [case for case in node_cases() if case.model.graph.node[0].domain == ""]

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 PROJECT = Path(__file__).parents[1]
 
 
@@ -96,6 +98,7 @@ def uses() -> tuple[Use, ...]:
     return tuple(found)
 
 
+@pytest.mark.slow
 def test_nothing_reaches_behind_the_door_of_a_room():
     package = PROJECT / "converter" / "opsetlift"
     for use in uses():
@@ -112,6 +115,7 @@ FOR_OTHERS = {"interop", "testing"}
 """Rooms that users import from, and nothing in the project does."""
 
 
+@pytest.mark.slow
 def test_what_a_door_names_is_used_outside_of_the_room():
     package = PROJECT / "converter" / "opsetlift"
     used = {(use.room, use.path[0]) for use in uses()}
@@ -128,6 +132,7 @@ def test_importing_the_package_does_not_import_onnx():
     assert modules_after("import opsetlift").isdisjoint({"onnx", "numpy"})
 
 
+@pytest.mark.slow
 def test_the_conversion_command_does_not_import_the_normaliser_or_the_kernels():
     found = modules_after("import opsetlift.cli.conversion")
     assert found.isdisjoint({"onnx_graphsurgeon", "opsetlift.normalizer", "onnxruntime"})

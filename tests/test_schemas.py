@@ -49,7 +49,7 @@ def written(folder: Path, options: list[str], source: str, capsys: pytest.Captur
     return found
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("source", ["binary", "without an import"])
 def test_what_is_written_follows_the_schemas(
@@ -63,7 +63,7 @@ def test_what_is_written_follows_the_schemas(
         jsonschema.validate(found["certificate"], schema(CERTIFICATE))
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("entry", ["seed", "stages", "request", "target_sha256", "schema_version"])
 def test_what_lacks_an_entry_does_not_follow_the_schema(
     entry: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -74,7 +74,7 @@ def test_what_lacks_an_entry_does_not_follow_the_schema(
         jsonschema.validate(found, schema(CERTIFICATE))
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("stage", [0, 1, 2])
 def test_an_entry_that_is_not_described_does_not_follow_the_schema(
     stage: int, folder: Path, capsys: pytest.CaptureFixture[str]

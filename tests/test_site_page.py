@@ -22,6 +22,7 @@ def members(described: type) -> set[str]:
     return {name for name in vars(described) if not name.startswith("_")}
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_module_writes():
     written = subprocess.run([sys.executable, "-m", "opsetlift.development.site_page"], capture_output=True, check=True)
     assert written.stdout.decode("utf-8") == (PROJECT / "docs" / "site.md").read_text(encoding="utf-8")

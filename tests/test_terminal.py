@@ -190,6 +190,7 @@ def test_verbose_names_every_place(capsys: pytest.CaptureFixture[str]):
     assert "mine_8" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_reach_for_a_runtime_that_cannot_be_reached_is_a_refusal():
     onnx.save(bfloat16_model(), "refused.onnx")
     assert main(["reach", "refused.onnx", "--for", "onnxruntime==1.4"]) == 2

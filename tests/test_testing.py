@@ -105,6 +105,7 @@ def test_the_options_decide_what_the_fixture_draws(pytester: pytest.Pytester, ar
     found.stdout.fnmatch_lines(["opsetlift:", "*--opsetlift-seed=N*"])
 
 
+@pytest.mark.slow
 def test_the_plugin_imports_neither_onnx_nor_numpy_before_the_fixture_is_used(
     pytester: pytest.Pytester, arguments: list[str]
 ) -> None:

@@ -141,7 +141,7 @@ def meaning(model: onnx.ModelProto, opset: int) -> tuple[bytes, ...]:
     return (model.graph.SerializeToString(deterministic=True), *versions)
 
 
-@pytest.mark.quick_share(40)
+@pytest.mark.quick_share(120)
 @pytest.mark.parametrize(("operator", "dtype", "source"), list(cases()), ids=str)
 def test_from_one_opset_to_every_other(operator, dtype, source):
     model = source_model(operator, source, dtype)

@@ -267,7 +267,7 @@ DISAGREEMENTS: list[Disagreement] = [
 ]
 
 
-@pytest.mark.quick_share(40)
+@pytest.mark.quick_share(120)
 @pytest.mark.parametrize(
     ("operator", "opset"),
     [(operator, opset) for operator in STRATEGIES for opset in judged_opsets(operator, drawn.DOMAIN)],

@@ -255,7 +255,7 @@ DISAGREEMENTS: list[Disagreement] = [
 ]
 
 
-@pytest.mark.quick_share(40)
+@pytest.mark.quick_share(120)
 @pytest.mark.parametrize(
     ("operator", "opset"), [(operator, opset) for operator in STRATEGIES for opset in judged_opsets(operator)]
 )
@@ -265,6 +265,7 @@ def test_same_results_as_onnxruntime(operator: str, opset: int) -> None:
     assert compared, "onnxruntime executed none of the nodes"
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("opset", [14, 15])
 def test_same_statistics_of_batches_as_onnxruntime(opset: int) -> None:
     strategy = networks.batch_normalization_in_training(opset)

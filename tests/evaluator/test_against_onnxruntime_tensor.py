@@ -350,7 +350,7 @@ DISAGREEMENTS = [
 ]
 
 
-@pytest.mark.quick_share(40)
+@pytest.mark.quick_share(120)
 @pytest.mark.parametrize(
     ("operator", "opset"), [(operator, opset) for operator in STRATEGIES for opset in judged_opsets(operator)]
 )

@@ -104,6 +104,7 @@ def test_no_kernel_looks_at_the_layout_of_its_inputs(operator: str) -> None:
 SIZES = [(1, 7, 1), (1, 300, 10), (5, 300, 1), (2, 31, 3), (6, 64, 48), (33, 700, 65), (1, 1100, 1000), (3, 1100, 1000)]
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_a_transpose_that_is_folded_into_the_weights_changes_no_bit(size: tuple[int, int, int], dtype: str) -> None:

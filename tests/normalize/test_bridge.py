@@ -41,7 +41,7 @@ def part_of(case: Case) -> int:
     return zlib.crc32(case.name.encode()) % PARTS
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_of_onnx_tests_comes_back_byte_for_byte(part: int) -> None:
     lost = []

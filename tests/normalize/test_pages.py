@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from opsetlift.normalizer import known_passes
 from opsetlift.normalizer.pages import passes_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "passes.md"
 
 
+@pytest.mark.slow
 def test_the_page_is_up_to_date() -> None:
     written = subprocess.run([sys.executable, "-m", "opsetlift.normalizer.pages"], capture_output=True, check=True)
     assert written.stdout.decode() == PAGE.read_text() == passes_page()

@@ -107,7 +107,7 @@ FAULTS: dict[Rewrite, tuple[Fault, str]] = {
 }
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("place", ["first", "in the middle", "last"])
 @pytest.mark.parametrize("faulty", FAULTS, ids=lambda one: one.__name__)
 def test_what_a_faulty_pass_did_is_undone_and_the_others_go_on(faulty: Rewrite, place: str) -> None:

@@ -106,6 +106,7 @@ def test_a_certificate_says_what_was_proven_and_with_what() -> None:
 
 
 @pytest.mark.quick_share(2)
+@pytest.mark.slow
 def test_a_certificate_survives_json(done: Conversion) -> None:
     assert done.certificate is not None
     again = Certificate.from_json(done.certificate.to_json())
@@ -327,7 +328,7 @@ def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
 CLAIMS = (_as_it_is, _any_bound, _every_node_by_a_rule_of_its_own, _a_rule_of_another_operator, _everything_was_moved)
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.strip("_"))
 @pytest.mark.parametrize("attack", WRONG_MODELS)
 def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(

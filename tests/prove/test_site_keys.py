@@ -239,6 +239,7 @@ def test_a_wrong_site_among_many_that_are_alike_is_found() -> None:
     assert certificate.is_refuted
 
 
+@pytest.mark.slow
 def test_a_result_that_iterates_over_elements_is_run_on_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Below opset 9 a Loop does what no operator can; each iteration costs as much as a small model."""
     runs = 0

@@ -34,7 +34,7 @@ def test_products_of_uint16_need_64_bits():
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("to", [13, 6])

@@ -66,7 +66,7 @@ def test_narrow_floats_are_attended_in_float(dtype):
     check_converts(text.replace("float[", f"{dtype}["), 23)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("to", [22, 17, 13, 9, 7])
 def test_windows_masks_and_padding_are_written_out(to):
     result = check_converts(

@@ -70,7 +70,7 @@ def test_saturating_casts_to_fnuz_types_stay_as_they_are(to, source, target):
         assert Evaluator(one).run(infinite)["y"].tolist() == [largest, -largest]
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16", "bfloat16", "float8e5m2", "string"])
 @pytest.mark.parametrize("to", [18, 20])
 @pytest.mark.parametrize(("source", "target"), [(23, 24), (24, 23), (28, 19)])

@@ -6,6 +6,7 @@ from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
 
 
+@pytest.mark.slow
 def test_loops_of_every_kind_stay_what_they_are():
     text = """<ir_version: 6, opset_import: ["": {}]> g (int64 n, bool c, float[2] x) => (float[2] y, float[M, 2] s) {{
         a, b = Loop (n, c, x) <body = body (int64 i, bool going, float[2] v) => (bool on, float[2] w, float[2] t)

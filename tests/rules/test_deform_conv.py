@@ -39,6 +39,7 @@ def test_groups_have_weights_of_their_own():
     )
 
 
+@pytest.mark.slow
 def test_sizes_may_be_unknown():
     check_converts(
         '<ir_version: 9, opset_import: ["": 19]> g (float[N, 2, H, W] x, float[2, 2, 2, 1] w, float[N, 4, P, Q] o) '

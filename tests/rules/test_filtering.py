@@ -30,6 +30,7 @@ def test_a_loop_finds_the_chosen_slices(target, signature, attributes):
     check_converts(f"{_13} g ({signature}) {{ y = Compress {attributes} (x, c) }}", target, exact=True)
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("target", [8, 7])
 @pytest.mark.parametrize(
     "signature",

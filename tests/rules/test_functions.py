@@ -16,7 +16,7 @@ def unary(operator, dtype, opset, *, attributes="", shape="N, 3"):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("operator", HYPERBOLIC)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("to", [8, 6, 1])

@@ -18,7 +18,7 @@ def test_modes_are_renamed_at_20(old, new):
     check_rewrite(newer.format(attributes[1]), older.format(attributes[0]))
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align", [0, 1])
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
@@ -78,7 +78,7 @@ def test_bfloat16_is_sampled_in_float_below_22(data, grid, mode):
     )
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("align", [0, 1])
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("shape", ["2, 3, 4, 5", "2, 3, 2, 4, 5"])

@@ -27,7 +27,7 @@ def test_integer_products_are_summed_below_9():
     )
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize(
     ("first", "second", "result"),
     [
@@ -83,7 +83,7 @@ def test_an_absent_third_term_is_a_zero_that_changes_nothing_below_11():
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("third", [None, "", "[4]", "[M, 1]"])
 @pytest.mark.parametrize("attributes", ["", "<alpha = 2.0, beta = 3.0>"])

@@ -89,7 +89,7 @@ def test_the_scale_of_a_group_becomes_that_of_its_channels():
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("shape", ["1, 4, 3", "N, C, H"])
 def test_the_scale_of_a_group_is_repeated_at_run_time(dtype, shape):

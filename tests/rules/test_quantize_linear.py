@@ -28,7 +28,7 @@ def test_a_vector_of_one_scale_becomes_a_number_at_13():
     )
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("to", [12, 9, 6])
@@ -113,6 +113,7 @@ def test_output_dtype_becomes_a_zero_point_below_21(scale, shape):
     assert len(after.graph.node[-1].input) == 3
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["int16", "uint16"])
 def test_16_bits_are_computed_below_21(dtype):
     check_converts(
@@ -129,7 +130,7 @@ def test_16_bits_are_computed_below_21(dtype):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dim", ["5", "D"])
 @pytest.mark.parametrize("dtype", ["int8", "float8e4m3fn", "float8e5m2"])
 def test_blocks_are_computed_below_21(dim, dtype):

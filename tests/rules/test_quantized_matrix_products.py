@@ -42,7 +42,7 @@ def test_zero_points_for_each_row_and_column_are_subtracted(rows, columns):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("attributes", ["", "<pads = [1, 1, 0, 0], strides = [2, 1]>", '<auto_pad = "SAME_UPPER">'])
 @pytest.mark.parametrize("zero_point", ["int8", "int8[2]"])
 def test_integers_are_convolved_exactly_below_10(attributes, zero_point):
@@ -86,6 +86,7 @@ def test_quantized_matrix_products_round_once(parameters, shapes):
     )
 
 
+@pytest.mark.slow
 def test_parameters_for_each_row_and_column_go_along_them():
     check_converts(
         '<ir_version: 5, opset_import: ["": 10]> g (uint8[2, 3] a, float[2] s, uint8[2] z, int8[3, 4] b, '
@@ -96,7 +97,7 @@ def test_parameters_for_each_row_and_column_go_along_them():
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_scales_of_a_product_are_cast_below_21(dtype):
     after = check_converts(
@@ -108,7 +109,7 @@ def test_narrow_scales_of_a_product_are_cast_below_21(dtype):
     assert [node.op_type for node in after.graph.node] == ["Cast"] * 3 + ["QLinearMatMul"]
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", ["float8e4m3fn", "float8e5m2fnuz"])
 def test_products_of_float8_are_computed_below_21(dtype):
     check_converts(

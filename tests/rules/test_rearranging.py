@@ -30,7 +30,7 @@ def test_the_other_order_of_known_shape_is_a_transposition(operator, dims):
     assert [node.op_type for node in converted.graph.node] == ["Reshape", "Transpose", "Reshape"]
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("to", [10, 8, 7])
 def test_the_other_order_of_open_depth_goes_below_11(dtype, to):
@@ -62,7 +62,7 @@ def test_sequences_of_bfloat16_travel_in_float_below_28():
     )
 
 
-@pytest.mark.quick_share(7)
+@pytest.mark.quick_share(21)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("dims", ["T, B", "3, 2", "T, 2, C"])
 @pytest.mark.parametrize("to", [9, 8, 7])
@@ -105,7 +105,7 @@ def test_a_triangle_of_known_shape_is_selected_by_a_constant_below_14():
     )
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("dtype", ["float", "bfloat16", "int64", "string", "bool", "complex64"])
 @pytest.mark.parametrize("attributes", ["upper = 1", "upper = 0"])
 @pytest.mark.parametrize("dims", ["N, M", "B, 3, 2"])
@@ -118,7 +118,7 @@ def test_triangles_of_every_dtype_go_below_14(dtype, attributes, dims):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("dtype", ["float", "int64", "string"])
 @pytest.mark.parametrize("to", [10, 9, 8, 7])
 def test_triangles_of_open_shape_go_far_below_14(dtype, to):

@@ -112,7 +112,7 @@ def test_nearest_moves_every_dtype_exactly(transformation, rounding, scale):
     )
 
 
-@pytest.mark.quick_share(10)
+@pytest.mark.quick_share(30)
 @pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize("inputs", ["float[2] s", "int64[2] s"])
@@ -325,7 +325,7 @@ def _pairs():
     return [(6, 10), (6, 14), (3, 7), (7, 3), (10, 6), (49, 50), (1, 41), (93, 93), *drawn]
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("opset", [8, 10])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mode, opset):

@@ -5,6 +5,7 @@ import pytest
 from testing.conversion import check_converts, check_rewrite
 
 
+@pytest.mark.slow
 def test_the_shift_of_16_is_none_of_10():
     older = (
         '<ir_version: 5, opset_import: ["": 10]> g (float[N, C, H, W] x, float[R, 4] r, int64[R] b) '
@@ -19,7 +20,7 @@ def test_the_shift_of_16_is_none_of_10():
     check_rewrite(newer, older)
 
 
-@pytest.mark.quick_share(16)
+@pytest.mark.quick_share(48)
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("transformation", ["half_pixel", "output_half_pixel"])
@@ -35,6 +36,7 @@ def test_regions_are_sampled_below_10(mode, ratio, transformation, shapes):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("dtype", ["double", "float16"])
 def test_other_floats_are_sampled_wide(dtype):
     check_converts(

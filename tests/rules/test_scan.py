@@ -28,7 +28,7 @@ def test_the_batch_of_version_8_becomes_a_scan_around():
     )
 
 
-@pytest.mark.quick_share(8)
+@pytest.mark.quick_share(24)
 @pytest.mark.parametrize("to", [9, 13, 28, 7, 5])
 @pytest.mark.parametrize("directions", ["", "directions = [1, 0],"])
 @pytest.mark.parametrize("lengths", ['""', "lengths"])
@@ -44,6 +44,7 @@ def test_each_entry_of_a_batch_has_its_own_length(to, directions, lengths):
     )
 
 
+@pytest.mark.slow
 def test_lengths_of_sequences_decide_where_a_backward_scan_begins():
     text = """<ir_version: 4, opset_import: ["": 8]> g (int64[2] n, float[2, 1] s, float[2, 3, 1] x)
         => (float[2, 1] f, float[2, 3, 1] y) {
@@ -87,7 +88,7 @@ def test_one_sequence_is_a_batch_of_one_below_9():
     )
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize("to", [10, 9, 8, 7, 5])
 @pytest.mark.parametrize("axes", ["", "scan_input_axes = [1, 0], scan_output_axes = [1]", "scan_input_axes = [-2, -3]"])
 @pytest.mark.parametrize("directions", ["", "scan_input_directions = [0, 1], scan_output_directions = [1]"])

@@ -95,7 +95,7 @@ def test_a_loop_combines_updates_one_by_one_below_18():
     assert [node.op_type for node in converted.graph.node][-1] == "Loop"
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
 @pytest.mark.parametrize(
     "node",

@@ -165,7 +165,7 @@ def test_axes_to_squeeze_computed_at_run_time_go_below_13(to, count):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("to", [12, 9, 8, 7])
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_axes_to_unsqueeze_computed_at_run_time_go_below_13(to, count):

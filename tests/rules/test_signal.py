@@ -41,7 +41,7 @@ def test_an_axis_computed_at_run_time_chooses_among_transforms():
     assert [node.op_type for node in after.graph.node] == ["Equal", "Equal", "Or", "If"]
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(
     ("inverse", "onesided", "parts"), [(0, 0, 1), (0, 0, 2), (1, 0, 2), (1, 0, 1), (0, 1, 1), (1, 1, 2)]
 )
@@ -55,7 +55,7 @@ def test_transforms_are_products_below_17(inverse, onesided, parts, length, axis
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize(("inverse", "onesided", "parts"), [(0, 0, 2), (0, 1, 1), (1, 1, 2)])
 @pytest.mark.parametrize("dtype", ["double", "float16"])
 def test_lengths_may_be_unknown(inverse, onesided, parts, dtype):

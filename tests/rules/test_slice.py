@@ -53,7 +53,7 @@ def test_steps_over_a_known_dimension_are_gathered_below_10():
     )
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(12)
 @pytest.mark.parametrize(
     ("start", "end", "step"),
     [(0, 9, 2), (-1, -(2**63), -1), (2**63 - 1, -(2**31), -3), (1, -1, 2), (-3, 2**31, 2), (3, 0, -1), (0, 3, 2**62)],

@@ -5,7 +5,7 @@ import pytest
 from testing.conversion import check_converts
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("operator", ["Sum", "Mean", "Max", "Min"])
 @pytest.mark.parametrize(
     ("shapes", "result"), [(["2, 1", "3", "1"], "2, 3"), (["A, B", "C", "1"], "D, E"), (["N", "N", "N"], "N")]

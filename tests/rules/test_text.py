@@ -25,7 +25,7 @@ def test_one_gram_is_compared_with_each_token_below_9():
     )
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.quick_share(18)
 @pytest.mark.parametrize("shape", ["N, C", "C", "2, 0", "1", "3, 2"])
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

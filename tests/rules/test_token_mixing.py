@@ -44,7 +44,7 @@ def linear(rule, inputs, names, *, q_heads=2, dtype="float"):
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("to", [26, 9])
 @pytest.mark.parametrize(
     ("rule", "inputs", "names"),

@@ -54,7 +54,7 @@ def test_the_defaults_of_11_are_what_10_does():
     )
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("target", [10, 9, 7])
 @pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize("dtype", ["float", "float16", "int8", "uint16", "int32", "uint32", "int64", "uint64"])

@@ -60,7 +60,7 @@ def doubles(values):
     return helper.make_tensor("t", TensorProto.DOUBLE, [len(values)], values)
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("x", ["float", "double", "int64"])
 @pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
 @pytest.mark.parametrize("base", [None, [0.5], [0.5, -2.0]])
@@ -90,7 +90,7 @@ def test_classifiers_of_many_classes_become_tree_ensembles(transform, labels):
     assert "TreeEnsemble" in operators(model, 5)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("base", [None, [0.25]])
@@ -163,7 +163,7 @@ def new_ensemble(x="float", **changed):
     return ensemble("TreeEnsemble", 5, x, (("y", x),), **attributes)
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.quick_share(9)
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
 @pytest.mark.parametrize("transform", [0, 1, 2])
 @pytest.mark.parametrize("to", [4, 3, 1])

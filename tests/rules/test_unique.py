@@ -8,7 +8,7 @@ from testing.conversion import check_converts, check_refusal
 _13 = '<ir_version: 7, opset_import: ["": 13]>'
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.quick_share(6)
 @pytest.mark.parametrize("target", [10, 9])
 @pytest.mark.parametrize("order", [0, 1], ids=["by occurrence", "ascending"])
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_floats_of_known_shape_are_gathered_below_9():
     )
 
 
-@pytest.mark.quick_share(13)
+@pytest.mark.quick_share(39)
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int32", "uint64", "float16", "double", "string", "complex64"]
 )
@@ -65,6 +65,7 @@ def test_known_shapes_go_to_5(dtype):
     )
 
 
+@pytest.mark.quick_share(3)
 @pytest.mark.parametrize("to", [8, 7])
 def test_floats_of_unknown_rank_go_below_9(to):
     check_converts(
