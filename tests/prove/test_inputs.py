@@ -151,9 +151,35 @@ def test_what_is_rejected_is_redrawn_from_narrower_ranges() -> None:
 
 
 def test_inputs_that_control_shapes_stay_small() -> None:
-    found = run(Input("x", tensor("float", [3, 4])), Input("shape", tensor("int64", [2]), controls_shapes=True))
-    assert all(numpy.abs(case.values["shape"]).max() <= 12 for case in found.taken)
-    assert any(case.values["shape"].tolist() == [3, 4] for case in found.taken)
+    made = Taker(accepts=lambda values: values["shape"].min() >= 0)
+
+    def reshaped(case: Case) -> list[Any] | None:
+        return None if made(case) is None else [tuple(case.values["shape"])]
+
+    inputs = [Input("x", tensor("float", [3, 4])), Input("shape", tensor("int64", [2]), controls_shapes=True)]
+    InputGenerator(inputs, [0]).run(reshaped)
+    assert all(case.values["shape"].max() <= 12 for case in made.taken)
+    assert any(case.values["shape"].tolist() == [3, 4] for case in made.taken)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 15), (-16, 15), (0, 200), (-1000, 999)])
+def test_all_indices_are_tried_that_the_original_takes(low: int, high: int) -> None:
+    """What draws them otherwise keeps them as small as a size of another input may be."""
+
+    def picked(case: Case) -> list[Any] | None:
+        values = case.values["indices"]
+        if values.min() < low or values.max() > high:
+            return None
+        taken.append(values)
+        return [values.shape]
+
+    taken: list[Any] = []
+    inputs = [Input("x", tensor("float", [2, 3])), Input("indices", tensor("int64", [2, 3]), controls_shapes=True)]
+    InputGenerator(inputs, [0]).run(picked)
+    found = numpy.concatenate(taken, axis=None)
+    assert found.min() < 0.8 * low or not low
+    assert found.max() > 0.8 * high
+    assert any(len(numpy.unique(values)) == values.size and values.max() > 5 for values in taken)
 
 
 def test_inputs_that_control_shapes_are_filled_by_different_strategies() -> None:

@@ -279,3 +279,36 @@ def test_a_rule_that_resizes_by_another_rounding_mode_is_refuted(mode: str, outc
     )
     source = conversion(graph % "y = Resize (x, s)", after, (10, 11), claims=[(0, 0, 6)])
     assert [site.outcome for site in source.prove().sites] == [outcome]
+
+
+def test_a_rule_that_is_right_for_small_indices_only_is_refuted() -> None:
+    """All are tried that the original takes, however few elements the other axes have."""
+    graph = "g (float[2, 40] x, int64[3] i) => (float[2, 3] y) { %s }"
+    after = graph % (
+        "many = Constant <value = int64 {20}> () one = Constant <value = int64 {1}> () is = Less (many, i) "
+        "less = Sub (i, one) j = Where (is, less, i) y = Gather <axis = 1> (x, j)"
+    )
+    source = conversion(graph % "y = Gather <axis = 1> (x, i)", after, (12, 13), claims=[(0, 0, 6)])
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+def test_a_rule_that_reads_an_element_too_many_with_the_weight_0_is_refuted() -> None:
+    """Only what is not finite tells, and only where the others are finite."""
+    graph = "g (float[1, 1, 1, 6] x, float[1, 1, 1, 2] grid) => (float[1, 1, 1, 1] y) { %s }"
+    node = 'y = GridSample <mode = "%s", padding_mode = "border"> (x, grid)'
+    after = graph % (
+        "a = Constant <value = int64[1] {5}> () e = Gather <axis = 3> (x, a) k = Constant <value = float {0}> () "
+        f"n = Mul (e, k) s = {(node % 'linear').removeprefix('y = ')} y = Add (s, n)"
+    )
+    source = conversion(graph % (node % "linear"), after, (20, 22), claims=[(0, 0, 6)], ulps=8)
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+def test_a_rule_that_takes_boxes_for_others_is_refuted() -> None:
+    """Twice and half of a size are as good as each other where few boxes are asked for, or none overlap."""
+    inputs = "float[1, 6, 4] boxes, float[1, 1, 6] scores, int64[1] most, float[1] iou, float[1] least"
+    text = f"g ({inputs}) => (int64[N, 3] y) {{ %s }}"
+    node = "y = NonMaxSuppression <center_point_box = 1> (%s, scores, most, iou, least)"
+    after = text % ("c = Constant <value = float[4] {1, 1, 2, 2}> () b = Mul (boxes, c) " + node % "b")
+    source = conversion(text % (node % "boxes"), after, (10, 11), claims=[(0, 0, 3)])
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]

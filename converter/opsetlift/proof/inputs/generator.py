@@ -48,7 +48,7 @@ from opsetlift.proof.inputs.filling import (
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
-from opsetlift.proof.limits import is_floating
+from opsetlift.proof.limits import integer_limits, is_floating
 from opsetlift.proof.shapes import BEARABLE, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
@@ -81,7 +81,7 @@ CONTROLLING_AGAIN = (
     "signed axes",
     "parts of the last size",
     "signed axes",
-    *["ratios"] * 6,
+    *["ratios"] * 16,
 )
 """What controls shapes is drawn more often by these strategies: one draw holds few of the combinations that matter."""
 
@@ -110,13 +110,28 @@ KEPT = 12
 """So many accepted cases are kept to be changed in one input."""
 
 CHANGES = 96
-"""So many times that is done where more inputs were rejected than accepted."""
+"""So many times that is done where more inputs were rejected than accepted, a third as often elsewhere."""
+
+TURNS_OF_INDICES = 12
+"""How many tensors are drawn from all the numbers that an input of indices takes."""
+
+LARGEST_INDEX = 2**16
+"""So far the greatest index is looked for."""
+
+TURNS_NOT_FINITE = 24
+"""How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
 
 _TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
 
+ORDINARY = ("fractions", "positive", "negative")
+"""What stands in the other inputs then."""
+
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
+
+MIXTURES_AGAIN = 3
+"""How many mixtures of what was accepted for inputs that control shapes are tried with each further layout."""
 
 
 class InputGenerator:
@@ -157,7 +172,8 @@ class InputGenerator:
         self._constants = constants
         self._limit = limit
         self._number_accepted = self._number_rejected = 0
-        self._kept: list[Case] = []
+        self._kept: list[tuple[Sequence[Any], Case]] = []
+        """Accepted cases, and the shapes of their outputs."""
         sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
         self._model_sizes = sizes[:MODEL_SIZES]
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
@@ -172,6 +188,8 @@ class InputGenerator:
             dims, rng, lists=set(self._builder.controls), hints=hints, beside=beside, most=most_elements
         )
         self._accepted = AcceptedStrategies()
+        self._accepted_controls: Mapping[str, Sequence[str]] = {}
+        """All that was accepted for each input that controls shapes."""
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
 
     def run(self, attempt: Attempt) -> None:
@@ -198,6 +216,8 @@ class InputGenerator:
                     self._search(wanted)
                     self._change_accepted(wanted)
                     self._try_neighbours(wanted)
+                    self._try_one_not_finite(wanted)
+                    self._try_all_indices(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
@@ -209,20 +229,26 @@ class InputGenerator:
             pass
 
     def _keep(self, case: Case, shapes: Sequence[Any]) -> None:
+        """Keep a case to be changed: of each shape of outputs the first ones, others in turn."""
         if any(map(may_have_elements, shapes)) and sum(map(numpy.size, case.values.values())) <= BEARABLE:
-            self._kept.append(case)
-            if len(self._kept) > KEPT:
-                del self._kept[int(self._builder.rng.integers(KEPT))]
+            if len(self._kept) >= KEPT:
+                same = [number for number, (other, _) in enumerate(self._kept) if other == shapes]
+                places = same or range(KEPT)
+                del self._kept[places[int(self._builder.rng.integers(len(places)))]]
+            self._kept.append((shapes, case))
+
+    def _any_kept(self) -> tuple[Sequence[Any], Case]:
+        return self._kept[int(self._builder.rng.integers(len(self._kept)))]
 
     def _change_accepted(self, attempt: Attempt) -> None:
-        """Accepted cases with one data input drawn anew, where the original is hard to please."""
+        """Accepted cases with one data input drawn anew, above all where the original is hard to please."""
         names = [name for name in self._builder.pools if name not in self._builder.controls]
-        if len(self._inputs) < 2 or not names or self._number_rejected <= self._number_accepted:
+        if len(self._inputs) < 2 or not names or not self._kept:
             return
         rng = self._builder.rng
         strategies = (ALIKE, *(EACH_ITS_OWN_ROUNDING if self._builder.rounding else EACH_ITS_OWN))
-        for _ in range(CHANGES if self._kept else 0):
-            case = self._kept[int(rng.integers(len(self._kept)))]
+        for _ in range(CHANGES if self._number_rejected > self._number_accepted else CHANGES // 3):
+            _, case = self._any_kept()
             name = names[int(rng.integers(len(names)))]
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
             drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
@@ -235,12 +261,74 @@ class InputGenerator:
             return
         rng = self._builder.rng
         for _ in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
-            case = self._kept[int(rng.integers(len(self._kept)))]
+            _, case = self._any_kept()
             drawn = {
                 name: draw(NEIGHBOURS, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
                 for name in names
             }
             attempt(Case(f"{case.layout}: {NEIGHBOURS}", {**case.values, **drawn}))
+
+    def _try_one_not_finite(self, attempt: Attempt) -> None:
+        """A single value that is not finite in one input of a site that rounds, ordinary numbers in the others.
+
+        Such a value tells which elements a result is made from, be it with a weight of 0.
+        """
+        names = list(self._float_pools) if self._builder.rounding and self._kept else []
+        rng = self._builder.rng
+        for name in names:
+            places: list[int] = []
+            for turn in range(TURNS_NOT_FINITE):
+                _, case = self._any_kept()
+                drawn = {
+                    one: draw(
+                        ORDINARY[int(rng.integers(len(ORDINARY)))],
+                        self._builder.pools[one].dtype,
+                        numpy.shape(case.values[one]),
+                        rng,
+                    )
+                    for one in names
+                    if numpy.size(case.values[one]) > 1 or one == name
+                }
+                if not drawn[name].size:
+                    continue
+                places = places or rng.permutation(drawn[name].size).tolist()
+                kind = [*NOT_FINITE][turn % len(NOT_FINITE)]
+                drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
+                attempt(Case(f"{case.layout}: {kind} in {name}", {**case.values, **drawn}))
+
+    def _try_all_indices(self, attempt: Attempt) -> None:
+        """All numbers that inputs of indices take: what is drawn elsewhere for them is as small as a size may be."""
+        rng = self._builder.rng
+        for one in self._inputs if self._kept else ():
+            shapes, case = self._any_kept()
+            like = case.values[one.name]
+            if one.name not in self._builder.controls or not is_number(one) or like.size < 2 or is_floating(like.dtype):
+                continue
+            low, high = (self._outermost_index(one.name, sign, shapes, case, attempt) for sign in (-1, 1))
+            for turn in range(TURNS_OF_INDICES if low < high else 0):
+                if turn % 2 and high + 1 >= like.size:
+                    numbers = rng.choice(high + 1, like.size, replace=False)
+                else:
+                    numbers = rng.integers(low if turn % 4 else 0, high, size=like.size, endpoint=True)
+                drawn = numbers.astype(like.dtype).reshape(like.shape)
+                attempt(Case(f"{case.layout}: {one.name} from {low} to {high}", {**case.values, one.name: drawn}))
+
+    def _outermost_index(self, name: str, sign: int, shapes: Sequence[Any], case: Case, attempt: Attempt) -> int:
+        """The number farthest from 0 that an element of an input may have; 0 where sizes of outputs change with it."""
+        least, greatest = integer_limits(case.values[name].dtype)
+        accepted, rejected, tried = 0, min(LARGEST_INDEX, greatest if sign > 0 else -least) + 1, 1
+        while tried < rejected:
+            values = case.values[name].copy()
+            values.reshape(-1)[int(self._builder.rng.integers(values.size))] = sign * tried
+            found = attempt(Case(f"{case.layout}: {sign * tried} in {name}", {**case.values, name: values}))
+            if found is None:
+                rejected = tried
+            elif found != shapes:
+                return 0
+            else:
+                accepted = tried
+            tried = max(min(2 * accepted, (accepted + rejected) // 2), accepted + 1)
+        return sign * accepted
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         """The attempt, or one that leaves out cases; those left out are not measured."""
@@ -367,6 +455,9 @@ class InputGenerator:
                 self._try(layout, attempt, MIXED, controls)
         if thoroughly and self._builder.controls:
             self._vary_controls(layout, attempt)
+        elif self._accepted_controls:
+            for _ in range(MIXTURES_AGAIN):
+                self._try(layout, attempt, self._accepted.data, self._builder.mixture(self._accepted_controls))
 
     def _try(
         self,
@@ -413,6 +504,7 @@ class InputGenerator:
                     strategies.append(strategy)
             if elements(layout.shapes[name]) == 1:
                 self._enumerate(layout, name, attempt)
+        self._accepted_controls = found
         if len(found) > 1:
             for _ in range(2 * MIXTURES):
                 self._try(layout, attempt, accepted.data, self._builder.mixture(found))
