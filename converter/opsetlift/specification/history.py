@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 
-import onnx
 import onnx.defs
 
 from opsetlift.specification.definition import (
