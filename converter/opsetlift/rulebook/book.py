@@ -61,7 +61,7 @@ class Entry:
 
 
 class RuleBook:
-    """Rules by transition, without those that an older onnx has not.
+    """Rules by transition, without those that an older onnx lacks.
 
     Raises:
         RuleBookError: A transition is declared twice, or is none of the operator's history.
