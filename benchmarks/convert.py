@@ -12,6 +12,7 @@ All of it in one run; each number is the best of several. Ratios count, the mach
 from __future__ import annotations
 
 import gc
+import itertools
 import tempfile
 import time
 from collections.abc import Callable
@@ -130,24 +131,23 @@ def main() -> None:
     print("".join(f"{column:>{max(12, len(column) + 2)}}" for column in columns))
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "source.onnx"), Path(folder, "target.onnx")
-        for size in SIZES:
-            for older, newer in PAIRS:
-                data = layer_norm_model(size, older)
-                source.write_bytes(data)
-                jobs = {"in memory": in_memory(data, newer), "in files": from_file_to_file(source, target, newer)}
-                jobs["checked"] = in_memory_with(newer, data, prove=False)
-                jobs["proven"] = in_memory_with(newer, data, prove=True)
-                for where, (alone, ours, theirs) in jobs.items():
-                    baseline, mine = best_of(7, alone), best_of(3 if where == "proven" else 7, ours)
-                    try:
-                        peer = best_of(3, theirs)
-                        against = f"{peer:>9.0f} ms", f"{peer / mine:>17.1f}"
-                    except RuntimeError:
-                        against = f"{'fails':>12}", f"{'-':>17}"
-                    print(
-                        f"{size:>12}{f'{older}-{newer}':>12}{where:>12}{baseline:>9.1f} ms{mine:>9.1f} ms{against[0]}"
-                        f"{mine / baseline:>19.2f}{against[1]}"
-                    )
+        for size, (older, newer) in itertools.product(SIZES, PAIRS):
+            data = layer_norm_model(size, older)
+            source.write_bytes(data)
+            jobs = {"in memory": in_memory(data, newer), "in files": from_file_to_file(source, target, newer)}
+            jobs["checked"] = in_memory_with(newer, data, prove=False)
+            jobs["proven"] = in_memory_with(newer, data, prove=True)
+            for where, (alone, ours, theirs) in jobs.items():
+                baseline, mine = best_of(7, alone), best_of(3 if where == "proven" else 7, ours)
+                try:
+                    peer = best_of(3, theirs)
+                    against = f"{peer:>9.0f} ms", f"{peer / mine:>17.1f}"
+                except RuntimeError:
+                    against = f"{'fails':>12}", f"{'-':>17}"
+                print(
+                    f"{size:>12}{f'{older}-{newer}':>12}{where:>12}{baseline:>9.1f} ms{mine:>9.1f} ms{against[0]}"
+                    f"{mine / baseline:>19.2f}{against[1]}"
+                )
 
 
 if __name__ == "__main__":

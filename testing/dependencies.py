@@ -36,7 +36,7 @@ TESTS = [
 ABSENT = re.compile(
     r"the installed onnx|^(?:E +)?AttributeError: \w*\d|unknown (?:type|dtype)|Unexpected type", re.MULTILINE
 )
-"""The message of an error about what an older onnx has not."""
+"""The message of an error about what an older onnx lacks."""
 REFUSED = re.compile(r"^(?:\w+\.)*ConversionRefused")
 
 

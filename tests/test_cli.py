@@ -296,7 +296,7 @@ class TestExtension:
         self, workplace: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["convert", "in.onnx", "out.foo", "--to", "18"]) == 0
-        said = "opsetlift: out.foo: .foo is no extension of a model; it is written as protobuf, like .onnx"
+        said = "opsetlift: out.foo: .foo is not a model's extension; it is written as protobuf, like .onnx"
         assert said in capsys.readouterr().err
         assert onnx.load("out.foo", format="protobuf").opset_import[0].version == 18
 

@@ -300,7 +300,7 @@ def test_a_file_that_is_no_journal_stays_as_it_is(
     other = tmp_path / "other"
     other.write_bytes(content)
     assert main(["measure", "--runner", "true", "--journal", str(other)]) == 1
-    assert "none of a journal" in capsys.readouterr().err
+    assert "does not belong to a journal" in capsys.readouterr().err
     assert other.read_bytes() == content
 
 

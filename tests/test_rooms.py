@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -80,22 +81,23 @@ def uses() -> tuple[Use, ...]:
     Tests may look into the room that they test.
     """
     found: list[Use] = []
-    for folder in ("converter", "rules", "examples", "testing", "benchmarks"):
-        for file in (PROJECT / folder).rglob("*.py"):
-            own = file.relative_to(PROJECT).parts
-            for node in ast.walk(parsed(file)):
-                if isinstance(node, ast.ImportFrom):
-                    imported = [f"{node.module}.{alias.name}" for alias in node.names]
-                elif isinstance(node, ast.Import):
-                    imported = [alias.name for alias in node.names]
-                else:
-                    continue
-                for name in imported:
-                    package, _, inner = name.partition(".")
-                    room, *path = inner.split(".")
-                    if package == "opsetlift" and room in rooms() and own[:3] != ("converter", "opsetlift", room):
-                        found.append(Use("/".join(own), room, tuple(path)))
+    folders = ("converter", "rules", "examples", "testing", "benchmarks")
+    for file in (file for folder in folders for file in (PROJECT / folder).rglob("*.py")):
+        own = file.relative_to(PROJECT).parts
+        for name in imported_names(file):
+            package, _, inner = name.partition(".")
+            room, *path = inner.split(".")
+            if package == "opsetlift" and room in rooms() and own[:3] != ("converter", "opsetlift", room):
+                found.append(Use("/".join(own), room, tuple(path)))
     return tuple(found)
+
+
+def imported_names(file: Path) -> Iterator[str]:
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
 
 
 @pytest.mark.slow

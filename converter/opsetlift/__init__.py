@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opsetlift.batch.planning import NoModels
     from opsetlift.batch.running import convert_models
     from opsetlift.conversion.destination import UnreachableTarget
     from opsetlift.conversion.dtype_policy import UnusableDtypes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__: str
 
 _PLACES = {
+    "opsetlift.batch.planning": ("NoModels",),
     "opsetlift.batch.running": ("convert_models",),
     "opsetlift.conversion.destination": ("UnreachableTarget",),
     "opsetlift.conversion.dtype_policy": ("UnusableDtypes",),
@@ -62,6 +64,7 @@ __all__ = [
     "ConversionRefused",
     "InternalError",
     "ModelFileError",
+    "NoModels",
     "Normalization",
     "NotEquivalent",
     "OpsetLiftError",

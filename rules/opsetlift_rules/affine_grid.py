@@ -18,7 +18,10 @@ from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, resha
 
 
 def compute_the_grid_with_matmul(site: Site) -> None:
-    """Replace AffineGrid-20 with MatMul: a grid of evenly spaced positions times each matrix of `theta`."""
+    """Replace AffineGrid-20 with MatMul: a grid of evenly spaced positions times each matrix of `theta`.
+
+    Float theta [N, rank, rank + 1], int64 size [rank + 2]; the grid is [N, *spatial, rank].
+    """
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"

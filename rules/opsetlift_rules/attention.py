@@ -69,13 +69,13 @@ def _mask_covers_all_keys(site: Site) -> bool:
 
 
 def decompose_short_masks_and_padding(site: Site) -> None:
-    """Decompose Attention-24 with nonpad_kv_seqlen or a mask shorter than the keys, which Attention-23 has not."""
+    """Decompose Attention-24 with nonpad_kv_seqlen or a mask shorter than the keys, which Attention-23 lacks."""
     if site.input(_LENGTHS) or not _mask_covers_all_keys(site):
         decompose_attention(site)
 
 
 def decompose_bounded_windows(site: Site) -> None:
-    """Decompose Attention-25 with bounded windows, which Attention-24 has not; remove unbounded ones."""
+    """Decompose Attention-25 with bounded windows, which Attention-24 lacks; remove unbounded ones."""
     if site.attribute("left_window_size", -1) < 0 and site.attribute("right_window_size", -1) < 0:
         site.remove_attribute("left_window_size")
         site.remove_attribute("right_window_size")

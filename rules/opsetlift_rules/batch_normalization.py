@@ -175,6 +175,8 @@ def compute_batch_statistics(site: Site) -> None:
     """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
     The running statistics are not updated: nothing may read them.
+
+    X [N, C, *spatial], float or double; the other inputs are [C].
     """
     if any(map(site.is_read, range(1, len(site.node.output)))):
         site.refuse(Why.TRAINING_MODE, "its running statistics are read")

@@ -22,7 +22,11 @@ _STATIC = "the shape of the kernel determines how many points are sampled"
 
 
 def gather_displaced_points(site: Site) -> None:
-    """Replace DeformConv-19: gather the values at the displaced points, and multiply them by the weights."""
+    """Replace DeformConv-19: gather the values at the displaced points, and multiply them by the weights.
+
+    Floats X [N, C, *spatial], W [M, C / group, *kernel], offset [N, offset_group * taps * rank, *output], mask [N,
+    offset_group * taps, *output]; taps is the number of elements of the kernel.
+    """
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"

@@ -13,7 +13,10 @@ from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat
 
 
 def decompose_determinant(site: Site) -> None:
-    """Replace Det-11 of 1x1 and 2x2 matrices with products and a difference, in double."""
+    """Replace Det-11 of 1x1 and 2x2 matrices with products and a difference, in double.
+
+    Floats [*batch, M, M]; the result is [*batch].
+    """
     dtype, shape = site.dtype(0), site.shape(0)
     size = shape[-1] if shape else None
     if not isinstance(size, int):

@@ -16,7 +16,10 @@ from opsetlift_rules.helpers.positions import Positions
 
 
 def gather_the_selected_slices(site: Site) -> None:
-    """Replace Compress-9 with Gather at the positions where the condition holds."""
+    """Replace Compress-9 with Gather at the positions where the condition holds.
+
+    Data [*shape] of any dtype, flattened without an axis; bool condition of one dimension, which may be shorter.
+    """
     data, condition = site.inputs
     positions = Positions(site)
     kept = _kept(site, positions, condition)

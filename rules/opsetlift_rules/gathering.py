@@ -42,7 +42,10 @@ def make_indices_non_negative(site: Site) -> None:
 
 
 def gather_elements_from_flat_data(site: Site) -> None:
-    """Replace GatherElements-11 with Gather of the flattened data at computed positions."""
+    """Replace GatherElements-11 with Gather of the flattened data at computed positions.
+
+    Data of any dtype and integer indices, of one rank; the result has the shape of the indices.
+    """
     because = "the flat positions of the elements depend on its dimensions"
     rank = site.rank(0, because=because)
     axis = counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]
@@ -81,7 +84,10 @@ def gather_slices_from_flat_data(site: Site) -> None:
 
 
 def add_batch_indices(site: Site) -> None:
-    """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims."""
+    """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims.
+
+    Data [*batch, *shape] of any dtype, int64 indices [*batch, ..., length of a tuple].
+    """
     batch_dims = pop_attribute(site, "batch_dims", 0)
     if not batch_dims:
         return

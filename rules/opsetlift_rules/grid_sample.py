@@ -71,7 +71,10 @@ def sample_bfloat16_in_float(site: Site) -> None:
 
 
 def decompose_grid_sample(site: Site) -> None:
-    """Replace GridSample-16: gather, weight and sum the neighbours of each point."""
+    """Replace GridSample-16: gather, weight and sum the neighbours of each point.
+
+    X [N, C, *spatial] of any dtype, float grid [N, *output, rank]; the result is [N, C, *output].
+    """
     op = site.op_at(opsets.ALLOWZERO)
     dtype, grid_dtype = site.dtype(0), site.dtype(1)
     mode = _NEWER_NAMES.get(site.attribute("mode", "linear"), site.attribute("mode", "linear"))

@@ -203,7 +203,7 @@ _SECOND_OUTPUT = "8 adds an optional output"
 _MAXIMA_OF_SLICES = in_turn(maximize_dilated_windows_over_slices, replace_ceil_mode_with_pads)
 _ROUNDED_DOWN = "by default 10 rounds down and does not dilate"
 _SLIPS = "12 corrects mistakes in the formulas of 11"
-_WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16)
+_EXCLUDE_WINDOWS_AND_CAST_BFLOAT16 = in_turn(exclude_windows_that_start_in_the_padding, cast_bfloat16)
 _NORMS_OF_SLICES = in_turn(_DILATED_NORMS, replace_ceil_mode_with_pads)
 _LP_ROUNDED_DOWN = "by default 18 rounds down and does not dilate"
 
@@ -217,7 +217,7 @@ STEPS = [
     Step("MaxPool", 8, 10, up=unchanged, down=_MAXIMA_OF_SLICES, because=_ROUNDED_DOWN),
     Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
     Step("MaxPool", 11, 12, up=unchanged, down=compute_8_bit_integers_in_float16, because=_SLIPS),
-    Step("MaxPool", 12, 22, up=unchanged, down=_WINDOWS_END_AND_BFLOAT16_TRAVELS, because=_LATE),
+    Step("MaxPool", 12, 22, up=unchanged, down=_EXCLUDE_WINDOWS_AND_CAST_BFLOAT16, because=_LATE),
     Step("LpPool", 1, 2, up=_INTEGRAL_P, down=convert_p_to_a_float),
     Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
     Step("LpPool", 11, 18, up=unchanged, down=_NORMS_OF_SLICES, because=_LP_ROUNDED_DOWN),

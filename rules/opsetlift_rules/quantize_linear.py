@@ -46,7 +46,7 @@ def replace_precision_with_casts(site: Site) -> None:
 
 
 def decompose_blocks_and_wide_results(site: Site) -> None:
-    """Decompose QuantizeLinear-21 with blocks or results of 16 or 4 bits, which QuantizeLinear-19 has not.
+    """Decompose QuantizeLinear-21 with blocks or results of 16 or 4 bits, which QuantizeLinear-19 lacks.
 
     An output_dtype becomes the dtype of a zero point.
     """
@@ -114,7 +114,11 @@ def decompose_per_axis_scales(site: Site) -> None:
 
 
 def decompose_quantization(site: Site) -> None:
-    """Replace QuantizeLinear with Div, Round, Add and Clip."""
+    """Replace QuantizeLinear with Div, Round, Add and Clip.
+
+    x [*shape] of floats or int32; the scale is a scalar, has an element for each index of the axis or, from 21 on, for
+    each block along it. The result is [*shape] in the dtype of the zero point, or output_dtype.
+    """
     quantized(site, _result(site), _precision(site))
 
 
@@ -149,7 +153,7 @@ def replace_output_dtype_with_a_cast(site: Site) -> None:
 
 
 def decompose_blocks_and_wide_inputs(site: Site) -> None:
-    """Decompose DequantizeLinear-21 with blocks or inputs of 16 or 4 bits, which DequantizeLinear-19 has not."""
+    """Decompose DequantizeLinear-21 with blocks or inputs of 16 or 4 bits, which DequantizeLinear-19 lacks."""
     if site.attribute("block_size", 0) or site.dtype(0) in _WIDE:
         decompose_dequantization(site)
     else:
@@ -166,7 +170,11 @@ def cast_narrow_scales_to_float(site: Site) -> None:
 
 
 def decompose_dequantization(site: Site) -> None:
-    """Replace DequantizeLinear with Sub and Mul."""
+    """Replace DequantizeLinear with Sub and Mul.
+
+    x [*shape] of integers or narrow floats; the scale is laid out as for QuantizeLinear. The result is [*shape] in the
+    dtype of the scale, or output_dtype.
+    """
     dequantized(site, _dequantized(site))
 
 

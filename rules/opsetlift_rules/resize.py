@@ -149,7 +149,7 @@ def _leave_out_empty_inputs(site: Site) -> None:
 
 
 def omit_empty_inputs(site: Site) -> None:
-    """Omit empty roi, scales or sizes of Resize-11; replace tf_half_pixel_for_nn, which Resize-13 has not."""
+    """Omit empty roi, scales or sizes of Resize-11; replace tf_half_pixel_for_nn, which Resize-13 lacks."""
     transformation = site.attribute("coordinate_transformation_mode", "half_pixel")
     _leave_out_empty_inputs(site)
     roi = site.constant_value(1) if site.input(1) else None
@@ -232,7 +232,7 @@ def _spread(site: Site, op: Operators, position: int, others: str, places: Seque
 
 
 def replace_half_pixel_symmetric(site: Site) -> None:
-    """Replace half_pixel_symmetric of Resize-19, which 18 has not, with half_pixel if no length is fractional."""
+    """Replace half_pixel_symmetric of Resize-19, which 18 lacks, with half_pixel if no length is fractional."""
     if site.attribute("coordinate_transformation_mode", "half_pixel") != "half_pixel_symmetric":
         return
     _leave_out_empty_inputs(site)
@@ -280,7 +280,10 @@ def _interpolation(site: Site) -> Interpolation:
 
 
 def resample(site: Site) -> None:
-    """Decompose a Resize of any version into Gather and weighted sums."""
+    """Decompose a Resize of any version into Gather and weighted sums.
+
+    X [*shape] of any dtype where the mode is nearest, else of numbers; roi, scales and sizes as in the node's version.
+    """
     _leave_out_empty_inputs(site)
     interpolation = _interpolation(site)
     resampler = Resampler(site, interpolation)

@@ -55,7 +55,11 @@ class _Samples:
 
 
 def decompose_roi_align(site: Site) -> None:
-    """Replace RoiAlign-10: gather, weight and pool the neighbours of all samples."""
+    """Replace RoiAlign-10: gather, weight and pool the neighbours of all samples.
+
+    Floats X [N, C, H, W] and rois [regions, 4], int64 batch_indices [regions].
+    The result is [regions, C, output_height, output_width].
+    """
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     precision = "double" if dtype == "double" else "float"

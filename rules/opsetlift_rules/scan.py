@@ -106,7 +106,10 @@ def add_a_scan_over_the_batch(site: Site) -> None:
 
 
 def replace_with_loops(site: Site) -> None:
-    """Replace Scan-8 with a Loop over the batch around one over time."""
+    """Replace Scan-8 with a Loop over the batch around one over time.
+
+    States [batch, *shape], scanned inputs and outputs [batch, length, *shape], of any dtype; lengths int64 [batch].
+    """
     lengths, states, streams = _batch(site)
 
     def entry(op: Operators, number: str, going: str) -> list[str]:

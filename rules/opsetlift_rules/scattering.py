@@ -75,7 +75,10 @@ def scatter_slices_as_elements(site: Site) -> None:
 
 
 def select_elements_with_a_table(site: Site) -> None:
-    """Replace Scatter-9, below which no operator writes by index, with a table of positions by updates."""
+    """Replace Scatter-9, below which no operator writes by index, with a table of positions by updates.
+
+    Data [*shape] of any dtype; integer indices and updates of one shape and of the rank of data.
+    """
     positions = Positions(site)
     writing = _elements(site, positions)
     site.replace(writing.restored(positions, _chosen_by_a_table(site, positions, writing)))

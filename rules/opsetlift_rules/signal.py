@@ -166,7 +166,10 @@ def _matrix(
 
 
 def compute_stft_with_matmul(site: Site) -> None:
-    """Replace STFT-17: gather the frames, multiply them by the window, then by the DFT matrix."""
+    """Replace STFT-17: gather the frames, multiply them by the window, then by the DFT matrix.
+
+    Float signal [batch, length, 1 or 2 parts], window [frame_length]; the result is [batch, frames, bins, 2].
+    """
     op = site.op_at(opsets.ALLOWZERO)
     dtype = site.dtype(0)
     parts = _parts(site, site.rank(0))
@@ -239,7 +242,10 @@ def _window(*coefficients: float) -> RuleLike:
 
 
 def fold_constant_weights(site: Site) -> None:
-    """Replace MelWeightMatrix-17 with a constant."""
+    """Replace MelWeightMatrix-17 with a constant.
+
+    The result is [dft_length // 2 + 1, num_mel_bins], from five scalars.
+    """
     known = site.constant_value(site.output(0))
     if known is None:
         site.refuse(

@@ -211,7 +211,7 @@ DAMAGES: Mapping[Callable[[Path], None], str] = {
     _one_more: "holds 3 input files, and the first model has 2",
     _a_gap: "input_1.pb is missing, and input_3.pb is there",
     _one_less: "holds 1 input file, and the first model has 2",
-    _no_number: "input_x.pb: this is no input_N.pb",
+    _no_number: "input_x.pb: its name is not input_N.pb",
     _no_files: "holds neither input_0.pb nor a folder test_data_set_0",
     _misleading_name: "input_0.pb: by its name this is the input 'z', and by its number 'x'",
     _external: "its data lies in another file",

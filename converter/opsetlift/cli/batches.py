@@ -55,7 +55,7 @@ def run_batch(
     """
     for path in (folder, certificates):
         if path == STANDARD_STREAM:
-            raise UsageFault("- is no folder, and several models need one to go to")
+            raise UsageFault("several models need a folder to go to, and - is standard output")
     table = JobFiles(overwrite=overwrite)
     found = inputs(source, folder)
     if summary is not None:

@@ -194,7 +194,7 @@ def run_request(request: Request) -> int:
         done = conversion_of(job)
         if not request.dry_run and not request.quiet and not is_known_form(request.out):
             extension = printable(request.out.suffix)
-            complain(f"{request.out}: {extension} is no extension of a model; it is written as protobuf, like .onnx")
+            complain(f"{request.out}: {extension} is not a model's extension; it is written as protobuf, like .onnx")
         with files.page_stream():
             if request.json:
                 show_json(_as_dict(request, done))

@@ -502,7 +502,8 @@ def check(
 ) -> int:
     """Check that runtimes accept models as they are, and say what to do where they do not.
 
-    The exit status is 2 where a model does not pass, and 1 where a file is no valid model.
+    The exit status is 2 where a model does not pass, and 1 where a file is not a
+    valid model.
     """
     from opsetlift.cli.checking import check_files
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from onnx import ModelProto
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_versioned
@@ -80,12 +83,7 @@ def prove_files(
     with progress_shown(is_wanted=not is_quiet):
         result = prove_models(first, second, inputs=inputs, expected=expected, rtol=rtol, atol=atol, **bounds)
     if report.is_asked_for:
-        from opsetlift.reporting.differences import difference_of
-        from opsetlift.reporting.pages import comparison_page
-
-        folders = str(first.parent), str(second.parent)
-        difference = difference_of(*models, base_dir=folders[0], other_dir=folders[1])
-        report.write(comparison_page(result, difference, str(first), str(second)))
+        _write_report(report, result, models, (first, second))
     opinion = None
     if asks_onnxruntime:
         try:
@@ -95,36 +93,55 @@ def prove_files(
             raise UsageFault(str(error)) from error
     disagree = opinion is not None and opinion.agrees is not None and _contradicts(result, opinion)
     if as_json:
-        show_versioned(
-            {
-                "status": _DISAGREEMENT if disagree else result.outcome.value,
-                "runs": result.runs,
-                "rejected": result.rejected,
-                "worst_ulps": result.worst_ulps,
-                "sentence": result.sentence,
-                "as_expected": result.as_expected,
-                "first_difference": asdict(result.first_difference) if result.first_difference else None,
-                "inputs": [asdict(one) for one in result.inputs],
-                **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
-            }
-        )
+        show_versioned(_document(result, opinion, disagree=disagree))
     elif disagree:
         assert opinion is not None
         ours = result.outcome.value if result.agrees else result.sentence
         complain(f"{_DISAGREEMENT}: OpsetLift: {ours}; onnxruntime: {opinion.sentence or 'equal'}")
-    elif result.is_equal and not is_quiet:
-        show(f"equal on {_described(result, is_given=inputs is not None)}")
-    elif result.agrees and not result.is_equal:
+    else:
+        _show(result, opinion, is_given=inputs is not None, is_quiet=is_quiet)
+    return REFUSED if disagree else _STATUS[result.outcome]
+
+
+def _write_report(
+    report: ReportTarget, result: WholeModelResult, models: Sequence[ModelProto], paths: tuple[Path, Path]
+) -> None:
+    from opsetlift.reporting.differences import difference_of
+    from opsetlift.reporting.pages import comparison_page
+
+    first, second = paths
+    difference = difference_of(*models, base_dir=str(first.parent), other_dir=str(second.parent))
+    report.write(comparison_page(result, difference, str(first), str(second)))
+
+
+def _document(result: WholeModelResult, opinion: OnnxruntimeVerdict | None, *, disagree: bool) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "status": _DISAGREEMENT if disagree else result.outcome.value,
+        "runs": result.runs,
+        "rejected": result.rejected,
+        "worst_ulps": result.worst_ulps,
+        "sentence": result.sentence,
+        "as_expected": result.as_expected,
+        "first_difference": asdict(result.first_difference) if result.first_difference else None,
+        "inputs": [asdict(one) for one in result.inputs],
+        **({"onnxruntime": asdict(opinion)} if opinion is not None else {}),
+    }
+
+
+def _show(result: WholeModelResult, opinion: OnnxruntimeVerdict | None, *, is_given: bool, is_quiet: bool) -> None:
+    """Print a verdict that nobody contradicts."""
+    if result.is_equal:
+        if not is_quiet:
+            show(f"equal on {_described(result, is_given=is_given)}")
+    elif result.agrees:
         complain(f"{result.outcome.value}: equal on {_described(result, is_given=False)}; {result.sentence}")
-    elif not result.is_equal:
+    else:
         first_difference = [str(result.first_difference)] if result.first_difference else []
         complain(f"{result.outcome.value}: {result.sentence}", *first_difference)
-    if opinion is not None and not disagree and not as_json and not is_quiet:
-        runs_there = (
-            f"equal on {opinion.runs} inputs" if opinion.agrees else opinion.sentence.removeprefix("onnxruntime ")
-        )
-        show(f"onnxruntime: {runs_there}")
-    return REFUSED if disagree else _STATUS[result.outcome]
+    if opinion is not None and not is_quiet:
+        equal = f"equal on {opinion.runs} inputs"
+        show(f"onnxruntime: {equal if opinion.agrees else opinion.sentence.removeprefix('onnxruntime ')}")
 
 
 def _contradicts(result: WholeModelResult, opinion: OnnxruntimeVerdict) -> bool:

@@ -154,7 +154,7 @@ class _Settings:
         if key not in known:
             near = difflib.get_close_matches(key, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise UsageFault(f"{self.path}: {printable(repr(key))} is no {what}; {hint}")
+            raise UsageFault(f"{self.path}: {printable(repr(key))} is not a {what}; {hint}")
 
     def _spelt(self, command: str, key: str, kind: _Kind, value: Any) -> Iterator[str]:
         values = value if isinstance(value, list) and kind in (_Kind.OPSETS, _Kind.TEXTS, _Kind.NAMES) else [value]
@@ -205,7 +205,7 @@ def _found(folder: Path) -> _Settings | None:
             return _Settings(own, _read(own))
         if os.path.lexists(own):
             # Passed over, it could have been what asks for `exact`.
-            raise UsageFault(f"{own}: the settings cannot be read: this is no regular file")
+            raise UsageFault(f"{own}: the settings cannot be read: this is not a regular file")
         if project.is_file() and b"opsetlift" in _bytes(project):
             content = _read(project).get("tool", {})
             if isinstance(content, Mapping) and "opsetlift" in content:

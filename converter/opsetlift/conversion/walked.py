@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, OperatorSetIdProto
@@ -119,7 +119,21 @@ def walked_copy(
             raise ConversionRefused(walk.refusals)
         start, sites = specialise(start, generic)
         calls += sites
-    trace = walk.trace
+    applied = _trace_of_source(walk.trace, source, start, calls)
+    if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
+        walk.model.opset_import.pop()
+    _stamp(walk.model, targets)
+    return Walked(walk.model, walk.trace, walk.names, applied)
+
+
+def _trace_of_source(
+    trace: ConversionTrace, source: ModelProto, start: ModelProto, calls: Sequence[CallSite]
+) -> Mapping[str, AppliedRules]:
+    """Make the trace of a walk from `start` one from `source`: what calls a copy of a function is a site of its own.
+
+    Returns:
+        The rules that were applied in each function of `start`.
+    """
     before = set(map(function_path, source.functions))
     after = set(map(function_path, start.functions))
     trace.added_functions = after - before
@@ -135,10 +149,7 @@ def walked_copy(
     for path, index, function in calls:
         if path.split("/")[0] in kept:
             trace.add_site(path, index, applied.get(function, []))
-    if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
-        walk.model.opset_import.pop()
-    _stamp(walk.model, targets)
-    return Walked(walk.model, trace, walk.names, own)
+    return own
 
 
 def _walk(

@@ -40,11 +40,11 @@ def definition_in_force(domain: str, operator: str, opset: int, place: Place, *,
         Illegal: The opset has no such operator.
         NotExecutable: The installed onnx does not know the domain, or not up to that opset.
     """
-    experiment = experimental_definition(domain, operator, opset)
-    if experiment is not None:
+    experimental = experimental_definition(domain, operator, opset)
+    if experimental is not None:
         if strict:
             raise Illegal("the operator was an experimental operator, which no opset has")
-        return experiment
+        return experimental
     versions = _operator_history(domain, operator, opset, place)
     found = versions.at(opset)
     if found is None:

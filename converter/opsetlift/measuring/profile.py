@@ -109,11 +109,11 @@ class Journal:
 
 def _verdicts_in(path: Path) -> dict[str, str]:
     if not path.is_file():
-        raise JournalFault(f"{path} is not a regular file, and no journal")
+        raise JournalFault(f"{path} is not a regular file, so it cannot be a journal")
     known: dict[str, str] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.startswith(b'["'[: len(line)]):
-            raise JournalFault(f"line {number} of {path} is none of a journal; name another file")
+            raise JournalFault(f"line {number} of {path} does not belong to a journal; name another file")
         try:
             identity, said = json.loads(line)
         except ValueError:  # a run was stopped while it wrote

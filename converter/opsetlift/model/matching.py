@@ -259,11 +259,10 @@ class Matching:
             return
         position, _ = self._first[key]
         for number, side in enumerate(self._sides):
-            for one in waiting[number].get(key, ()):
-                if one not in side.partner:
-                    for index, name in enumerate(side.nodes[one].output):
-                        if name:
-                            self._ready[number].update(side.tell(name, ("node", position, index)))
+            duplicates = (one for one in waiting[number].get(key, ()) if one not in side.partner)
+            for index, name in ((at, name) for one in duplicates for at, name in enumerate(side.nodes[one].output)):
+                if name:
+                    self._ready[number].update(side.tell(name, ("node", position, index)))
 
     def _names_are_right(self) -> bool:
         pairs = self.before.partner.items()

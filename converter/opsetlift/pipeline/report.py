@@ -47,7 +47,7 @@ class Report:
     source_ir_version: int
     target_ir_version: int
     rewrites: Sequence[Rewrite]
-    """In the order in which the transitions were first crossed."""
+    """In the order in which the transitions were first applied."""
     source_nodes: int
     """Nodes of the graph and the functions; those of subgraphs are not counted."""
     target_nodes: int

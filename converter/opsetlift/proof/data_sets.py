@@ -172,7 +172,7 @@ def _numbered(folder: Path, what: str) -> list[Path]:
     for path in folder.glob(f"{what}_*.pb"):
         number = re.fullmatch(rf"{what}_(\d+)\.pb", path.name)
         if number is None or str(int(number[1])) != number[1]:
-            raise UnusableData(f"{path}: this is no {what}_N.pb")
+            raise UnusableData(f"{path}: its name is not {what}_N.pb")
         found[int(number[1])] = path
     if missing := [number for number in range(len(found)) if number not in found]:
         raise UnusableData(f"{folder}: {what}_{missing[0]}.pb is missing, and {what}_{max(found)}.pb is there")

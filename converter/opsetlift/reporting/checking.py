@@ -34,7 +34,7 @@ _RULES = {
     "functions": "The runtime does not accept models with functions.",
     "node": "The runtime does not accept a node, a dtype or an open size of the model.",
     OPSET_LIMIT: "The model imports a newer opset than is allowed.",
-    UNREADABLE: "The file is no valid model.",
+    UNREADABLE: "The file is not a valid model.",
 }
 
 

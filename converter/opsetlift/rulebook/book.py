@@ -61,7 +61,7 @@ class Entry:
 
 
 class RuleBook:
-    """Rules by transition, without those that an older onnx has not.
+    """Rules by transition, without those that an older onnx lacks.
 
     Raises:
         RuleBookError: A transition is declared twice, or is none of the operator's history.
@@ -75,8 +75,8 @@ class RuleBook:
                 self._add_step(step, module.__name__)
             for introduction in getattr(module, "INTRODUCTIONS", ()):
                 self._add_introduction(introduction, module.__name__)
-            for experiment in getattr(module, "EXPERIMENTAL_OPERATORS", ()):
-                self._add_experimental(experiment, module.__name__)
+            for operator in getattr(module, "EXPERIMENTAL_OPERATORS", ()):
+                self._add_experimental(operator, module.__name__)
             for fallback in getattr(module, "FALLBACKS", ()):
                 self._add_fallback(fallback, module.__name__)
 
@@ -103,12 +103,12 @@ class RuleBook:
             Transition(domain, introduction.operator, 0, introduction.since, False), introduction.down, module, ""
         )
 
-    def _add_experimental(self, experiment: ExperimentalOperator, module: str) -> None:
-        _, until = experimental_operators().get(experiment.operator, (None, 0))
-        if until != experiment.until:
-            raise RuleBookError(f"{module}: {experiment.operator} was not experimental until opset {experiment.until}")
-        transition = Transition(AI_ONNX, experiment.operator, 0, until, True)
-        self._add(transition, experiment.lowered, module, "")
+    def _add_experimental(self, declared: ExperimentalOperator, module: str) -> None:
+        _, until = experimental_operators().get(declared.operator, (None, 0))
+        if until != declared.until:
+            raise RuleBookError(f"{module}: {declared.operator} was not experimental until opset {declared.until}")
+        transition = Transition(AI_ONNX, declared.operator, 0, until, True)
+        self._add(transition, declared.lowered, module, "")
 
     def _add_fallback(self, fallback: Fallback, module: str) -> None:
         key = (canonical_domain(fallback.domain), fallback.operator)

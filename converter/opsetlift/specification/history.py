@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 
-import onnx
 import onnx.defs
 
 from opsetlift.specification.definition import (
@@ -70,7 +69,7 @@ def latest_opset(domain: str = AI_ONNX) -> int:
 
 
 class Direction(Enum):
-    """Which way a transition is crossed."""
+    """Whether a transition is applied upward or downward."""
 
     UP = "up"
     DOWN = "down"
@@ -168,7 +167,7 @@ class OperatorHistory:
         return self.definitions.get(self.since_version(opset))
 
     def transitions_between(self, source: int, target: int) -> tuple[Transition, ...]:
-        """The transitions of a node of this operator from opset `source` to `target`, in the order of travel."""
+        """The transitions of a node of this operator from opset `source` to `target`, in their order."""
         if source <= target:
             return tuple(
                 Transition(self.domain, self.operator, older, newer, True)

@@ -42,7 +42,7 @@ class Refusal:
     path: str
     """The scope: "graph", "graph/If_3.then_branch", "function:domain:name"."""
     transition: str
-    """The transition that could not be crossed, "ReduceMin 18→13"; empty for refusals of the whole model."""
+    """The transition that could not be applied, "ReduceMin 18→13"; empty for refusals of the whole model."""
     possible_at: tuple[str, int] | None = field(default=None, compare=False)
     """A domain and the last opset of it before that transition; None where there is none."""
 

@@ -30,7 +30,7 @@ class ConvertedSite:
         read = dict.fromkeys(name for name in uses_of(nodes) if name and name not in computed)
         return cls(applied, tuple(inputs.index(name) if name in inputs else name for name in read))
 
-    def stand_in(self, node: NodeProto) -> NodeProto:
+    def like_converted(self, node: NodeProto) -> NodeProto:
         """A node that reads what an equal one, converted, would read, so that uses are counted; it computes nothing."""
         reads = [node.input[one] if isinstance(one, int) else one for one in self.reads]
         return NodeProto(domain=node.domain, op_type=node.op_type, name=node.name, input=reads, output=node.output)

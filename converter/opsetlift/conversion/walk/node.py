@@ -209,7 +209,7 @@ class NodeWalk(ScopeValues):
         known = None if key is None else self.walk.converted_sites.get(key)
         if known is not None:
             applied += known.applied
-            return [known.stand_in(node) if known.applied and self.walk.only_counts else node]
+            return [known.like_converted(node) if known.applied and self.walk.only_counts else node]
         inputs = node.input[:]
         own: AppliedRules = []
         replacing = self.convert_node(node, route, own)

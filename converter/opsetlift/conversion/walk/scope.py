@@ -106,7 +106,7 @@ class ScopeWalk(NodeWalk):
         if known is not None:
             if known.applied and self.walk.only_counts:
                 self._applied[index] = known.applied
-                self.index.replace(index, [known.stand_in(node)])
+                self.index.replace(index, [known.like_converted(node)])
             return
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name

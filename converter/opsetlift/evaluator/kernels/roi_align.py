@@ -6,7 +6,7 @@ RoiAlign  16: +coordinate_transformation_mode; its default, half_pixel, changes 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy
 
@@ -35,32 +35,24 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
         [regions, C, output_height, output_width], of the dtype of data.
     """
     attributes = call.attributes
-    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 4:
-        call.fail(f"X must be (N, C, H, W) and rois (num_rois, 4), not {list(data.shape)} and {list(rois.shape)}")
-    if batch_indices.shape != rois.shape[:1]:
-        call.fail(f"batch_indices has the shape {list(batch_indices.shape)}; it must be [{rois.shape[0]}]")
-    if batch_indices.size and not (batch_indices.min() >= 0 and batch_indices.max() < data.shape[0]):
-        call.fail(f"a batch index is not in [0, {data.shape[0] - 1}]")
-    if 0 in data.shape[2:]:
-        call.fail("X has no pixel to sample")
-    transformation = attributes.get("coordinate_transformation_mode", "output_half_pixel")
-    if transformation not in ("half_pixel", "output_half_pixel"):
-        call.fail(f"coordinate_transformation_mode is {transformation!r}; it is half_pixel or output_half_pixel")
-    mode = attributes["mode"]
-    if mode not in ("avg", "max"):
-        call.fail(f"mode is {mode!r}; it is avg or max")
+    transformation, mode = attributes.get("coordinate_transformation_mode", "output_half_pixel"), attributes["mode"]
     shape = attributes["output_height"], attributes["output_width"]
     ratio = attributes["sampling_ratio"]
+    _check_inputs(call, data, rois, batch_indices)
+    if transformation not in ("half_pixel", "output_half_pixel"):
+        call.fail(f"coordinate_transformation_mode is {transformation!r}; it is half_pixel or output_half_pixel")
+    if mode not in ("avg", "max"):
+        call.fail(f"mode is {mode!r}; it is avg or max")
     if min(shape) < 1 or ratio < 0:
         call.fail(f"the output is {list(shape)} with sampling_ratio {ratio}; sizes are positive, the ratio >= 0")
 
     precision = float_precision(data)
     # Channels last: each sampled point is one contiguous read.
     images = numpy.ascontiguousarray(data.transpose(0, 2, 3, 1)).astype(precision, copy=False)
-    half_pixel = transformation == "half_pixel"
     corners = rois.astype(precision) * precision.type(attributes["spatial_scale"])
     if not numpy.isfinite(corners).all():
         call.fail("rois has infinite coordinates, or NaN")
+    half_pixel = transformation == "half_pixel"
     corners = corners - precision.type(0.5) if half_pixel else corners
     # Columns are x1, y1, x2, y2; the axes of the image are (y, x).
     starts, extents = corners[:, 1::-1], corners[:, :1:-1] - corners[:, 1::-1]
@@ -70,28 +62,42 @@ def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Arr
     result = numpy.zeros((len(rois), *shape, data.shape[1]), precision)
     for number, (start, extent) in enumerate(zip(starts, extents, strict=True)):
         samples = [ratio or int(numpy.ceil(extent[axis] / shape[axis])) for axis in range(2)]
-        if min(samples) < 1:
-            continue
-        if max(samples[axis] * shape[axis] for axis in range(2)) > _MOST_SAMPLES:
-            raise MemoryError(f"a region of {samples[0] * shape[0]} x {samples[1] * shape[1]} samples")
-        image = images[batch_indices[number]]
-        places = [
-            _near_image(_places(start[axis], extent[axis], shape[axis], samples[axis]), image.shape[axis])
-            for axis in range(2)
-        ]
-        terms = _weighted_corners(image, *(near.reshape(-1) for near in places))
-        # The text has both modes pool interpolated values. ONNX's test of max, its reference and onnxruntime take the
-        # greatest of the four weighted terms where the interpolation would add them; no executor does otherwise.
-        values = functools.reduce(numpy.add if mode == "avg" else numpy.maximum, terms)
-        bins = values.reshape(*places[0].shape, *places[1].shape, -1)
-        if mode == "avg":
-            result[number] = (total(bins, (1, 3)) / (float(samples[0]) * samples[1])).astype(precision)
-        else:
-            result[number] = bins.max(axis=(1, 3))
-            if [bins.shape[1], bins.shape[3]] != samples:
-                # Samples that were left out are 0.
-                result[number] = numpy.maximum(result[number], 0)
+        if min(samples) >= 1:
+            result[number] = _pooled(images[batch_indices[number]], start, extent, shape, samples, mode)
     return numpy.ascontiguousarray(result.transpose(0, 3, 1, 2)).astype(data.dtype)
+
+
+def _check_inputs(call: Call, data: Array, rois: Array, batch_indices: Array) -> None:
+    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 4:
+        call.fail(f"X must be (N, C, H, W) and rois (num_rois, 4), not {list(data.shape)} and {list(rois.shape)}")
+    if batch_indices.shape != rois.shape[:1]:
+        call.fail(f"batch_indices has the shape {list(batch_indices.shape)}; it must be [{rois.shape[0]}]")
+    if batch_indices.size and not (batch_indices.min() >= 0 and batch_indices.max() < data.shape[0]):
+        call.fail(f"a batch index is not in [0, {data.shape[0] - 1}]")
+    if 0 in data.shape[2:]:
+        call.fail("X has no pixel to sample")
+
+
+def _pooled(
+    image: Array, start: Array, extent: Array, shape: Sequence[int], samples: Sequence[int], mode: str
+) -> Array:
+    """The averages or maxima of the bins of one region of an [H, W, C] image, [*shape, C]."""
+    if max(samples[axis] * shape[axis] for axis in range(2)) > _MOST_SAMPLES:
+        raise MemoryError(f"a region of {samples[0] * shape[0]} x {samples[1] * shape[1]} samples")
+    places = [
+        _near_image(_places(start[axis], extent[axis], shape[axis], samples[axis]), image.shape[axis])
+        for axis in range(2)
+    ]
+    terms = _weighted_corners(image, *(near.reshape(-1) for near in places))
+    # The text has both modes pool interpolated values. ONNX's test of max, its reference and onnxruntime take the
+    # greatest of the four weighted terms where the interpolation would add them; no executor does otherwise.
+    values = functools.reduce(numpy.add if mode == "avg" else numpy.maximum, terms)
+    bins = values.reshape(*places[0].shape, *places[1].shape, -1)
+    if mode == "avg":
+        return numpy.asarray(total(bins, (1, 3)) / (float(samples[0]) * samples[1]), image.dtype)
+    maxima = numpy.asarray(bins.max(axis=(1, 3)))
+    # Samples that were left out are 0.
+    return maxima if [bins.shape[1], bins.shape[3]] == samples else numpy.maximum(maxima, 0)
 
 
 def _places(start: Array, extent: Array, bins: int, samples: int) -> Array:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import onnx
 import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError

@@ -161,7 +161,7 @@ def _resolved_target(path: Path) -> Path:
         return path
     resolved = Path(os.path.realpath(path))
     if not resolved.exists():
-        raise ModelFileError(f"{path}: this is a link that leads to no regular file")
+        raise ModelFileError(f"{path}: this is a link to a file that does not exist")
     return resolved
 
 

@@ -116,10 +116,10 @@ def pairs_by_turns(
                     other: tables[other][chosen[:, 1]].reshape(shapes[other]),
                 }
         elif not briefly and _broadcast_small(shapes[one], shapes[other]):
-            yield from _crossed(tables, shapes, (one, other), pairs[:FIRST_PAIRS])
+            yield from _paired(tables, shapes, (one, other), pairs[:FIRST_PAIRS])
 
 
-def _crossed(
+def _paired(
     tables: Tables, shapes: Mapping[str, Shape], names: tuple[str, str], pairs: NDArray[numpy.int_]
 ) -> Iterator[Filling]:
     """Pairs of values of two inputs that broadcast: one value everywhere in the smaller input, several in the other."""

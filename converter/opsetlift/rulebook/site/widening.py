@@ -21,7 +21,7 @@ def widen(site: Site, dtype: str, *, like: int = 0) -> None:
     assert definition is not None
     formals = definition.schema.inputs, definition.schema.outputs
     variable = formals[0][min(like, len(formals[0]) - 1)].type_str
-    travels = [
+    is_cast = [
         [
             bool(name) and declared[min(position, len(declared) - 1)].type_str == variable
             for position, name in enumerate(names)
@@ -29,12 +29,12 @@ def widen(site: Site, dtype: str, *, like: int = 0) -> None:
         for declared, names in zip(formals, (site.node.input, site.node.output), strict=True)
     ]
     op = site.op
-    wide = [op.Cast(name, to=dtype) if cast else name for name, cast in zip(site.inputs, travels[0], strict=True)]
+    wide = [op.Cast(name, to=dtype) if cast else name for name, cast in zip(site.inputs, is_cast[0], strict=True)]
     results = op.copy(*wide)
     results = (results,) if isinstance(results, str) else results
     back = cast_back_attributes(narrow)
     site.replace(
-        *(op.Cast(name, to=narrow, **back) if cast else name for name, cast in zip(results, travels[1], strict=True))
+        *(op.Cast(name, to=narrow, **back) if cast else name for name, cast in zip(results, is_cast[1], strict=True))
     )
 
 
