@@ -118,6 +118,14 @@ def test_each_kind_is_taken_everywhere_and_given_back(kind: str, tmp_path: Path)
     assert again.is_proven
 
 
+def test_a_closed_file_ends_in_one_sentence(tmp_path: Path) -> None:
+    file = as_open_file(tmp_path)
+    file.close()
+    for use in (opsetlift.convert_version, opsetlift.reach, opsetlift.normalize):
+        with pytest.raises(opsetlift.ModelFileError, match=r"^the open file cannot be read: .* closed file$"):
+            use(file, *([18] if use is opsetlift.convert_version else []))
+
+
 def test_what_was_given_stays_as_it_is() -> None:
     ir = pytest.importorskip("onnx_ir")
     given = ir.from_proto(source())

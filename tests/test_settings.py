@@ -143,6 +143,7 @@ class TestWhatIsTaken:
     ("content", "sentence"),
     [
         ("sead = 18", "'sead' is no setting; did you mean 'seed'?"),
+        ("convert = 1", "'convert' must be a table"),
         ("force = true", "'force' is no setting; "),
         ("[covert]\nto = 18", "'covert' is no command; did you mean 'convert'?"),
         ("[convert]\nruns = 3", "'runs' is no setting of convert; "),

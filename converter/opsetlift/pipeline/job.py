@@ -134,9 +134,7 @@ class Options:
     def need_a_destination(self) -> None:
         """Raises UnreachableTarget where there is none."""
         if not self.has_destination:
-            raise UnreachableTarget(
-                "no destination given: use --to, --for, --ir or --dtype (in Python: to, target, ir or dtypes)"
-            )
+            raise UnreachableTarget("no destination given: use to, target, ir or dtypes")
 
 
 def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:

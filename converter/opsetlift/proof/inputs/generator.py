@@ -44,6 +44,7 @@ from opsetlift.proof.inputs.filling import (
     SPECIAL,
     ValuePool,
     draw,
+    in_words,
 )
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
@@ -114,6 +115,9 @@ CHANGES = 96
 
 _TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
+
+MORE_PER_CASE = 4
+"""So many more inputs are drawn for each that is still wanted, of which the original may reject some."""
 
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
@@ -198,6 +202,7 @@ class InputGenerator:
                     self._search(wanted)
                     self._change_accepted(wanted)
                     self._try_neighbours(wanted)
+                    self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
@@ -226,7 +231,7 @@ class InputGenerator:
             name = names[int(rng.integers(len(names)))]
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
             drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
-            attempt(Case(f"{case.layout}: {name} changed, {strategy}", {**case.values, name: drawn}))
+            attempt(Case.of(case.layout, f"{name} changed, {in_words(strategy)}", {**case.values, name: drawn}))
 
     def _try_neighbours(self, attempt: Attempt) -> None:
         """Accepted cases with numbers next to one another in all data inputs, where every bit counts."""
@@ -240,7 +245,23 @@ class InputGenerator:
                 name: draw(NEIGHBOURS, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
                 for name in names
             }
-            attempt(Case(f"{case.layout}: {NEIGHBOURS}", {**case.values, **drawn}))
+            attempt(Case.of(case.layout, in_words(NEIGHBOURS), {**case.values, **drawn}))
+
+    def _draw_more(self, attempt: Attempt) -> None:
+        """Accepted cases with all data drawn anew, up to the number of cases that was asked for."""
+        names = [name for name in self._builder.pools if name not in self._builder.controls]
+        if self._limit is None or not self._kept or not names:
+            return
+        rng = self._builder.rng
+        strategies = ROUNDING if self._builder.rounding else EACH_ITS_OWN
+        for _ in range(MORE_PER_CASE * (self._limit - self._number_accepted)):
+            case = self._kept[int(rng.integers(len(self._kept)))]
+            strategy = strategies[int(rng.integers(len(strategies)))]
+            drawn = {
+                name: draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
+                for name in names
+            }
+            attempt(Case.of(case.layout, f"{in_words(strategy)}, drawn once more", {**case.values, **drawn}))
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         """The attempt, or one that leaves out cases; those left out are not measured."""
@@ -388,7 +409,7 @@ class InputGenerator:
         }
         if not held or len(held) == len(self._builder.pools):
             return False
-        label = f"{label or data}, single numbers from 0 to 1"
+        label = f"{label or in_words(data)}, single numbers from 0 to 1"
         return attempt(self._builder.case(layout, data, controls, label, {**held, **(filled or {})})) is not None
 
     @property
@@ -440,7 +461,7 @@ class InputGenerator:
         """Special values, or what is not finite, and alike rows beside accepted values of what controls shapes."""
         if self._builder.pools:
             for data in (*NOT_FINITE, ALIKE) if self._builder.rounding else (SPECIAL, ALIKE):
-                self._try(layout, attempt, data, controls, f"{label}, {data}" if label else "", filled)
+                self._try(layout, attempt, data, controls, f"{label}, {in_words(data)}" if label else "", filled)
 
     def _try_small(self, layout: Layout, attempt: Attempt) -> None:
         """Data as small as a number of the site, or its root: an epsilon tells only beside a variance as small."""
