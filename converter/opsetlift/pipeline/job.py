@@ -45,7 +45,8 @@ def sizes_of(given: int | Sequence[int]) -> list[int]:
 
 def is_files(given: object) -> TypeGuard[Files]:
     """Whether a job has files to read from and to write to, and not only a model."""
-    return all(hasattr(given, name) for name in ("base_dir", "read", "write"))
+    # Of the class first: a gs.Graph complains of each attribute that it is asked for in vain.
+    return all(hasattr(type(given), name) for name in ("read", "write")) and hasattr(given, "base_dir")
 
 
 @dataclass(frozen=True)
