@@ -124,7 +124,10 @@ def input_is_added(model: ModelProto, chance: random.Random) -> None:
 def outputs_are_dropped(model: ModelProto, chance: random.Random) -> None:
     node = _node(model, chance)
     if len(node.output) > 1:
-        node.output[chance.randrange(len(node.output))] = ""
+        position = chance.randrange(len(node.output))
+        for info in [info for info in model.graph.output if info.name == node.output[position]]:
+            model.graph.output.remove(info)
+        node.output[position] = ""
 
 
 @change

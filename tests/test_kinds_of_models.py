@@ -119,6 +119,22 @@ def test_each_kind_is_taken_everywhere_and_given_back(kind: str, tmp_path: Path)
     assert again.is_proven
 
 
+def test_a_closed_file_ends_in_one_sentence(tmp_path: Path) -> None:
+    file = as_open_file(tmp_path)
+    file.close()
+    uses: list[Any] = [opsetlift.reach, opsetlift.normalize, lambda given: opsetlift.convert(given, to=18)]
+    for use in uses:
+        with pytest.raises(opsetlift.ModelFileError, match=r"^the open file cannot be read: .* closed file$"):
+            use(file)
+
+
+def test_a_graph_is_not_asked_for_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    """graphsurgeon prints an error for each unknown attribute of a graph."""
+    opsetlift.convert(gs.import_onnx(source()), to=18)
+    shown = capsys.readouterr()
+    assert "not registered" not in shown.out + shown.err
+
+
 def test_what_was_given_stays_as_it_is() -> None:
     ir = pytest.importorskip("onnx_ir")
     given = ir.from_proto(source())

@@ -143,6 +143,7 @@ class TestWhatIsTaken:
     ("content", "sentence"),
     [
         ("sead = 18", "'sead' is not a setting; did you mean 'seed'?"),
+        ("convert = 1", "'convert' must be a table"),
         ("force = true", "'force' is not a setting; "),
         ("[covert]\nto = 18", "'covert' is not a command; did you mean 'convert'?"),
         ("[convert]\nruns = 3", "'runs' is not a setting of convert; "),

@@ -215,8 +215,23 @@ class TestFinding:
         assert find_target(f"{tmp_path / 'small.toml'}==1.0").spelling == "small==1.0"
 
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(TargetFileError, match="cannot be read"):
+        with pytest.raises(TargetFileError, match=rf"^target none: {tmp_path}/none.toml: no such file$"):
             find_target(str(tmp_path / "none.toml"))
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            (b"title = '\xff'", "this is not text in UTF-8"),
+            (b"title = " + b"1" * 5000, "not valid TOML"),
+            (b"title = " + b"[" * 5000, "not valid TOML"),
+            (b"title = 'x'\n[kernels]\nfile = 'gone'\nsource = 'x'", "kernels: .*/gone: no such file"),
+        ],
+    )
+    def test_a_file_that_is_none_names_its_path_once(self, content: bytes, sentence: str, tmp_path: Path) -> None:
+        (tmp_path / "odd.toml").write_bytes(content)
+        with pytest.raises(TargetFileError, match=sentence) as caught:
+            find_target(str(tmp_path / "odd.toml"))
+        assert str(caught.value).count(str(tmp_path)) <= 1
 
     @pytest.mark.slow
     def test_takes_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

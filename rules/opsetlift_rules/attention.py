@@ -145,8 +145,10 @@ def _for_all_heads(site: Site, op: Operators, keys: str, query: str) -> str:
     if isinstance(shared, int) and isinstance(all_heads, int):
         heads = site.constant(numpy.arange(shared).repeat(all_heads // shared).tolist(), "int64", "heads")
     else:
-        group = op.Div(sizes(site, op, query, 1, 2), sizes(site, op, keys, 1, 2))
-        heads = op.Div(numbers_up_to(site, op, query, 1), group)
+        # Where there are no heads, neither size may become a divisor: onnxruntime refuses to divide by 0, even nothing.
+        one = site.constant([1], "int64", "one")
+        group = op.Div(sizes(site, op, query, 1, 2), op.Max(sizes(site, op, keys, 1, 2), one))
+        heads = op.Div(numbers_up_to(site, op, query, 1), op.Max(group, one))
     return str(op.Gather(keys, heads, axis=1))
 
 

@@ -47,6 +47,7 @@ def decompose_the_equation(site: Site) -> None:
     for name, labels in zip(site.inputs, terms, strict=True):
         value = op.Cast(name, to=compute_dtype) if compute_dtype != dtype else name
         operands.append(_with_diagonals(site, op, Operand(value, labels)))
+    stretched = _stretched(site, terms)
     current = operands[0]
     if compute_dtype not in FLOATING or len(operands) == 1:
         current = _summed(site, op, current, _needed(operands[1:], result))
@@ -55,7 +56,7 @@ def decompose_the_equation(site: Site) -> None:
         if compute_dtype not in FLOATING:
             # Floats are summed after multiplication: infinity times a sum differs from the sum of the products.
             following = _summed(site, op, following, needed | set(current.labels))
-        current = _combined(site, op, current, following, needed)
+        current = _combined(site, op, current, following, needed, stretched)
     ordered = _ordered(op, current, result).name
     site.replace(op.Cast(ordered, to=dtype) if compute_dtype != dtype else ordered)
 
@@ -90,6 +91,16 @@ def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
     return terms, result
 
 
+def _stretched(site: Site, terms: Sequence[tuple[Label, ...]]) -> set[Label]:
+    """Letters that stand for 1 in one term and for more in another: not in the text, but runtimes broadcast them."""
+    sizes: dict[Label, set[int]] = {}
+    for position, labels in enumerate(terms):
+        for label, size in zip(labels, site.shape(position) or (), strict=False):
+            if isinstance(size, int):
+                sizes.setdefault(label, set()).add(size)
+    return {label for label, found in sizes.items() if len(found) > 1}
+
+
 def _labels(text: str, ellipsis: tuple[Label, ...]) -> tuple[Label, ...]:
     before, dots, after = text.partition("...")
     return (*before, *(ellipsis if dots else ()), *after)
@@ -122,13 +133,19 @@ def _summed(site: Site, op: Operators, operand: Operand, needed: set[Label]) -> 
     return Operand(op.ReduceSum(operand.name, site.constant(axes, "int64"), keepdims=0), kept)
 
 
-def _combined(site: Site, op: Operators, first: Operand, second: Operand, needed: set[Label]) -> Operand:
-    """Combine two operands with MatMul where it applies, else with Mul and ReduceSum."""
+def _combined(
+    site: Site, op: Operators, first: Operand, second: Operand, needed: set[Label], stretched: set[Label]
+) -> Operand:
+    """Combine two operands with MatMul where it applies, else with Mul, which broadcasts, and ReduceSum."""
     shared = [label for label in first.labels if label in second.labels]
     summed = [label for label in shared if label not in needed]
     batch = [label for label in shared if label in needed]
     own = [[label for label in operand.labels if label not in shared] for operand in (first, second)]
-    if len(summed) == 1 and all(len(labels) <= 1 and needed.issuperset(labels) for labels in own):
+    if (
+        len(summed) == 1
+        and not stretched.intersection(summed)
+        and all(len(labels) <= 1 and needed.issuperset(labels) for labels in own)
+    ):
         rows, columns = (labels or [""] for labels in own)
         left = _shaped(site, op, first, (*batch, *rows, *summed))
         right = _shaped(site, op, second, (*batch, *summed, *columns))

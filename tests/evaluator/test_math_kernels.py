@@ -317,6 +317,15 @@ def test_einsum_distinguishes_upper_from_lower_case() -> None:
     assert same_bits(run("Einsum", 12, a, equation="aB"), a.T)
 
 
+def test_einsum_broadcasts_letters_only_unless_strict() -> None:
+    a, b = numpy.ones((2, 1), numpy.float32), numpy.ones((3, 4), numpy.float32)
+    with pytest.raises(Rejected, match="'j' stands for 1 and for 3"):
+        run("Einsum", 12, a, b, equation="ij,jk->ik")
+    assert (run("Einsum", 12, a, b, equation="ij,jk->ik", strict=False) == 3).all()
+    many = run("Einsum", 12, a[None], numpy.ones((5, 1, 4), numpy.float32), equation="...ij,...jk->...ik")
+    assert many.shape == (5, 2, 4)
+
+
 def test_einsum_rejects_equations_that_do_not_fit() -> None:
     a = array([[1, 2], [3, 4]])
     with pytest.raises(Rejected, match="1 terms for 2 inputs"):

@@ -22,6 +22,17 @@ def test_equal_models_are_equal_on_at_least_as_many_runs_as_asked_for() -> None:
     assert found.runs >= 4
 
 
+def test_as_many_runs_as_asked_for_where_the_usual_inputs_are_fewer() -> None:
+    one = model("g (float[2, 3] x) => (float[2, 3] y) { y = Relu (x) }", 13)
+    assert prove_models(one, one, runs=200).runs >= 200
+
+
+def test_a_difference_is_told_with_how_the_inputs_were_made() -> None:
+    one = model("g (float[2, 3] x) => (float[2, 3] y) { y = Relu (x) }", 13)
+    other = model("g (float[2, 3] x) => (float[2, 3] y) { y = Abs (x) }", 13)
+    assert prove_models(one, other).sentence.startswith("inputs with declared shapes (small integers): output 'y' at")
+
+
 def test_the_first_output_that_differs_is_named() -> None:
     one = model(REDUCED % "z = ReduceMax <axes = [0], keepdims = 0> (x)", 13)
     other = model(REDUCED % "z = ReduceSum <keepdims = 0> (x, a) a = Constant <value_ints = [0]> ()", 13)

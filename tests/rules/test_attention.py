@@ -1,5 +1,7 @@
 """Attention across its versions."""
 
+import numpy
+import onnxruntime
 import pytest
 
 from opsetlift.support.refusal import Why
@@ -121,6 +123,19 @@ def test_no_size_of_the_run_is_presumed_not_even_that_it_is_not_0(case, is_causa
         f"{{ y = Attention {attributes} ({names} }}",
         to,
     )
+
+
+@pytest.mark.parametrize("opset", [23, 24])
+def test_no_number_of_shared_heads_becomes_a_divisor_that_may_be_0(opset):
+    converted = check_converts(
+        f'<ir_version: 12, opset_import: ["": {opset}]> g (float[1, H, S, 2] q, float[1, K, T, 2] k, '
+        "float[1, K, T, 2] v) => (float[1, H, S, 2] y) { y = Attention (q, k, v) }",
+        20,
+    )
+    empty = numpy.zeros((1, 0, 3, 2), numpy.float32)
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), providers=["CPUExecutionProvider"])
+    for keys in (empty, numpy.ones((1, 2, 3, 2), numpy.float32)):
+        assert session.run(None, {"q": empty, "k": keys, "v": keys})[0].shape == (1, 0, 3, 2)
 
 
 @pytest.mark.quick_share(2)

@@ -17,6 +17,21 @@ def einsum(equation, operands, result, *, opset=12, dtype="float"):
     )
 
 
+@pytest.mark.parametrize(
+    ("operands", "operators"),
+    [
+        (("[B, I, J]", "[B, J, K]"), ["MatMul"]),
+        (("[A, B, C]", "[D, E, F]"), ["MatMul"]),
+        (("[2, 2, 1]", "[2, 3, 4]"), ["Unsqueeze", "Unsqueeze", "Mul", "ReduceSum"]),
+        (("[N, 2, 3]", "[1, 3, 4]"), ["MatMul"]),
+    ],
+)
+def test_letters_stand_for_one_size_but_sizes_of_1_that_are_declared_are_stretched_as_runtimes_do(operands, operators):
+    """The text broadcasts dimensions of the ellipsis; onnxruntime and numpy broadcast letters, too."""
+    converted = check_converts(einsum("bij,bjk->bik", operands, "[P, Q, R]"), 9)
+    assert [node.op_type for node in converted.graph.node] == operators
+
+
 def test_integer_products_are_summed_below_9():
     check_rewrite(
         '<ir_version: 4, opset_import: ["": 9]> g (int32[N, 3] a, int32[3, 4] b) => (int32[N, 4] y) '

@@ -53,6 +53,15 @@ def test_a_composed_reduction_over_no_axes_does_the_rest_to_each_element(operato
     )
 
 
+def test_a_flag_that_is_neither_0_nor_1_is_an_error_of_the_model_where_a_rule_reads_it():
+    text = (
+        '<ir_version: 8, opset_import: ["": 18]> g (float[2, 3] x) => (float[M, N] y) { y = ReduceMax <%s = -1> (x) }'
+    )
+    words = "the attribute 'noop_with_empty_axes' of ReduceMax-18 is 0 or 1, not -1: runtimes differ about that"
+    check_refusal(text % "noop_with_empty_axes", 13, Why.INVALID_MODEL, words)
+    check_converts(text % "keepdims", 13)
+
+
 def test_noop_disappears_beside_axes():
     check_rewrite(
         '<ir_version: 8, opset_import: ["": 18]> g (float[N, 3] x) => (float[N, 1] y) <int64[1] a = {1}> '

@@ -145,6 +145,16 @@ def test_a_map_becomes_a_loop_below_17():
     assert converted.graph.node[-1].op_type == "Loop"
 
 
+def test_a_map_whose_first_result_is_not_wanted_becomes_a_loop_below_17():
+    body = "b (float[K] e) => (float[K] r, float[K] q) { r = Abs (e) q = Neg (e) }"
+    check_converts(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (seq(float[K]) s) => (seq(float[K]) t) {{
+            "", t = SequenceMap <body = {body}> (s)
+        }}""",
+        16,
+    )
+
+
 def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
     conversion = convert(
         model(

@@ -14,7 +14,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import UnreachableTarget
-from opsetlift.model.files import CERTIFICATE, MODEL, JobFiles, ModelFileError, load_model, save_model
+from opsetlift.model.files import CERTIFICATE, MODEL, FileExists, JobFiles, ModelFileError, load_model, save_model
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.report import Report
 from opsetlift.pipeline.results import ProofMissing
@@ -149,6 +149,9 @@ def _performed(task: Task) -> Result:
         return ended(Ending.INTERNAL_ERROR, fault)
     except UnreachableTarget as unreachable:
         return ended(Ending.REFUSED, unreachable)
+    except FileExists as error:
+        found = "this file exists, and it was asked for neither to replace it nor to leave it out"
+        return ended(Ending.UNUSABLE, f"{error.path}: {found}", "this file exists")
     except OpsetLiftError as error:
         kind = str(error).removeprefix(f"{task.source}: ").removeprefix(f"{task.target}: ")
         return ended(Ending.UNUSABLE, error, kind.split(":")[0])

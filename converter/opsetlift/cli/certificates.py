@@ -7,7 +7,7 @@ from pathlib import Path
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
 from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import check_regular
+from opsetlift.model.files import read_file
 from opsetlift.pipeline.verification import CertificateRefused, verified
 from opsetlift.proof import Certificate
 from opsetlift.targets import find_target
@@ -79,13 +79,9 @@ def _status(found: Certificate) -> str:
 
 
 def _read(file: Path) -> Certificate:
-    check_regular(file)
+    content = read_file(file, _LARGEST)
     try:
-        if file.stat().st_size > _LARGEST:
-            raise UsageFault(f"{file}: this is too large for a certificate")
-        return Certificate.from_json(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageFault(f"{file}: {error.strerror}") from error
+        return Certificate.from_json(content.decode("utf-8"))
     except RecursionError as error:
         raise UsageFault(f"{file}: not a readable certificate: it is nested too deeply") from error
     except ValueError as error:

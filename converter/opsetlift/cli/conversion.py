@@ -72,6 +72,8 @@ class Request:
     def check(self) -> None:
         """Raises UsageFault for options that contradict each other."""
         without_proof = "--no-prove" if self.no_prove else "--dry-run" if self.dry_run else ""
+        if self.command == "convert" and not (self.to or self.runtime or self.ir is not None or self.dtype):
+            raise UsageFault("no destination given: use --to, --for, --ir or --dtype")
         if without_proof and self.certificate is not None:
             raise UsageFault(f"--certificate needs a proof, and {without_proof} skips it")
         if without_proof and self.require_proof:
@@ -144,10 +146,7 @@ class Request:
     @property
     def options(self) -> Options:
         """The same for the pipeline. Raises UsageFault, and what `Options.of` raises."""
-        options = Options.of(**self.arguments)
-        if self.command == "convert":
-            options.need_a_destination()
-        return options
+        return Options.of(**self.arguments)
 
 
 def run_request(request: Request) -> int:

@@ -77,7 +77,14 @@ def _status_of_ours(error: OpsetLiftError) -> tuple[int, list[str]]:
         return REFUSED, [head, *str(error).splitlines()]
     if isinstance(error, NotEquivalent):
         return NOT_EQUIVALENT, ["not equivalent; nothing was written", *str(error).splitlines()]
-    return UNUSABLE, [str(error)]
+    return UNUSABLE, [_told_here(error)]
+
+
+def _told_here(error: OpsetLiftError) -> str:
+    """The message of an error, with the option that a command line has for what it asks for."""
+    from opsetlift.model.files import FileExists
+
+    return f"{error.path}: this file exists; --force replaces it" if isinstance(error, FileExists) else str(error)
 
 
 _SHOWN_FAULTS = 5

@@ -147,6 +147,8 @@ class _Settings:
                 self._check_key(key, _SETTINGS, "command")
                 for inner in value:
                     self._check_key(inner, _SETTINGS[key], f"setting of {key}")
+            elif key in _SETTINGS and not any(key in one for one in _SETTINGS.values()):
+                raise UsageFault(f"{self.path}: {key!r} must be a table of settings of `opsetlift {key}`")
             else:
                 self._check_key(key, {name: None for one in _SETTINGS.values() for name in one}, "setting")
 

@@ -17,20 +17,9 @@ from onnx.defs import OpSchema
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.values import Value
-from opsetlift.specification.history import Definition, history
+from opsetlift.specification.history import FLAGS, Definition, history
 
 Option = OpSchema.FormalParameterOption
-
-
-_FLAGS = frozenset(
-    """
-    align_corners allowzero antialias broadcast ceil_mode center_point_box count_include_pad detect_negative
-    detect_positive exclude_outside exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal
-    keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided output_sequence periodic
-    reverse saturate select_last_index sorted spatial storage_order training_mode transA transB upper zeros
-    """.split()  # noqa: SIM905  # a list would have a line for each
-)
-"""Attributes of which the texts name two values, 0 and 1; runtimes disagree about others."""
 
 
 class Illegal(Exception):
@@ -110,7 +99,7 @@ class Gate:
             # Before IR version 2 attributes had no `type`, and an empty list looks like nothing at all.
             if expected != actual and actual != AttributeProto.UNDEFINED:
                 raise Illegal(f"attribute {name!r} must be {_kind_name(expected)}, not {_kind_name(actual)}")
-            if strict and name in _FLAGS and attribute.i not in (0, 1) and expected == AttributeProto.INT:
+            if strict and name in FLAGS and attribute.i not in (0, 1) and expected == AttributeProto.INT:
                 raise Illegal(f"attribute {name!r} is 0 or 1, not {attribute.i}")
         for name in self._required:
             if name not in seen:

@@ -126,7 +126,7 @@ class _FewOfEachShape(InputGenerator):
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         def sparingly(case: Case) -> Sequence[Any] | None:
-            shapes = case.label.split(":")[0]
+            shapes = case.layout
             numbers = tuple(case.values[name].tobytes() for name in self._numbers)
             if case.is_required:
                 return attempt(case)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_c
 
 from onnx import ModelProto
 
-from opsetlift.model.files import ModelFileError, form_of, load_model, model_bytes, model_from
+from opsetlift.model.files import ModelFileError, form_of, load_model, model_bytes, model_from, reason
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -141,7 +141,10 @@ def _program(make: Callable[[ModelProto], Any], kind: type[Any], exported_progra
 
 
 def _of_file(given: Readable, base_dir: str) -> Opened:
-    content: object = given.read()
+    try:
+        content: object = given.read()
+    except (OSError, ValueError) as error:  # ValueError: the file is closed, or was decoded as text
+        raise ModelFileError(f"the open file cannot be read: {reason(error)}") from error
     if not isinstance(content, bytes):
         raise ModelFileError(f"the open file gives {type(content).__name__}, not bytes: open it in binary mode")
     name = getattr(given, "name", None)

@@ -45,7 +45,8 @@ def sizes_of(given: int | Sequence[int]) -> list[int]:
 
 def is_files(given: object) -> TypeGuard[Files]:
     """Whether a job has files to read from and to write to, and not only a model."""
-    return all(hasattr(given, name) for name in ("base_dir", "read", "write"))
+    # Of the class first: a gs.Graph complains of each attribute that it is asked for in vain.
+    return all(hasattr(type(given), name) for name in ("read", "write")) and hasattr(given, "base_dir")
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,7 @@ class Options:
     def need_a_destination(self) -> None:
         """Raises UnreachableTarget where there is none."""
         if not self.has_destination:
-            raise UnreachableTarget(
-                "no destination given: use --to, --for, --ir or --dtype (in Python: to, target, ir or dtypes)"
-            )
+            raise UnreachableTarget("no destination given: use to, target, ir or dtypes")
 
 
 def _chosen(passes: Sequence[PassLike], *, exact: bool) -> tuple[Pass, ...]:

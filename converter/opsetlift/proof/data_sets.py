@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import MapProto, ModelProto, OptionalProto, SequenceProto, TensorProto, TypeProto, ValueInfoProto
 
 from opsetlift.model.arrays import Array, array_of
-from opsetlift.model.files import ModelFileError, check_data, check_regular, is_external
+from opsetlift.model.files import ModelFileError, check_data, check_regular, is_external, read_file
 from opsetlift.proof.inputs import Case
 from opsetlift.specification.dtypes import dtype_of_type, numpy_dtype, type_string
 from opsetlift.support.errors import OpsetLiftError
@@ -53,15 +53,25 @@ def given_cases(inputs: Data, expected: Data | None, model: ModelProto) -> list[
         found = [_of_folder(folder, model, required) for folder in _folders(Path(inputs))]  # type: ignore[arg-type]
     if expected is None:
         return found
+    if _are_same_folder(inputs, expected):
+        return found
     if len(found) > 1:
-        raise UnusableData(f"{os.fspath(inputs)}: holds {len(found)} data sets, and expected outputs are those of one")  # type: ignore[arg-type]
+        held = f"this folder holds {len(found)} data sets; name the one that has the expected outputs"
+        raise UnusableData(f"{os.fspath(inputs)}: {held}")  # type: ignore[arg-type]
     if found[0].expected:
-        raise UnusableData(f"{os.fspath(inputs)}: holds the expected outputs; give no others")  # type: ignore[arg-type]
+        raise UnusableData(f"{os.fspath(inputs)}: this folder holds expected outputs already; leave out the others")  # type: ignore[arg-type]
     return [Case(found[0].label, found[0].values, expected=_values(expected, outputs, outputs, "output"))]
 
 
 def _is_path(given: object) -> bool:
     return isinstance(given, (str, os.PathLike))
+
+
+def _are_same_folder(inputs: Data, expected: Data) -> bool:
+    """Whether the outputs are those beside the inputs, which need not be named."""
+    if isinstance(inputs, Mapping) or isinstance(expected, Mapping):
+        return False
+    return Path(inputs).is_dir() and Path(inputs).resolve() == Path(expected).resolve()
 
 
 def _required(model: ModelProto) -> list[ValueInfoProto]:
@@ -192,14 +202,9 @@ def _names_of_tensors(paths: Sequence[Path]) -> list[str]:
 
 def _content(path: Path) -> bytes:
     try:
-        check_regular(path)
-        return path.read_bytes()
+        return read_file(path)
     except ModelFileError as error:
         raise UnusableData(str(error)) from error
-    except MemoryError as error:
-        raise UnusableData(f"{path}: does not fit into memory") from error
-    except OSError as error:
-        raise UnusableData(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
 
 
 _MESSAGES: Mapping[str, type[Message]] = {

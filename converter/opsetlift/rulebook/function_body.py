@@ -49,7 +49,11 @@ def expand(site: Site) -> None:
                     f"the function body depends on the type of input {position}, which cannot be inferred",
                 )
             types.append(found)
-    function = definition.function_body(site.node, types)
+    node = NodeProto()
+    node.CopyFrom(site.node)
+    # A body that depends on the node is made with its outputs, each of which needs a name for that.
+    node.output[:] = [name or site.op.fresh_name("unused") for name in node.output]
+    function = definition.function_body(node, types)
     if function is None:
         site.refuse(Why.NO_EQUIVALENT, f"{site.node.op_type} has no function body for these inputs")
     attributes = {a.name: a.default_value for a in definition.schema.attributes.values() if a.default_value.name}

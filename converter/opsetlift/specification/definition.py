@@ -16,6 +16,17 @@ CONVERTED_DOMAINS = (AI_ONNX, AI_ONNX_ML)
 """The domains that OpsetLift has rules for; preview domains have one version each and hence no step."""
 
 
+FLAGS = frozenset(
+    """
+    align_corners allowzero antialias broadcast ceil_mode center_point_box count_include_pad detect_negative
+    detect_positive exclude_outside exclusive fmod input_forget interleaved inverse is_case_sensitive is_causal
+    keepdims largest layout linear_before_reset new_axis noop_with_empty_axes onesided output_sequence periodic
+    reverse saturate select_last_index sorted spatial storage_order training_mode transA transB upper zeros
+    """.split()  # noqa: SIM905  # a list would have a line for each
+)
+"""Attributes of which the texts name two values, 0 and 1; runtimes disagree about others."""
+
+
 def canonical_domain(domain: str) -> str:
     """The default domain has two spellings, "" and "ai.onnx" (IR spec, Operator Sets); ours is ""."""
     return AI_ONNX if domain == "ai.onnx" else domain

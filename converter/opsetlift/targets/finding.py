@@ -14,7 +14,7 @@ from pathlib import Path
 
 from onnx.helper import VERSION_TABLE
 
-from opsetlift.model.files import ModelFileError, check_regular
+from opsetlift.model.files import ModelFileError, check_regular, read_file
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 from opsetlift.support.errors import OpsetLiftError
@@ -29,6 +29,10 @@ ENTRY_POINTS = "opsetlift.targets"
 
 ALIASES = {"ort": "onnxruntime", "trt": "tensorrt", "ov": "openvino", "cv": "opencv"}
 """Short names of runtimes."""
+
+
+_MOST_BYTES = 2**26
+"""Far more than the largest description of a runtime, and little enough to be read at once."""
 
 
 class UnknownTarget(OpsetLiftError, ValueError):
@@ -129,13 +133,12 @@ def _shown(runtime: Runtime) -> str:
 
 def _read_file(path: Path, name: str) -> Runtime:
     try:
-        check_regular(path)
-        text = path.read_text(encoding="utf-8")
-    except (ModelFileError, OSError, UnicodeDecodeError) as error:
-        raise TargetFileError(
-            f"target {name}: {path} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    return read_runtime(name, text, lambda beside: (path.parent / beside).read_text(encoding="utf-8"))
+        text = read_file(path, _MOST_BYTES).decode("utf-8")
+    except ModelFileError as error:
+        raise TargetFileError(f"target {name}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise TargetFileError(f"target {name}: {path}: this is not text in UTF-8") from error
+    return read_runtime(name, text, lambda beside: read_file(path.parent / beside, _MOST_BYTES).decode("utf-8"))
 
 
 def _releases_of_onnx() -> Runtime:

@@ -76,10 +76,12 @@ from typing import Any
 
 from onnx.defs import OpSchema
 
+from opsetlift.model.files import ModelFileError
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.text import printable
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
@@ -170,8 +172,8 @@ def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_f
     """The runtime that a file describes; `read_beside` gives the text of one beside it. Raises TargetFileError."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TargetFileError(f"target {name}: not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # ValueError alone: an integer of more than 4300 digits
+        raise TargetFileError(f"target {name}: not valid TOML: {printable(error)}") from error
     reader = _Reader(name, content, read_beside)
     targets = sorted(reader.targets(), key=lambda target: version_key(target.version))
     if not targets:
@@ -280,6 +282,8 @@ class _Reader:
         try:
             content = fact[name] if "operators" in fact else read_beside(name)
             return KernelFile(content), self._source("kernels", fact)
+        except ModelFileError as error:
+            raise self._fault(f"kernels: {error}") from error
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
 
@@ -290,6 +294,8 @@ class _Reader:
         name = self._text("kernels", fact, "forms")
         try:
             content = parsed(read_beside(name))
+        except ModelFileError as error:
+            raise self._fault(f"kernels: {error}") from error
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
         self._check_keys(name, content, {"form"})

@@ -100,6 +100,7 @@ def einsum(call: Call, *operands: Array) -> Array:
     if not all(letter.isascii() and letter.isalpha() for letter in letters):
         call.fail(f"{equation!r} has characters other than letters, commas, spaces, one arrow and ellipses")
     _check_ellipses(call, terms, operands)
+    _check_letters(call, terms, operands)
     wide = [widened(operand) for operand in operands]
     try:
         result = contracted(equation, wide)
@@ -119,6 +120,17 @@ def _check_ellipses(call: Call, terms: list[str], operands: tuple[Array, ...]) -
             call.fail(f"the term {term!r} names {named} dimensions of an input of rank {operand.ndim}")
     if len(counts) > 1 or any(count < 0 for count in counts):
         call.fail("every ellipsis must represent the same number of dimensions")
+
+
+def _check_letters(call: Call, terms: list[str], operands: tuple[Array, ...]) -> None:
+    """A letter stands for one size; the text broadcasts the ellipsis alone, runtimes letters of size 1 as well."""
+    sizes: dict[str, int] = {}
+    for term, operand in zip(terms, operands, strict=True):
+        before, _, after = term.partition("...")
+        ends = [*zip(before, operand.shape, strict=False), *zip(after[::-1], operand.shape[::-1], strict=False)]
+        for letter, size in ends:
+            if 1 in (size, known := sizes.setdefault(letter, size)) and size != known:
+                call.fail_if_strict(f"{letter!r} stands for {known} and for {size}")
 
 
 @kernel("Det", since=(11, 22))

@@ -2,10 +2,10 @@
 
 from opsetlift.model.files.checking import check_model, without_weights
 from opsetlift.model.files.comparable import Contents
-from opsetlift.model.files.errors import ModelFileError, ResultRejected
+from opsetlift.model.files.errors import FileExists, ModelFileError, ResultRejected, reason
 from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
-from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from
+from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
@@ -17,6 +17,7 @@ __all__ = [
     "MODEL",
     "REPORT",
     "Contents",
+    "FileExists",
     "JobFiles",
     "ModelFileError",
     "ResultRejected",
@@ -31,6 +32,8 @@ __all__ = [
     "load_model",
     "model_bytes",
     "model_from",
+    "read_file",
+    "reason",
     "repaired",
     "save_beside",
     "save_model",

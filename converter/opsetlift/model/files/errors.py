@@ -13,6 +13,14 @@ class ResultRejected(ModelFileError):
     """onnx accepts a model, but not what was made from it: whoever made it is to blame."""
 
 
+class FileExists(ModelFileError):
+    """A file would be replaced, which callers have to ask for; each interface names its own way to do that."""
+
+    def __init__(self, path: object) -> None:
+        self.path = path
+        super().__init__(f"{path}: this file exists; overwrite=True replaces it")
+
+
 def one_line(text: object) -> str:
     """Text of unknown origin (a system's or a parser's message) folded onto one line, without a full stop."""
     return " ".join(str(text).split()).rstrip(".")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from opsetlift.model.files.errors import ModelFileError, reason
+from opsetlift.model.files.errors import FileExists, ModelFileError, reason
 from opsetlift.model.files.external_data import external_locations, resolve_location
 from opsetlift.model.files.neighbours import model_with_data, reads_as_document
 
@@ -149,7 +149,7 @@ class JobFiles:
         if not stat.S_ISREG(mode):
             raise ModelFileError(f"{path}: this is not a regular file, and OpsetLift replaces only those")
         if not self.overwrite:
-            raise ModelFileError(f"{path}: this file exists; use --force to replace it (in Python: overwrite=True)")
+            raise FileExists(path)
         if not reads_as_document(resolved) and (neighbour := model_with_data(resolved)):
             raise ModelFileError(f"{path}: this is external data of {neighbour.name!r}; name another file")
 

@@ -78,8 +78,27 @@ def model_from(
 
 def check_regular(path: Path) -> None:
     """Raises ModelFileError for what exists and is no regular file: reading a pipe or a device may never end."""
-    if path.exists() and not path.is_file():
+    try:
+        is_special = path.exists() and not path.is_file()
+    except (OSError, ValueError) as error:  # a folder above that may not be entered; a name that is too long
+        raise ModelFileError(f"{path}: the file cannot be read: {reason(error)}") from error
+    if is_special:
         raise ModelFileError(f"{path}: this is {'a folder' if path.is_dir() else 'not a regular file'}")
+
+
+def read_file(path: Path, most: int | None = None) -> bytes:
+    """The content of a regular file that holds no model, of at most so many bytes. Raises ModelFileError."""
+    check_regular(path)
+    try:
+        if most is not None and path.stat().st_size > most:
+            raise ModelFileError(f"{path}: the file is larger than {most >> 20} MiB")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path}: no such file") from error
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path}: the file cannot be read: {reason(error)}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"{path}: the file does not fit into memory") from error
 
 
 def is_known_form(path: Path) -> bool:

@@ -19,6 +19,7 @@ from opsetlift.proof.inputs.filling import (
     ValuePool,
     draw,
     draw_controlling,
+    in_words,
 )
 from opsetlift.proof.inputs.layouts import Layout
 from opsetlift.proof.limits import is_floating
@@ -96,7 +97,7 @@ class CaseBuilder:
                 values[one.name] = self._value(one, layout.shapes[one.name], sizes, data, controls.get(one.name, ""))
         used = " and ".join(dict.fromkeys(controls.values()))
         suffix = f"{used} in what controls shapes" if controls else ""
-        return Case(f"{layout.label}: {', '.join(filter(None, [label or data, suffix]))}", values)
+        return Case.of(layout.label, ", ".join(filter(None, [label or in_words(data), suffix])), values)
 
     def strategies_for(self, name: str, strategies: Sequence[str]) -> list[str]:
         """Those of some control strategies that make sense for the dtype of an input."""

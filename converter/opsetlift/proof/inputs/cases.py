@@ -50,10 +50,13 @@ class Case:
     expected: Mapping[str, Any] = field(default_factory=dict)
     """What both sides have to give, by the names of the original's outputs; empty where only they are compared."""
 
-    @property
-    def layout(self) -> str:
-        """The part of the label that says which shapes the values have."""
-        return self.label.split(":")[0]
+    layout: str = ""
+    """Which shapes the values have, as part of the label; empty where they were not drawn."""
+
+    @classmethod
+    def of(cls, layout: str, filling: str, values: Mapping[str, Any], *, is_required: bool = False) -> Case:
+        """Values that were drawn, with a label that names their shapes and how they were filled."""
+        return cls(f"inputs with {layout} ({filling})", values, is_required, layout=layout)
 
 
 class Enough(Exception):

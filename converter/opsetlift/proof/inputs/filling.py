@@ -83,6 +83,29 @@ _NEAR = numpy.array([-2, -1, 0, 1, 2])
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
 
+_WORDS = {
+    SPECIAL: "special values",
+    NEIGHBOURS: "numbers next to one another",
+    "random": "random numbers",
+    "ties": "few distinct values",
+    "sprinkled": "special values among small integers",
+    "largest": "largest numbers",
+    "smallest": "smallest numbers",
+    "integral": "small integers",
+    "positive": "positive numbers",
+    "negative": "negative numbers",
+    "wide positive": "positive numbers of all magnitudes",
+    "large positive": "large positive numbers",
+    "large negative": "large negative numbers",
+    "ascending": "ascending numbers",
+}
+
+
+def in_words(strategy: str) -> str:
+    """What a broad, gentle or rounding strategy fills tensors with, for people."""
+    return _WORDS.get(strategy, strategy)
+
+
 class ValuePool:
     """The special values of a dtype in random order, again and again, so that none is left out."""
 

@@ -111,7 +111,7 @@ class DiversityFloor:
             base = self._bases[names[0]].case
             near = 0.0 if self._builder.rounding else low
             drawn = {name: drawn_between(near, high, base.values[name], self._builder.rng) for name in names}
-            attempt(Case(f"{base.layout}: between {near:g} and {high:g}", {**base.values, **drawn}, True))
+            attempt(Case.of(base.layout, f"between {near:g} and {high:g}", {**base.values, **drawn}, is_required=True))
 
     @property
     def _data(self) -> list[str]:
@@ -132,7 +132,8 @@ class DiversityFloor:
             changed = with_values(base.case.values[name], group, places)
             if changed is None:
                 return
-            case = Case(f"{base.case.layout}: required values of {name}", {**base.case.values, name: changed}, True)
+            values = {**base.case.values, name: changed}
+            case = Case.of(base.case.layout, f"required values of {name}", values, is_required=True)
             if attempt(case) is None:
                 if len(group) == 1:
                     tally.reject(group[0])
@@ -150,7 +151,7 @@ class DiversityFloor:
             for name, values in accepted.items():
                 changed = with_values(together[name], [values[int(rng.integers(len(values)))]], [0])
                 together[name] = together[name] if changed is None else changed
-            attempt(Case(f"{base.layout}: required values together", together, True))
+            attempt(Case.of(base.layout, "required values together", together, is_required=True))
 
     def _may_be_size(self, one: Input) -> bool:
         """Whether sizes may follow the input: of sites this was found out for all other inputs."""

@@ -44,6 +44,7 @@ from opsetlift.proof.inputs.filling import (
     SPECIAL,
     ValuePool,
     draw,
+    in_words,
 )
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
@@ -126,6 +127,8 @@ _TURNS_OF_NEIGHBOURS = 12
 
 ORDINARY = ("fractions", "positive", "negative")
 """What stands in the other inputs then."""
+MORE_PER_CASE = 4
+"""So many more inputs are drawn for each that is still wanted, of which the original may reject some."""
 
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
@@ -218,6 +221,7 @@ class InputGenerator:
                     self._try_neighbours(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
+                    self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
@@ -252,7 +256,7 @@ class InputGenerator:
             name = names[int(rng.integers(len(names)))]
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
             drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
-            attempt(Case(f"{case.layout}: {name} changed, {strategy}", {**case.values, name: drawn}))
+            attempt(Case.of(case.layout, f"{name} changed, {in_words(strategy)}", {**case.values, name: drawn}))
 
     def _try_neighbours(self, attempt: Attempt) -> None:
         """Accepted cases with numbers next to one another in all data inputs, where every bit counts."""
@@ -266,7 +270,23 @@ class InputGenerator:
                 name: draw(NEIGHBOURS, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
                 for name in names
             }
-            attempt(Case(f"{case.layout}: {NEIGHBOURS}", {**case.values, **drawn}))
+            attempt(Case.of(case.layout, in_words(NEIGHBOURS), {**case.values, **drawn}))
+
+    def _draw_more(self, attempt: Attempt) -> None:
+        """Accepted cases with all data drawn anew, up to the number of cases that was asked for."""
+        names = [name for name in self._builder.pools if name not in self._builder.controls]
+        if self._limit is None or not self._kept or not names:
+            return
+        rng = self._builder.rng
+        strategies = ROUNDING if self._builder.rounding else EACH_ITS_OWN
+        for _ in range(MORE_PER_CASE * (self._limit - self._number_accepted)):
+            _, case = self._any_kept()
+            strategy = strategies[int(rng.integers(len(strategies)))]
+            drawn = {
+                name: draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
+                for name in names
+            }
+            attempt(Case.of(case.layout, f"{in_words(strategy)}, drawn once more", {**case.values, **drawn}))
 
     def _try_one_not_finite(self, attempt: Attempt) -> None:
         """A single value that is not finite in one input of a site that rounds, ordinary numbers in the others.
@@ -294,7 +314,7 @@ class InputGenerator:
                 places = places or rng.permutation(drawn[name].size).tolist()
                 kind = [*NOT_FINITE][turn % len(NOT_FINITE)]
                 drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
-                attempt(Case(f"{case.layout}: {kind} in {name}", {**case.values, **drawn}))
+                attempt(Case.of(case.layout, f"{in_words(kind)} in {name}", {**case.values, **drawn}))
 
     def _try_all_indices(self, attempt: Attempt) -> None:
         """All numbers that inputs of indices take: what is drawn elsewhere for them is as small as a size may be."""
@@ -311,7 +331,8 @@ class InputGenerator:
                 else:
                     numbers = rng.integers(low if turn % 4 else 0, high, size=like.size, endpoint=True)
                 drawn = numbers.astype(like.dtype).reshape(like.shape)
-                attempt(Case(f"{case.layout}: {one.name} from {low} to {high}", {**case.values, one.name: drawn}))
+                filling = f"{one.name} from {low} to {high}"
+                attempt(Case.of(case.layout, filling, {**case.values, one.name: drawn}))
 
     def _outermost_index(self, name: str, sign: int, shapes: Sequence[Any], case: Case, attempt: Attempt) -> int:
         """The number farthest from 0 that an element of an input may have; 0 where sizes of outputs change with it."""
@@ -320,7 +341,7 @@ class InputGenerator:
         while tried < rejected:
             values = case.values[name].copy()
             values.reshape(-1)[int(self._builder.rng.integers(values.size))] = sign * tried
-            found = attempt(Case(f"{case.layout}: {sign * tried} in {name}", {**case.values, name: values}))
+            found = attempt(Case.of(case.layout, f"{sign * tried} in {name}", {**case.values, name: values}))
             if found is None:
                 rejected = tried
             elif found != shapes:
@@ -479,7 +500,7 @@ class InputGenerator:
         }
         if not held or len(held) == len(self._builder.pools):
             return False
-        label = f"{label or data}, single numbers from 0 to 1"
+        label = f"{label or in_words(data)}, single numbers from 0 to 1"
         return attempt(self._builder.case(layout, data, controls, label, {**held, **(filled or {})})) is not None
 
     @property
@@ -532,7 +553,7 @@ class InputGenerator:
         """Special values, or what is not finite, and alike rows beside accepted values of what controls shapes."""
         if self._builder.pools:
             for data in (*NOT_FINITE, ALIKE) if self._builder.rounding else (SPECIAL, ALIKE):
-                self._try(layout, attempt, data, controls, f"{label}, {data}" if label else "", filled)
+                self._try(layout, attempt, data, controls, f"{label}, {in_words(data)}" if label else "", filled)
 
     def _try_small(self, layout: Layout, attempt: Attempt) -> None:
         """Data as small as a number of the site, or its root: an epsilon tells only beside a variance as small."""

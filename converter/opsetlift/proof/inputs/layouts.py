@@ -90,7 +90,7 @@ class Layouts:
             symbols = self._symbols(ranks)
             suffix = f", rank {max(ranks.values())}" if ranks else ""
             if not symbols:
-                yield self._layout(f"the model's shapes{suffix}", ranks, {})
+                yield self._layout(f"declared shapes{suffix}", ranks, {})
             elif _LENGTH in symbols:
                 data = [name for name in self._dims if name not in self._lists]
                 rank = len(self._tokens(data[0], ranks)) if data else 1
@@ -217,7 +217,7 @@ class Layouts:
         )
         if self._dims[name] is None:
             shape = shape[1:]
-        return Layout("one input broadcast", base.ranks, base.sizes, {**base.shapes, name: shape})
+        return Layout("one shape broadcast", base.ranks, base.sizes, {**base.shapes, name: shape})
 
     def _tokens(self, name: str, ranks: Mapping[str, int]) -> list[int | str]:
         dims = self._dims[name]

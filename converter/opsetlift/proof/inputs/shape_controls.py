@@ -48,8 +48,8 @@ def attempt_moved(case: Case, names: Sequence[str], shift: int, attempt: Attempt
     moved = {name: _moved(case.values[name], shift) for name in names}
     if any(value is None for value in moved.values()):
         return None
-    label = f"{case.layout}: {' and '.join(names)} moved by {shift}"
-    return attempt(Case(label, {**case.values, **moved}, case.is_required))
+    label = f"{' and '.join(names)} moved by {shift}"
+    return attempt(Case.of(case.layout, label, {**case.values, **moved}, is_required=case.is_required))
 
 
 def is_number(one: Input) -> bool:

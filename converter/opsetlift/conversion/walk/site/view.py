@@ -13,7 +13,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
-from opsetlift.specification.history import Transition
+from opsetlift.specification.history import FLAGS, Transition
 from opsetlift.support.refusal import SiteRefused, Why
 
 
@@ -72,6 +72,12 @@ class SiteView(Site):
                 Why.INVALID_MODEL,
                 f"the attribute {attribute.name!r} is {kinds.Name(attribute.type)}, and {self._version} takes "
                 f"{kinds.Name(kind)}",
+            )
+        if kind == AttributeProto.INT and attribute.name in FLAGS and attribute.i not in (0, 1):
+            self.refuse(
+                Why.INVALID_MODEL,
+                f"the attribute {attribute.name!r} of {self._version} is 0 or 1, not {attribute.i}: runtimes "
+                "differ about that",
             )
         if attribute.type == AttributeProto.INTS:
             return list(attribute.ints)
