@@ -111,6 +111,14 @@ def maximize_dilated_windows_over_slices(site: Site) -> None:
     site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
 
 
+def write_dilations_and_ceil_mode_out(site: Site) -> None:
+    """Replace a dilated MaxPool with the Max of Slices, and ceil_mode of others with pads."""
+    if windows_of(site).is_dilated:
+        maximize_dilated_windows_over_slices(site)
+    else:
+        replace_ceil_mode_with_pads(site)
+
+
 def compute_8_bit_integers_in_float16(site: Site) -> None:
     """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float16.
 
@@ -232,5 +240,5 @@ STEPS = [
 FALLBACKS = [
     Fallback("AveragePool", write_out_how_pads_count),
     Fallback("LpPool", replace_ceil_mode_with_pads),
-    Fallback("MaxPool", replace_ceil_mode_with_pads),
+    Fallback("MaxPool", write_dilations_and_ceil_mode_out),
 ]

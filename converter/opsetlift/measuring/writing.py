@@ -43,6 +43,8 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
         if found is not None:
             last = "" if found.last is None else f", max = {found.last}"
             yield f'{key} = {{ min = {found.first}{last}, source = "{SOURCE}" }}'
+    if profile.inputs_refused:
+        yield f'input_dtypes_refused = {{ names = {json.dumps(profile.inputs_refused)}, source = "{SOURCE}" }}'
     for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS):
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
@@ -121,6 +123,7 @@ _WORDS = {
     "uneven": "{name} that differ at the two ends",
     "at_least": "{name} as long as {value}",
     "zeros": "a 0 in {name}",
+    "is_dilated": "dilations above 1",
     "has_inputs": "the input {name}",
     "lacks_inputs": "no input {name}",
     "known_inputs": "a constant {name}",

@@ -135,7 +135,13 @@ def _convert(model: ModelProto, job: Job) -> StageResult:
         others = _other_opsets(model, opsets, refused, job)
         if others is None:
             raise
-        return _converted(model, others, job)
+        return _converted_anew(model, others, job)
+
+
+def _converted_anew(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
+    """Convert after a refusal, without what the refused walk noted of the values that it added."""
+    job.facts = job.facts_of(model).renewed()
+    return _converted(model, opsets, job)
 
 
 def _other_opsets(
@@ -182,7 +188,7 @@ def _fit(model: ModelProto, job: Job) -> StageResult:
         if others is None:
             raise
     job.evidence.remove(converted)
-    model, evidence = _converted(converted.before, others, job)
+    model, evidence = _converted_anew(converted.before, others, job)
     job.evidence.append(evidence)
     return _fitted(model, job)
 

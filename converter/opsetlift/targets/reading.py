@@ -119,6 +119,7 @@ _FORM_KEYS = {
         "skips_outputs",
         "has_late_windows",
         "gives_constants",
+        "is_dilated",
     ),
     *(
         "uneven",
@@ -348,6 +349,7 @@ class _Reader:
             outputs=entry.get("outputs", 0),
             skips_outputs=entry.get("skips_outputs", False),
             has_late_windows=entry.get("has_late_windows", False),
+            is_dilated=entry.get("is_dilated", False),
             undoes_cast=entry.get("undoes_cast", False),
             chain=tuple(entry.get("chain", ())),
             most_outputs=entry.get("most_outputs", 0),
