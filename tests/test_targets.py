@@ -60,6 +60,7 @@ class TestFiles:
         assert not target.constant_inputs or "constant_inputs" in target.sources
         assert target.takes_open_dimensions or "open_dimensions" in target.sources
         assert target.takes_false_shapes or "false_shapes" in target.sources
+        assert target.takes_captured_initializers or "captured_initializers" in target.sources
         assert target.takes_unnamed_dimensions or "unnamed_dimensions" in target.sources
         assert not target.kernels or "kernels" in target.sources
         assert all(one.source for one in (*target.quirks, *target.forms))

@@ -137,6 +137,19 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
     site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
 
 
+def pool_more_axes_as_one(site: Site) -> None:
+    """Pool all of a volume as an image of one column: some runtimes pool no more than two axes."""
+    rank = site.rank(0, because="the axes behind those of an image become one")
+    if rank <= _RANK_OF_IMAGES:
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    image = op.Reshape(site.input(0), site.constant([0, 0, -1, 1], "int64", "shape"))
+    pooled = op.emit(site.node.op_type, image)
+    site.replace(op.Unsqueeze(pooled, site.constant(range(_RANK_OF_IMAGES, rank), "int64")))
+
+
+_RANK_OF_IMAGES = 4
+
 # Norms
 
 
@@ -215,6 +228,10 @@ _WINDOWS_END_AND_BFLOAT16_TRAVELS = in_turn(exclude_windows_that_start_in_the_pa
 _NORMS_OF_SLICES = in_turn(_DILATED_NORMS, replace_ceil_mode_with_pads)
 _LP_ROUNDED_DOWN = "by default 18 rounds down and does not dilate"
 
+_MEANS_OF_IMAGES = rounding(
+    pool_more_axes_as_one, ulps=4, when="there are more than two spatial axes", because="sums go in another order"
+)
+
 STEPS = [
     Step("AveragePool", 1, 7, up=unchanged, down=pad_before_averaging, because="by default 7 does not count pads"),
     Step("AveragePool", 7, 10, up=unchanged, down=replace_ceil_mode_with_pads, because="by default 10 rounds down"),
@@ -239,6 +256,8 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("AveragePool", write_out_how_pads_count),
+    Fallback("GlobalAveragePool", _MEANS_OF_IMAGES),
+    Fallback("GlobalMaxPool", pool_more_axes_as_one),
     Fallback("LpPool", replace_ceil_mode_with_pads),
     Fallback("MaxPool", write_dilations_and_ceil_mode_out),
 ]

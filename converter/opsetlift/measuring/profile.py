@@ -28,7 +28,7 @@ from opsetlift.targets import Range
 Key = tuple[str, str, int]
 
 FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
-UNNAMED_DIMENSIONS = "unnamed_dimensions"
+UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS = "unnamed_dimensions", "captured_initializers"
 
 _PROBES = {
     "stamp": "(float[2] x) => (float[2] y) { y = Neg (x) }",
@@ -38,6 +38,11 @@ _PROBES = {
         "(float[?, 3] x, float[2, 3] w) => (float[?, 3] z, float[2, ?] y) { z, y = Scan <num_scan_inputs = 1, "
         "body = each (float[?, ?] held, float[?] row) => (float[?, ?] same, float[?] lengths) { same = Identity (held) "
         "d = Sub (held, row) lengths = ReduceSumSquare <axes = [1], keepdims = 0> (d) }> (x, w) }"
+    ),
+    CAPTURED_INITIALIZERS: (
+        "(float[3] x, float[2, 3] w) => (float[3] y, float[2, 3] z) <float[3] c = {1, 2, 3}> { y, z = Scan "
+        "<num_scan_inputs = 1, body = each (float[3] held, float[3] row) => (float[3] same, float[3] sums) { "
+        "same = Identity (held) d = Add (held, row) sums = Add (d, c) }> (x, w) }"
     ),
     FUNCTIONS: (
         "(float[2] x) => (float[2] y) { y = local.outer (x, x) } "
@@ -67,7 +72,7 @@ _DTYPES_OF_INPUTS = [
 
 _OPSET_OF_CASTS = 11
 
-_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9}
+_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9, CAPTURED_INITIALIZERS: 9}
 """The opsets of probes with several operators: one without a kernel at the newest opset says nothing of the probe."""
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
@@ -186,7 +191,7 @@ def measure(
     found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
-    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, FUNCTIONS):
+    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS, FUNCTIONS):
         opset = found.opset.nearest(_OPSETS.get(probe, newest))
         found.takes[probe] = _runs(runner, _model(probe, opset))
     found.inputs_refused = [dtype for dtype in _DTYPES_OF_INPUTS if _refuses_inputs(runner, dtype, found.opset)]

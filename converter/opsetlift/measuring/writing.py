@@ -8,7 +8,15 @@ from typing import Any
 
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import Pattern
-from opsetlift.measuring.profile import FALSE_SHAPES, FUNCTIONS, OPEN_DIMENSIONS, UNNAMED_DIMENSIONS, Key, Profile
+from opsetlift.measuring.profile import (
+    CAPTURED_INITIALIZERS,
+    FALSE_SHAPES,
+    FUNCTIONS,
+    OPEN_DIMENSIONS,
+    UNNAMED_DIMENSIONS,
+    Key,
+    Profile,
+)
 from opsetlift.specification.history import AI_ONNX, history
 
 SOURCE = "measured"
@@ -45,7 +53,7 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
             yield f'{key} = {{ min = {found.first}{last}, source = "{SOURCE}" }}'
     if profile.inputs_refused:
         yield f'input_dtypes_refused = {{ names = {json.dumps(profile.inputs_refused)}, source = "{SOURCE}" }}'
-    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS):
+    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS):
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
     yield ""
