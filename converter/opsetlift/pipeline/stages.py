@@ -19,7 +19,7 @@ from opsetlift.conversion.captured_initializers import write_captured_initialize
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
-from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
+from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections, with_true_shapes
 from opsetlift.conversion.unnamed_dimensions import name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
@@ -93,6 +93,9 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
     result, notes = repaired(model)
     if job.options.check:
         notes += validate_model(result, job.facts_of(result).tables.index)
+    if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
+        result, corrected = with_true_shapes(job.facts_of(result))
+        notes += corrected
     job.notes += notes
     result = with_single_imports(result)
     return result, Repaired(model, result, notes) if result is not model else None
