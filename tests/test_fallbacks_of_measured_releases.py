@@ -164,6 +164,23 @@ class TestValuesThatAreWrong:
         assert operators(converted(text, "onnxruntime==1.0", opset=7)) == ["RNN"]
 
 
+class TestOperatorsOfOtherDomains:
+    """The quantiser of onnxruntime writes operators that its old releases and other runtimes do not have."""
+
+    @pytest.mark.parametrize(
+        ("runtime", "name"), [("onnxruntime==1.8", "ONNX Runtime 1.8"), ("openvino==2022.3", "Open")]
+    )
+    def test_are_refused_by_name(self, runtime: str, name: str) -> None:
+        quantised = (
+            "g (uint8[2,3] x, float s, uint8 z, uint8[3,4] w) => (uint8[2,4] y) "
+            "{ y = com.microsoft.QGemm (x, s, z, w, s, z, , s, z) }"
+        )
+        source = model(f'<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]> {quantised}')
+        with pytest.raises(ConversionRefused, match=f"{name}.* has no QGemm of com.microsoft"):
+            convert(source, target=runtime)
+        assert convert(source, target="onnxruntime==1.9").model.graph.node[0].op_type == "QGemm"
+
+
 class TestAnotherOpset:
     @pytest.mark.parametrize("length", [1, 2])
     def test_starts_without_what_the_refused_conversion_knew_of_its_values(self, length: int) -> None:

@@ -36,6 +36,9 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
+            if f"{domain}.{node.op_type}" in target.operators_lacking and key not in facts.functions:
+                found.append(_refusal(f"{target.called} has no {node.op_type} of {domain}", node, scope))
+                continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))
             if what not in may_matter:
                 may_matter[what] = may_object(*what, possible, target)

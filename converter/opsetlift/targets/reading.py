@@ -13,7 +13,7 @@
     dtypes_refused = { names = ["double"], source = "docs" }
     input_dtypes_refused = { names = ["bool"], source = "docs" }
     constant_dtypes_refused = { names = ["bool"], source = "docs" }
-    operators_lacking = { names = ["Loop"], source = "docs" }
+    operators_lacking = { names = ["Loop", "com.microsoft.QGemm"], source = "docs" }
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
     open_dimensions = { are_taken = false, source = "docs" }
