@@ -135,8 +135,75 @@ class TestWhatOptimisersMerge:
         assert converted(text, "onnxruntime==1.3").graph.node[0].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[0].input[1] == "x"
 
+    @pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh"])
+    def test_an_activation_of_doubles_stays_apart_from_a_gemm(self, operator: str) -> None:
+        text = f"g (double[2,3] x, double[3,2] w) => (double[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
+        changed = ["Gemm", "Max"] if operator == "Relu" else ["Gemm", "Sum", operator]
+        assert operators(converted(text, "onnxruntime==1.17")) == changed
+        assert operators(converted(text, "onnxruntime==1.18")) == ["Gemm", operator]
+        assert operators(converted(text.replace("double", "float"), "onnxruntime==1.17")) == ["Gemm", operator]
+
+
+class TestValuesThatAreWrong:
+    @pytest.mark.parametrize("runtime", ["onnxruntime==0.4", "openvino==2021.4", "opencv==4.14"])
+    def test_dilated_maxima_are_those_of_slices(self, runtime: str) -> None:
+        text = (
+            "g (float[1,2,7,8] x) => (float[1,2,5,6] y) { y = MaxPool <kernel_shape = [2, 2], dilations = [2, 2]> (x) }"
+        )
+        assert "MaxPool" not in operators(converted(text, runtime, opset=11))
+        plain = text.replace("5,6", "6,7").replace("dilations = [2, 2]", "dilations = [1, 1]")
+        assert operators(converted(plain, runtime, opset=11)) == ["MaxPool"]
+
+    def test_two_directions_with_initial_states_are_refused(self) -> None:
+        text = (
+            "g (float[4,1,3] x, float[2,2,3] w, float[2,2,2] r, float[2,1,2] h) => (float[4,2,1,2] y) "
+            '{ y = RNN <hidden_size = 2, direction = "bidirectional"> (x, w, r, , , h) }'
+        )
+        with pytest.raises(ConversionRefused, match="mixes up the two directions of an RNN with initial states"):
+            converted(text, "onnxruntime==0.5", opset=7)
+        assert operators(converted(text, "onnxruntime==1.0", opset=7)) == ["RNN"]
+
+
+class TestOperatorsOfOtherDomains:
+    """The quantiser of onnxruntime writes operators that its old releases and other runtimes do not have."""
+
+    @pytest.mark.parametrize(
+        ("runtime", "name"), [("onnxruntime==1.8", "ONNX Runtime 1.8"), ("openvino==2022.3", "Open")]
+    )
+    def test_are_refused_by_name(self, runtime: str, name: str) -> None:
+        quantised = (
+            "g (uint8[2,3] x, float s, uint8 z, uint8[3,4] w) => (uint8[2,4] y) "
+            "{ y = com.microsoft.QGemm (x, s, z, w, s, z, , s, z) }"
+        )
+        source = model(f'<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]> {quantised}')
+        with pytest.raises(ConversionRefused, match=f"{name}.* has no QGemm of com.microsoft"):
+            convert(source, target=runtime)
+        assert convert(source, target="onnxruntime==1.9").model.graph.node[0].op_type == "QGemm"
+
+
+class TestAnotherOpset:
+    @pytest.mark.parametrize("length", [1, 2])
+    def test_starts_without_what_the_refused_conversion_knew_of_its_values(self, length: int) -> None:
+        """At opset 9 Scatter is refused; at 8 the names of the new nodes are those of other dtypes and ranks there."""
+        shape = "2,8" if length == 1 else "2"
+        text = (
+            f"g (float[3,8] x, int64[2,{length}] i, float[{shape}] u) => (float[3,8] y) {{ y = ScatterND (x, i, u) }}"
+        )
+        found = converted(text, "onnxruntime==0.3", opset=11)
+        assert found.opset_import[0].version == 8
+        assert "Scatter" not in operators(found)
+
 
 class TestNumbersThatInferenceCannotRead:
+    @pytest.mark.parametrize("shape", ["2,5", "N,M"])
+    def test_a_k_that_is_the_size_of_an_axis_comes_from_no_gather(self, shape: str) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y, int64[{shape}] z) <int64[1] last = {{1}}> "
+        nodes = "{ sizes = Shape (x) k = Gather (sizes, last) y, z = TopK (x, k) }"
+        found = converted(text + nodes, "onnxruntime==1.24")
+        producers = {name: node.op_type for node in found.graph.node for name in node.output}
+        assert producers.get(found.graph.node[-1].input[1], "") == ("Reshape" if shape == "N,M" else "")
+        assert converted(text + nodes, "onnxruntime==1.28").graph.node[-1].input[1] == "k"
+
     @pytest.mark.parametrize("rank", [1, 2, 3])
     def test_a_constant_k_is_an_attribute_of_an_older_opset(self, rank: int) -> None:
         shape = ",".join("3" * rank)

@@ -179,6 +179,42 @@ def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, c
     assert not refused
 
 
+class WithoutTruthValuesAsInputs(Limited):
+    """A runtime that computes with truth values, but takes no inputs of them."""
+
+    def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+        if any(value.dtype == bool for value in inputs.values()):
+            return Answer(error="no such inputs")
+        return super().run(model, inputs)
+
+
+@pytest.mark.slow
+def test_truth_values_are_tried_as_results_of_comparisons_too() -> None:
+    found = measure(list(all_cases(["Not"])), WithoutTruthValuesAsInputs({}, {}), Journal(None))
+    target = read_runtime("limited", as_toml(found, "Limited", "1.0")).targets[0]
+    assert has_kernel("", "Not", 1, {"T": "bool"}, target)
+    assert target.input_dtypes_refused == {"bool"}
+    assert not objection(target, "(float[2] x) => (bool[2] y) { z = Greater (x, x) y = Not (z) }")
+
+
+@pytest.mark.slow
+def test_a_runtime_that_takes_inputs_of_all_dtypes_is_said_to_refuse_none(target: Target) -> None:
+    assert not target.input_dtypes_refused
+
+
+@pytest.mark.slow
+def test_a_dtype_is_not_blamed_for_axes_that_have_to_be_constant() -> None:
+    def takes_constant_axes(node: NodeProto, facts: ModelFacts) -> bool:
+        return facts.graph.constant(node.input[1]) is None
+
+    runtime = Limited({"Unsqueeze": takes_constant_axes}, {})
+    found = measure([(key, those) for key, those in all_cases(["Unsqueeze"]) if key[2] == 13], runtime, Journal(None))
+    target = read_runtime("limited", as_toml(found, "Limited", "1.0")).targets[0]
+    assert has_kernel("", "Unsqueeze", 13, {"T": "int64"}, target)
+    computed = "(int64[2] x, int64[1] a) => (int64[b,c] y) { y = Unsqueeze (x, a) }"
+    assert objection(target, computed)
+
+
 @pytest.mark.slow
 def test_an_interrupted_measurement_goes_on(tmp_path: Path, cases: list[tuple[Key, list]]) -> None:
     journal, chosen = tmp_path / "answers.jsonl", [one for one in cases if one[0][1] == "Neg"]

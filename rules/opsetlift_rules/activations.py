@@ -17,7 +17,7 @@ from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
-from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _SELU_DEFAULTS = {
@@ -55,6 +55,15 @@ def replace_relu_with_max(site: Site) -> None:
     dtype = site.dtype(0)
     if site.computes("Max", T=dtype):
         site.replace(site.op_at(opsets.INTEGERS_IN_MIN_AND_MAX).Max(site.input(0), site.constant(0, dtype, "zero")))
+    else:
+        widen_to_kernel(site)
+
+
+def separate_from_the_node_before(site: Site) -> None:
+    """Put a Sum of one term before an activation, so that no optimiser merges it with the node before."""
+    dtype = site.dtype(0)
+    if site.computes(site.node.op_type, T=dtype) and dtype in FIRST_FLOATS:
+        site.set_input(0, site.op_at(opsets.BFLOAT16).Sum(site.input(0)))
     else:
         widen_to_kernel(site)
 
@@ -139,4 +148,6 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Relu", replace_relu_with_max),
+    Fallback("Sigmoid", separate_from_the_node_before),
+    Fallback("Tanh", separate_from_the_node_before),
 ]

@@ -72,7 +72,8 @@ def convolve_rows_as_images(site: Site) -> None:
             site.set_attribute(name, [first, *along])
     if pads := site.attribute("pads"):
         site.set_attribute("pads", [0, pads[0], 0, pads[1]])
-    values = [op.Unsqueeze(value, row) for value in site.inputs[:2]]
+    data, weights = site.inputs[:2]
+    values = [op.Unsqueeze(data, row), site.folded(lambda: str(op.Unsqueeze(weights, row)), "weights")]
     site.replace(op.Squeeze(site.op.copy(*values, *site.inputs[2:]), row))
 
 

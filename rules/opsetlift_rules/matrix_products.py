@@ -100,6 +100,19 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))
 
 
+def multiply_vectors_as_matrices(site: Site) -> None:
+    """Write a vector as a matrix of one row or column, and leave that out of the product."""
+    ranks = [site.rank(place, because="a vector has one axis") for place in (0, 1)]
+    if 1 not in ranks:
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    operands, rank = site.inputs, max(2, *ranks)
+    added = [place for place in (0, 1) if ranks[place] == 1]
+    for place in added:
+        operands[place] = op.Unsqueeze(operands[place], site.constant([place], "int64"))
+    site.replace(op.Squeeze(op.MatMul(*operands), site.constant([rank - 2 + place for place in added], "int64")))
+
+
 _IN_PARTS = rounding(
     split_gemm_into_matmul_and_add,
     ulps=2,
@@ -120,4 +133,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Gemm", _IN_PARTS),
+    Fallback("MatMul", multiply_vectors_as_matrices),
 ]

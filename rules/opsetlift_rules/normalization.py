@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Apply, Introduction, Rule, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Fallback, Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, dtype_attribute, has_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers import opsets
@@ -224,4 +224,8 @@ INTRODUCTIONS = [
     Introduction("LayerNormalization", 17, down=_staged_rounding(decompose_layer_normalization)),
     Introduction("RMSNormalization", 23, down=_staged_rounding(decompose_rms_normalization)),
     Introduction("GroupNormalization", 18, down=replace_with_instance_normalization),
+]
+
+FALLBACKS = [
+    Fallback("InstanceNormalization", reshape_other_ranks_to_images),
 ]

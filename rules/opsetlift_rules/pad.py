@@ -341,11 +341,11 @@ STEPS = [
 
 
 def cast_or_slice_off_negative_pads(site: Site) -> None:
-    """Replace negative pads with a Slice, or pad in a type that the runtime supports."""
+    """Replace negative pads with a Slice, or pad in a type that the runtime supports, or gather what is repeated."""
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
-    else:
-        widen_to_kernel(site)
+    elif not widen_to_kernel(site) and site.attribute("mode", "constant") != "constant":
+        site.replace(pad_by_gather(site))
 
 
 INTRODUCTIONS = [

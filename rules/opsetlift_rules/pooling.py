@@ -111,6 +111,14 @@ def maximize_dilated_windows_over_slices(site: Site) -> None:
     site.replace(maxima, indices_of_maxima(site, op, value, windows) if site.is_read(1) else None)
 
 
+def write_dilations_and_ceil_mode_out(site: Site) -> None:
+    """Replace a dilated MaxPool with the Max of Slices, and ceil_mode of others with pads."""
+    if windows_of(site).is_dilated:
+        maximize_dilated_windows_over_slices(site)
+    else:
+        replace_ceil_mode_with_pads(site)
+
+
 def compute_8_bit_integers_in_float16(site: Site) -> None:
     """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float16.
 
@@ -128,6 +136,19 @@ def compute_8_bit_integers_in_float16(site: Site) -> None:
     least = site.constant(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
     site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
 
+
+def pool_more_axes_as_one(site: Site) -> None:
+    """Pool all of a volume as an image of one column: some runtimes pool no more than two axes."""
+    rank = site.rank(0, because="the axes behind those of an image become one")
+    if rank <= _RANK_OF_IMAGES:
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    image = op.Reshape(site.input(0), site.constant([0, 0, -1, 1], "int64", "shape"))
+    pooled = op.emit(site.node.op_type, image)
+    site.replace(op.Unsqueeze(pooled, site.constant(range(_RANK_OF_IMAGES, rank), "int64")))
+
+
+_RANK_OF_IMAGES = 4
 
 # Norms
 
@@ -207,6 +228,10 @@ _EXCLUDE_WINDOWS_AND_CAST_BFLOAT16 = in_turn(exclude_windows_that_start_in_the_p
 _NORMS_OF_SLICES = in_turn(_DILATED_NORMS, replace_ceil_mode_with_pads)
 _LP_ROUNDED_DOWN = "by default 18 rounds down and does not dilate"
 
+_MEANS_OF_IMAGES = rounding(
+    pool_more_axes_as_one, ulps=4, when="there are more than two spatial axes", because="sums go in another order"
+)
+
 STEPS = [
     Step("AveragePool", 1, 7, up=unchanged, down=pad_before_averaging, because="by default 7 does not count pads"),
     Step("AveragePool", 7, 10, up=unchanged, down=replace_ceil_mode_with_pads, because="by default 10 rounds down"),
@@ -231,6 +256,8 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("AveragePool", write_out_how_pads_count),
+    Fallback("GlobalAveragePool", _MEANS_OF_IMAGES),
+    Fallback("GlobalMaxPool", pool_more_axes_as_one),
     Fallback("LpPool", replace_ceil_mode_with_pads),
-    Fallback("MaxPool", replace_ceil_mode_with_pads),
+    Fallback("MaxPool", write_dilations_and_ceil_mode_out),
 ]

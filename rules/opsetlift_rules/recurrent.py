@@ -84,7 +84,8 @@ def write_what_is_left_out(site: Site) -> None:
         site.ask_for_outputs([1])
     if recurrence is not None and not has_attribute(site, "hidden_size"):
         site.set_attribute("hidden_size", recurrence[-1])
-    if recurrence is not None and site.attribute("linear_before_reset", 0) and not site.input(3):
+    wants_bias = site.node.op_type == "LSTM" or site.attribute("linear_before_reset", 0)
+    if recurrence is not None and wants_bias and not site.input(3):
         zeros = numpy.zeros([recurrence[0], 2 * recurrence[1]], numpy_dtype(site.dtype(0)))
         site.set_input(3, site.constant(zeros, hint="bias"))
     transpose_batch_to_the_second_axis(site)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site, pop_attribute, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -93,6 +93,33 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
     site.replace(value)
 
 
+def gather_what_steps_back(site: Site) -> None:
+    """Gather by constant indices along the axes on which a Slice steps back; the others stay a Slice."""
+    values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
+    starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
+    dims = site.shape(0)
+    if starts is None or ends is None or steps is None or dims is None or (site.input(3) and axes is None):
+        return
+    axes = counted_from_front(site, axes or list(range(len(starts))), len(dims))
+    slices = list(zip(axes, starts, ends, steps, strict=True))
+    turned = [(axis, dims[axis], _slice) for axis, *_slice in slices if _slice[-1] < 0]
+    if not turned or not all(isinstance(size, int) for _, size, _ in turned):
+        return
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
+    if kept := [one for one in slices if one[-1] > 0]:
+        names = ("axes", "starts", "ends", "steps")
+        columns = {
+            name: site.constant(list(numbers), "int64", name)
+            for name, numbers in zip(names, zip(*kept, strict=True), strict=True)
+        }
+        value = op.Slice(value, columns["starts"], columns["ends"], columns["axes"], columns["steps"])
+    for axis, size, (start, end, step) in turned:
+        assert isinstance(size, int)
+        indices = numpy.arange(size, dtype=numpy.int64)[_clamped(start, end, step, size)]
+        value = op.Gather(value, site.constant(indices, hint="indices"), axis=axis)
+    site.replace(value)
+
+
 def _clamped(start: int, end: int, step: int, size: int) -> slice:
     """Clamp bounds as 13 defines it; Python's slices differ only for an end of -1, which counts from the end."""
     start += size if start < 0 else 0
@@ -167,4 +194,8 @@ STEPS = [
     Step("Slice", 1, 10, up=move_attributes_to_inputs, down=move_inputs_to_attributes),
     Step("Slice", 10, 11, up=unchanged, down=make_axes_non_negative, because=_RANGE),
     Step("Slice", 11, 13, up=unchanged, down=unchanged, because=_CLAMPS),
+]
+
+FALLBACKS = [
+    Fallback("Slice", gather_what_steps_back),
 ]

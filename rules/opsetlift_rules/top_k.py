@@ -116,6 +116,19 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
     return op.GatherElements(data, indices, axis=axis), indices
 
 
+def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
+    """Write k as a constant where it is known, else reshape it to [1]; other nodes become TopK-11 as TopK-10 has it."""
+    is_usual = site.attribute("largest", 1) and site.attribute("sorted", 1) and site.attribute("axis", -1) >= -1
+    if not is_usual or not site.computes("TopK", T=site.dtype(0)):
+        sort_smallest_and_integers_as_largest_floats(site)
+        return
+    k = site.constant_value(1)
+    if k is None:
+        site.set_input(1, site.op_at(opsets.BFLOAT16).Reshape(site.input(1), site.constant([1], "int64", "shape")))
+    else:
+        site.set_input(1, site.constant(k.reshape(-1), hint="k"))
+
+
 _DEFAULTS = "the defaults of 11 are what 10 does"
 
 _SORTED_AS_THE_GREATEST = sort_smallest_and_integers_as_largest_floats
@@ -127,5 +140,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("TopK", sort_smallest_and_integers_as_largest_floats),
+    Fallback("TopK", write_k_out_or_sort_as_largest_floats),
 ]

@@ -67,6 +67,9 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  declared shapes must match the computed ones{_source(target, 'false_shapes')}")
     if not target.takes_unnamed_dimensions:
         yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
+    if not target.takes_captured_initializers:
+        source = _source(target, "captured_initializers")
+        yield printable(f"  initializers that only subgraphs read become Constant nodes{source}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
@@ -98,6 +101,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_open_dimensions": target.takes_open_dimensions,
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
+        "takes_captured_initializers": target.takes_captured_initializers,
         "kernels": {
             f"{domain}.{operator}-{since}".lstrip("."): [
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from onnx import NodeProto
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
-from opsetlift.specification.dtypes import dtype_of_type, shape_of_type
+from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
@@ -36,6 +36,9 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
+            if f"{domain}.{node.op_type}" in target.operators_lacking and key not in facts.functions:
+                found.append(_refusal(f"{target.called} has no {node.op_type} of {domain}", node, scope))
+                continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))
             if what not in may_matter:
                 may_matter[what] = may_object(*what, possible, target)
@@ -91,21 +94,50 @@ def _sizes_to_fix(shapes: Mapping[str, Sequence[int | str | None] | None]) -> st
 
 
 def false_shapes(facts: ModelFacts) -> list[Refusal]:
-    """The outputs of a model that are declared with another shape than the one that is computed.
+    """The outputs of a model that are declared with another shape than the one that is computed."""
+    found = []
+    for info, declared, computed in _declared_falsely(facts):
+        sentence = f"output {info.name!r} is declared as {_shown(declared)} but computed as {_shown(computed)}"
+        found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
+    return found
+
+
+def with_true_shapes(facts: ModelFacts) -> tuple[ModelProto, list[str]]:
+    """A model whose outputs are declared in the shapes that are computed, and a sentence for each that was not."""
+    found = list(_declared_falsely(facts))
+    if not found:
+        return facts.model, []
+    result, notes = ModelProto(), []
+    result.CopyFrom(facts.model)
+    outputs = {info.name: info for info in result.graph.output}
+    for info, declared, computed in found:
+        known: list[int | str | None] = [one if isinstance(one, int) else None for one in computed]
+        if len(known) == len(declared):
+            known = [before if one is None else one for one, before in zip(known, declared, strict=True)]
+        element = dtype_name(info.type.tensor_type.elem_type)
+        outputs[info.name].type.CopyFrom(tensor_type_proto(element, known))
+        notes.append(
+            f"output {info.name!r} was declared as {_shown(declared)}, which the runtime does not load; "
+            f"now it is declared as it is computed, {_shown(known)}"
+        )
+    return result, notes
+
+
+Shape = Sequence[int | str | None]
+
+
+def _declared_falsely(facts: ModelFacts) -> Iterator[tuple[ValueInfoProto, Shape, Shape]]:
+    """The outputs of a model whose shapes are not those that are declared, with both.
 
     Runtimes that mind infer shapes themselves, with an onnx that inferred none for what operators of other domains than
-    ai.onnx compute.
+    ai.onnx compute. Those that do not mind give the shapes that are computed.
     """
-    found = []
     inferred = _computed_by_ai_onnx_alone(facts)
     for info in facts.model.graph.output:
-        if info.name not in inferred:
-            continue
-        declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
-        if declared is not None and computed is not None and _differ(declared, computed):
-            sentence = f"output {info.name!r} is declared as {_shown(declared)} but computed as {_shown(computed)}"
-            found.append(Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, ""))
-    return found
+        if info.name in inferred:
+            declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
+            if declared is not None and computed is not None and _differ(declared, computed):
+                yield info, declared, computed
 
 
 def _computed_by_ai_onnx_alone(facts: ModelFacts) -> frozenset[str]:

@@ -7,8 +7,8 @@ left open, a rank, an attribute. What the evaluator rejects is no case; what it 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
@@ -31,7 +31,7 @@ from opsetlift.specification.operands import operands
 STATIC, OPEN, UNRANKED = "static", "open", "unranked"
 
 _MOST_EXAMPLES = 8
-_MOST_CASES = 400
+_MOST_CASES = 500
 _MOST_COMBINATIONS = 48
 _RANKS = range(7)
 _DTYPE_ATTRIBUTES = frozenset(["to", "dtype", "output_dtype"])
@@ -75,6 +75,8 @@ class Layout:
     constants: frozenset[int] = frozenset()
     """Inputs that are initializers; the others are inputs of the model."""
     sizes: str = STATIC
+    compares: bool = False
+    """Whether truth values are the results of comparisons, as in most models, and no inputs of the model."""
     before: Producer | None = None
     """What computes the first input from an input of the model that has the same shape and dtype."""
 
@@ -82,11 +84,22 @@ class Layout:
 def cases_of(found: Sequence[Example]) -> Iterator[Case]:
     """The cases of one operator version, each once."""
     seen: set[str] = set()
-    for example, layout in islice(_varied(found), _MOST_CASES):
+    for example, layout in islice(_with_comparisons(_varied(found)), _MOST_CASES):
         case = build(example, layout)
         if case is not None and case.identity not in seen:
             seen.add(case.identity)
             yield case
+
+
+def _with_comparisons(varied: Iterable[tuple[Example, Layout]]) -> Iterator[tuple[Example, Layout]]:
+    """What is varied, and that with truth values which are computed: few runtimes take them as inputs of a model."""
+    for example, layout in varied:
+        yield example, layout
+        if any(
+            value is not None and value.dtype.kind == "b" and place not in layout.constants
+            for place, value in enumerate(example.values)
+        ):
+            yield example, replace(layout, compares=True)
 
 
 def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
@@ -97,7 +110,9 @@ def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
     # Some dtypes allow few values of optional inputs, as int32 the zero point 0.
     for example in (*chosen[:2], *map(_without_optional_inputs, chosen[:1])):
         for other in _in_other_dtypes(example):
-            yield other, _usual_layouts(other)[-1]
+            # A runtime may take axes and the like as constants only, whatever the dtype.
+            for layout in _usual_layouts(other):
+                yield other, layout
     for example in chosen[:1]:
         for layout in _more_layouts(example):
             yield example, layout
@@ -470,6 +485,10 @@ def _add_input(graph: GraphProto, wanted: str, value: Array, layout: Layout) -> 
         nodes, name = [layout.before.node(f"{name}_before", name)], f"{name}_before"
         graph.initializer.extend(layout.before.constants)
         value = layout.before.given(value)
+    if layout.compares and dtype == "bool":
+        graph.initializer.append(numpy_helper.from_array(numpy.array(0.5, numpy.float32), f"{name}_half"))
+        nodes.insert(0, helper.make_node("Greater", [f"{name}_float", f"{name}_half"], [name]))
+        dtype, name, value = "float", f"{name}_float", value.astype(numpy.float32)
     if not _fits_a_file(value):
         nodes.insert(0, helper.make_node("Cast", [f"{name}_float"], [name], to=dtypes.element_type(dtype)))
         dtype, name, value = "float", f"{name}_float", value.astype(numpy.float32)

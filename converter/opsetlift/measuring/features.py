@@ -68,6 +68,8 @@ def _of_attributes(node: NodeProto, schema: OpSchema) -> Iterator[Feature]:
         numbers = list(attribute.ints) or [attribute.i]
         if min(numbers) < 0:
             yield Feature("negative", name)
+        if name == "dilations" and max(numbers) > 1:
+            yield Feature("is_dilated", value=True)
         if attribute.type == AttributeProto.INTS and numbers[: len(numbers) // 2] != numbers[len(numbers) // 2 :]:
             yield Feature("uneven", name)
         limits = list(given[_KERNEL].ints) if name == "pads" and _KERNEL in given else []
@@ -107,7 +109,7 @@ def as_form(features: frozenset[Feature]) -> Mapping[str, Any]:
             form.setdefault(key, {}).setdefault(name, []).append(value)
         elif key in ("after", "input_counts"):
             form.setdefault(key, []).append(value)
-        elif key == "outputs":
+        elif key in ("outputs", "is_dilated"):
             form[key] = value
         else:
             form.setdefault(key, []).append(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,14 @@ from opsetlift.measuring.packs import Runs, verdicts
 from opsetlift.measuring.runner import RunnerFault
 from opsetlift.measuring.verdicts import difference_of_outputs
 from opsetlift.model.ir_version import minimum_for_opsets
+from opsetlift.specification.dtypes import dtype_name, element_type, numpy_dtype
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, history, latest_opset
 from opsetlift.targets import Range
 
 Key = tuple[str, str, int]
 
 FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
-UNNAMED_DIMENSIONS = "unnamed_dimensions"
+UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS = "unnamed_dimensions", "captured_initializers"
 
 _PROBES = {
     "stamp": "(float[2] x) => (float[2] y) { y = Neg (x) }",
@@ -36,6 +38,11 @@ _PROBES = {
         "(float[?, 3] x, float[2, 3] w) => (float[?, 3] z, float[2, ?] y) { z, y = Scan <num_scan_inputs = 1, "
         "body = each (float[?, ?] held, float[?] row) => (float[?, ?] same, float[?] lengths) { same = Identity (held) "
         "d = Sub (held, row) lengths = ReduceSumSquare <axes = [1], keepdims = 0> (d) }> (x, w) }"
+    ),
+    CAPTURED_INITIALIZERS: (
+        "(float[3] x, float[2, 3] w) => (float[3] y, float[2, 3] z) <float[3] c = {1, 2, 3}> { y, z = Scan "
+        "<num_scan_inputs = 1, body = each (float[3] held, float[3] row) => (float[3] same, float[3] sums) { "
+        "same = Identity (held) d = Add (held, row) sums = Add (d, c) }> (x, w) }"
     ),
     FUNCTIONS: (
         "(float[2] x) => (float[2] y) { y = local.outer (x, x) } "
@@ -48,7 +55,24 @@ _PROBES = {
 }
 """Graphs that tell what a runtime makes of a model as a whole, in ONNX's textual form."""
 
-_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9}
+_DTYPES_OF_INPUTS = [
+    "bool",
+    "double",
+    "float16",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
+"""Those of which numpy's files hold values."""
+
+_OPSET_OF_CASTS = 11
+
+_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9, CAPTURED_INITIALIZERS: 9}
 """The opsets of probes with several operators: one without a kernel at the newest opset says nothing of the probe."""
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
@@ -71,6 +95,8 @@ class Profile:
     """What `_PROBES` has beside the stamp: whether a model with it runs."""
     kernels: dict[Key, list[dict[str, list[str]]]] = field(default_factory=dict)
     patterns: dict[Key, list[Pattern]] = field(default_factory=dict)
+    inputs_refused: list[str] = field(default_factory=list)
+    """Dtypes that it computes but does not take as inputs of a model."""
     tried: int = 0
     right: int = 0
 
@@ -165,10 +191,26 @@ def measure(
     found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
-    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, FUNCTIONS):
+    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS, FUNCTIONS):
         opset = found.opset.nearest(_OPSETS.get(probe, newest))
         found.takes[probe] = _runs(runner, _model(probe, opset))
+    found.inputs_refused = [dtype for dtype in _DTYPES_OF_INPUTS if _refuses_inputs(runner, dtype, found.opset)]
     return found
+
+
+def _refuses_inputs(runner: Runs, dtype: str, opsets: Range) -> bool:
+    """Whether it computes a dtype, but takes no input of it."""
+    number = element_type(dtype)
+    computed = "Greater (x, half)" if dtype == "bool" else f"Cast <to = {number}> (x)"
+    given = f"({dtype}[2] x) => (float[2] y) {{ y = Cast <to = 1> (x) }}"
+    inside = f"(float[2] x) => (float[2] y) <float half = {{0.5}}> {{ c = {computed} y = Cast <to = 1> (c) }}"
+    opset = opsets.nearest(_OPSET_OF_CASTS)
+    return not _runs(runner, _of_text(given, opset)) and _runs(runner, _of_text(inside, opset))
+
+
+def _of_text(graph: str, opset: int) -> ModelProto:
+    ir_version = max(4, minimum_for_opsets({AI_ONNX: opset}))
+    return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {opset}]> measured {graph}')
 
 
 def _lacks(opset: int, domain: str, answers: Mapping[Key, Sequence[Answered]]) -> bool:
@@ -238,7 +280,9 @@ def _runs(runner: Runs, model: ModelProto) -> bool:
     inputs = {}
     for info in model.graph.input:
         shape = [dim.dim_value or 2 for dim in info.type.tensor_type.shape.dim]
-        inputs[info.name] = numpy.linspace(-1, 1, int(numpy.prod(shape)), dtype=numpy.float32).reshape(shape)
+        dtype = numpy_dtype(dtype_name(info.type.tensor_type.elem_type))
+        least = -1 if dtype == numpy.float32 else 0
+        inputs[info.name] = numpy.linspace(least, 1, prod(shape), dtype=numpy.float32).reshape(shape).astype(dtype)
     expected: dict[str, Any] = Evaluator(model, strict=False).run(inputs)
     answer = runner.run(model, inputs)
     return not answer.error and not difference_of_outputs(expected, answer.outputs)

@@ -8,7 +8,15 @@ from typing import Any
 
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import Pattern
-from opsetlift.measuring.profile import FALSE_SHAPES, FUNCTIONS, OPEN_DIMENSIONS, UNNAMED_DIMENSIONS, Key, Profile
+from opsetlift.measuring.profile import (
+    CAPTURED_INITIALIZERS,
+    FALSE_SHAPES,
+    FUNCTIONS,
+    OPEN_DIMENSIONS,
+    UNNAMED_DIMENSIONS,
+    Key,
+    Profile,
+)
 from opsetlift.specification.history import AI_ONNX, history
 
 SOURCE = "measured"
@@ -43,7 +51,9 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
         if found is not None:
             last = "" if found.last is None else f", max = {found.last}"
             yield f'{key} = {{ min = {found.first}{last}, source = "{SOURCE}" }}'
-    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS):
+    if profile.inputs_refused:
+        yield f'input_dtypes_refused = {{ names = {json.dumps(profile.inputs_refused)}, source = "{SOURCE}" }}'
+    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS):
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
     yield ""
@@ -121,6 +131,7 @@ _WORDS = {
     "uneven": "{name} that differ at the two ends",
     "at_least": "{name} as long as {value}",
     "zeros": "a 0 in {name}",
+    "is_dilated": "dilations above 1",
     "has_inputs": "the input {name}",
     "lacks_inputs": "no input {name}",
     "known_inputs": "a constant {name}",

@@ -15,10 +15,11 @@ from functools import partial
 
 from onnx import ModelProto, NodeProto
 
+from opsetlift.conversion.captured_initializers import write_captured_initializers_as_nodes
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
-from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections
+from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections, with_true_shapes
 from opsetlift.conversion.unnamed_dimensions import name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
@@ -92,6 +93,9 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
     result, notes = repaired(model)
     if job.options.check:
         notes += validate_model(result, job.facts_of(result).tables.index)
+    if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
+        result, corrected = with_true_shapes(job.facts_of(result))
+        notes += corrected
     job.notes += notes
     result = with_single_imports(result)
     return result, Repaired(model, result, notes) if result is not model else None
@@ -135,7 +139,13 @@ def _convert(model: ModelProto, job: Job) -> StageResult:
         others = _other_opsets(model, opsets, refused, job)
         if others is None:
             raise
-        return _converted(model, others, job)
+        return _converted_anew(model, others, job)
+
+
+def _converted_anew(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
+    """Convert after a refusal, without what the refused walk noted of the values that it added."""
+    job.facts = job.facts_of(model).renewed()
+    return _converted(model, opsets, job)
 
 
 def _other_opsets(
@@ -182,7 +192,7 @@ def _fit(model: ModelProto, job: Job) -> StageResult:
         if others is None:
             raise
     job.evidence.remove(converted)
-    model, evidence = _converted(converted.before, others, job)
+    model, evidence = _converted_anew(converted.before, others, job)
     job.evidence.append(evidence)
     return _fitted(model, job)
 
@@ -231,6 +241,8 @@ def _check(model: ModelProto, job: Job) -> StageResult:
         forget_false_shapes(facts)
     if runtime is not None and not runtime.takes_unnamed_dimensions:
         name_dimensions(model)
+    if runtime is not None and not runtime.takes_captured_initializers:
+        write_captured_initializers_as_nodes(model)
     return model, None
 
 

@@ -61,6 +61,8 @@ class Form:
     """Whether it leaves an output out before the last one."""
     has_late_windows: bool = False
     """Whether ceil_mode may give a pooling a window that starts in the end pads."""
+    is_dilated: bool = False
+    """Whether the elements of its windows lie apart: one of its dilations is above 1."""
     gives_constants: bool = False
     """Whether a subgraph of it gives a constant."""
     uneven: frozenset[str] = frozenset()
@@ -118,6 +120,7 @@ class Form:
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
+            and (not self.is_dilated or any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS))
             and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
             and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
@@ -249,6 +252,8 @@ def _is_copy(name: str, scope: ScopeFacts) -> bool:
     producer = scope.producer(name)
     return producer is not None and producer.op_type == "Identity"
 
+
+_DILATIONS = "dilations"
 
 _CHANNELS = 1
 """The axis of channels."""

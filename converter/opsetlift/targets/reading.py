@@ -13,12 +13,13 @@
     dtypes_refused = { names = ["double"], source = "docs" }
     input_dtypes_refused = { names = ["bool"], source = "docs" }
     constant_dtypes_refused = { names = ["bool"], source = "docs" }
-    operators_lacking = { names = ["Loop"], source = "docs" }
+    operators_lacking = { names = ["Loop", "com.microsoft.QGemm"], source = "docs" }
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
     open_dimensions = { are_taken = false, source = "docs" }
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
+    captured_initializers = { are_taken = false, source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
     absent_last_inputs = { are_taken = false, source = "docs" }
 
@@ -103,6 +104,7 @@ _KEYS_OF_FACT = {
     "open_dimensions": {"are_taken", "source"},
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
+    "captured_initializers": {"are_taken", "source"},
     "computed_constants": {"are_taken", "source"},
     "absent_last_inputs": {"are_taken", "source"},
 }
@@ -121,6 +123,7 @@ _FORM_KEYS = {
         "skips_outputs",
         "has_late_windows",
         "gives_constants",
+        "is_dilated",
     ),
     *(
         "uneven",
@@ -233,6 +236,7 @@ class _Reader:
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
+            takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
@@ -354,6 +358,7 @@ class _Reader:
             outputs=entry.get("outputs", 0),
             skips_outputs=entry.get("skips_outputs", False),
             has_late_windows=entry.get("has_late_windows", False),
+            is_dilated=entry.get("is_dilated", False),
             undoes_cast=entry.get("undoes_cast", False),
             chain=tuple(entry.get("chain", ())),
             most_outputs=entry.get("most_outputs", 0),

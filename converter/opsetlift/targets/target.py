@@ -48,6 +48,8 @@ class Target:
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True
     """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
+    takes_captured_initializers: bool = True
+    """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
     computes_constants: bool = True
     """Whether it takes nodes that compute from constants alone, and shapes of values whose sizes are fixed."""
     kernels: Kernels = field(default_factory=dict)
