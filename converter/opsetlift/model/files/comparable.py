@@ -10,7 +10,7 @@ import numpy
 from google.protobuf.message import Message
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.copying import copy_head, copy_with_tensors, is_copied_whole
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
@@ -21,7 +21,7 @@ _LARGEST_CONTENT = 256
 
 _CHUNK = 1 << 24
 
-_TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+_TYPED_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 
 
 class Contents:
@@ -39,9 +39,13 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        copied = copy_with_tensors(model, _is_comparable, self._copy)
+        if is_copied_whole(model):
+            copied = ModelProto()
+            copied.CopyFrom(model)
+        else:
+            copied = copy_with_tensors(model, _is_comparable, self._copy)
         for tensor in all_tensors(copied):
-            # Sparse tensors and those of training graphs have been copied as they are. The others stay the same.
+            # Of a large model only sparse tensors and those of training graphs have been copied as they are.
             if not _is_comparable(tensor):
                 content = self._short(tensor)
                 for field in (*_TYPED_FIELDS, "external_data"):

@@ -8,6 +8,10 @@ from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files.tensors import all_tensors
+
+_MOST_COPIED = 1 << 26
+"""Bytes of a model that is copied with its weights: protobuf does that many times faster than all else is done."""
 
 IsKept = Callable[[TensorProto], bool]
 """Whether a tensor is copied as it is."""
@@ -23,9 +27,12 @@ _KINDS_WITH_TENSORS = frozenset(
 def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTensor) -> ModelProto:
     """A copy of a model, `copy_tensor` being asked for each tensor that is not kept. Sparse ones are kept.
 
-    What it leaves behind is never copied, not even for a while; training graphs are copied whole.
+    What it leaves behind of a large model is never copied, not even for a while; training graphs are copied whole.
     """
     copied = ModelProto()
+    if is_copied_whole(model) and all(map(is_kept, all_tensors(model))):
+        copied.CopyFrom(model)
+        return copied
     copy_without(model, copied, except_for=("graph", "functions"))
     copier = _Copier(is_kept, copy_tensor)
     copier.copy_graph(model.graph, copied.graph)
@@ -34,6 +41,11 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
         copy_without(function, target, except_for=("node",))
         copier.copy_nodes(function.node, target.node)
     return copied
+
+
+def is_copied_whole(model: ModelProto) -> bool:
+    """Whether a model is so small that its weights are copied sooner than left out."""
+    return bool(model.ByteSize() <= _MOST_COPIED)
 
 
 def copy_head(tensor: TensorProto, target: TensorProto) -> None:
