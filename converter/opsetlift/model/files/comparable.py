@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy
 from google.protobuf.message import Message
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 
-from opsetlift.model.files.copying import copy_head, copy_with_tensors, is_copied_whole
+from opsetlift.model.files.copying import copy_head, copy_whole, copy_with_tensors, is_copied_whole
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
@@ -39,11 +39,10 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        if is_copied_whole(model):
-            copied = ModelProto()
-            copied.CopyFrom(model)
-        else:
-            copied = copy_with_tensors(model, _is_comparable, self._copy)
+        is_whole = is_copied_whole(model)
+        copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
+        # While they are held, protobuf makes no second object of each.
+        held = copied.graph.node[:], copied.graph.initializer[:]
         for tensor in all_tensors(copied):
             # Of a large model only sparse tensors and those of training graphs have been copied as they are.
             if not _is_comparable(tensor):
@@ -53,6 +52,7 @@ class Contents:
                 tensor.ClearField("data_location")
                 tensor.raw_data = content
         clear_empty_strings(copied)
+        del held
         return copied
 
     def _copy(self, tensor: TensorProto, target: TensorProto) -> None:
@@ -112,6 +112,9 @@ def clear_empty_strings(message: Message) -> None:
     for field, value in message.ListFields():
         if field.message_type is not None:
             inner: Sequence[Message] = value if is_repeated(field) else (value,)
+            if isinstance(value, GraphProto):
+                clear_empty_strings(value)
+                continue
             for one, content in zip(inner, map(type(inner[0]).SerializeToString, inner), strict=True):
                 # What is empty has a length of 0, which is a byte of its own.
                 if b"\0" in content:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files.partial_copies import check_text, copy_without
 from opsetlift.model.files.tensors import all_tensors
 
 _MOST_COPIED = 1 << 26
@@ -29,10 +29,9 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
 
     What it leaves behind of a large model is never copied, not even for a while; training graphs are copied whole.
     """
-    copied = ModelProto()
     if is_copied_whole(model) and all(map(is_kept, all_tensors(model))):
-        copied.CopyFrom(model)
-        return copied
+        return copy_whole(model)
+    copied = ModelProto()
     copy_without(model, copied, except_for=("graph", "functions"))
     copier = _Copier(is_kept, copy_tensor)
     copier.copy_graph(model.graph, copied.graph)
@@ -46,6 +45,15 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
 def is_copied_whole(model: ModelProto) -> bool:
     """Whether a model is so small that its weights are copied sooner than left out."""
     return bool(model.ByteSize() <= _MOST_COPIED)
+
+
+def copy_whole(model: ModelProto) -> ModelProto:
+    """A copy of all of a model. Raises ModelFileError for text that is none, as copies of a part do."""
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    for one in (model, model.graph, *model.functions):
+        check_text(one)
+    return copied
 
 
 def copy_head(tensor: TensorProto, target: TensorProto) -> None:
