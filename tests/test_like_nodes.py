@@ -67,3 +67,25 @@ def test_what_one_pass_finds_to_be_computed_at_run_time_is_no_constant() -> None
     assert computed == {"x", "given", "negative", "rows", "y"}
     assert all(scope.constant(name) is None for name in computed)
     assert all(scope.constant(name) is not None for name in ("shape", "size", "doubled", "sizes"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_needed"),
+    [
+        ("g (float[N, 12] x) => (float[N, 12] y) { y = Relu (x) }", False),
+        ("g (float[2, 12] x) => (float[a, b] y) { s = Shape (x) y = Reshape (x, s) }", False),
+        ("g (float[N, 12] x) => (float[a, b] y) { s = Shape (x) y = Reshape (x, s) }", True),
+        ("g (float[N, 12] x) => (int64[a, b] y) { n = NonZero (x) y = Neg (n) }", True),
+        ("g (float[N, 12] x, int64[2] s) => (float[a, b] y) { r = Reshape (x, s) y = Relu (r) }", True),
+        ("g (float x) => (float y) { y = other.Unknown (x) }", True),
+    ],
+)
+def test_the_whole_model_is_inferred_only_where_its_nodes_leave_sizes_open(
+    text: str, is_needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 13, "other": 1]> {text}')
+    facts = ModelFacts(model)
+    found = {name: one.SerializeToString() for name, one in facts.own_types("graph").items()}
+    assert (facts.tables.inferred is not None) == is_needed
+    monkeypatch.setattr("opsetlift.facts.scope.may_suffice", lambda scope: False)
+    assert found == {name: one.SerializeToString() for name, one in ModelFacts(model).own_types("graph").items()}

@@ -15,7 +15,7 @@ from opsetlift.specification.dtypes import type_string
 
 
 def given_types(scope: Environment) -> Mapping[str, TypeProto]:
-    """The types of a scope's inputs and initializers by name, as far as they are known."""
+    """The types of a scope's inputs and initializers by name, as far as they are known. Equal ones may be one."""
     given: dict[str, TypeProto] = {}
     if isinstance(scope.container, FunctionProto):
         for position, name in enumerate(scope.container.input):
@@ -25,8 +25,12 @@ def given_types(scope: Environment) -> Mapping[str, TypeProto]:
             if common is not None:
                 given[name] = common
         return given
+    shared: dict[tuple[int, ...], TypeProto] = {}
     for tensor in scope.container.initializer:
-        given[tensor.name] = type_of_tensor(tensor.data_type, tensor.dims)
+        alike = (tensor.data_type, *tensor.dims[:])
+        if alike not in shared:
+            shared[alike] = type_of_tensor(tensor.data_type, tensor.dims)
+        given[tensor.name] = shared[alike]
     for sparse in scope.container.sparse_initializer:
         given[sparse.values.name] = type_of_tensor(sparse.values.data_type, sparse.dims)
     by_owner = _types_by_owner(scope) if any(type_string(info.type) is None for info in scope.container.input) else ()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
 from opsetlift.evaluator import may_read_only_shapes
+from opsetlift.facts.by_nodes import declared_in, has_known_sizes, may_suffice
 from opsetlift.facts.cross_check import CrossCheck
 from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
@@ -335,16 +336,22 @@ class ScopeFacts:
         While it goes on the table has what precedes the node, which serves the constants that are folded for it.
         """
         if self.tables.types is None:
-            known = self.tables.types = dict(self.given_types)
+            constants = self.tables.constants.copy()
             try:
-                self._infer_nodes(known)
+                if not (may_suffice(self) and self._infer_nodes(declared_in(self), until_open=True)):
+                    # What was folded on the way knew less of sizes than there is to know.
+                    self.tables.constants.clear()
+                    self.tables.constants.update(constants)
+                    self._infer_nodes(self.hints)
             except BaseException:
                 self.tables.types = None
                 raise
+        assert self.tables.types is not None
         return self.tables.types
 
-    def _infer_nodes(self, known: dict[str, TypeProto]) -> None:
-        hints = self.hints
+    def _infer_nodes(self, hints: Mapping[str, TypeProto], *, until_open: bool = False) -> bool:
+        """Work out the types of the table; False where that ended, as asked, at a value with an open size."""
+        known = self.tables.types = dict(self.given_types)
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
         keys = ScopeKeys(self, hints, known)
@@ -363,9 +370,12 @@ class ScopeFacts:
                         known[name] = one
             else:
                 self._infer(node, outputs, hints, known)
+                if until_open and not all(has_known_sizes(known.get(name)) for name in outputs):
+                    return False
                 self.model.like_nodes.learn(key, [known.get(name) for name in outputs])
             if cross_check is not None:
                 cross_check.learn(node, known)
+        return True
 
     def _infer(
         self, node: NodeProto, outputs: Sequence[str], hints: Mapping[str, TypeProto], known: dict[str, TypeProto]

@@ -78,25 +78,29 @@ def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
 
 def _declared(model: ModelProto) -> Types:
     """The types that a model declares; those that are equal are one object."""
-    found: dict[str, dict[str, TypeProto]] = {}
+    found: dict[str, Mapping[str, TypeProto]] = {}
     shared: dict[bytes, TypeProto] = {}
 
-    def types_of(values: Sequence[ValueInfoProto]) -> dict[str, TypeProto]:
-        types = [info.type for info in values]
-        contents = map(TypeProto.SerializeToString, types)
-        distinct = map(shared.setdefault, contents, types)
-        return dict(zip([info.name for info in values], distinct, strict=True))
-
     def visit(path: str, graph: GraphProto) -> None:
-        found[path] = types_of((*graph.value_info, *graph.output, *graph.input))
+        found[path] = declared_types((*graph.value_info, *graph.output, *graph.input), shared)
         for index, node in enumerate(graph.node):
             for attribute, subgraph in subgraphs(node):
                 visit(subgraph_path(path, index, node, attribute), subgraph)
 
     visit(GRAPH_PATH, model.graph)
     for function in model.functions:
-        found[function_path(function)] = types_of(function.value_info)
+        found[function_path(function)] = declared_types(function.value_info, shared)
     return found
+
+
+def declared_types(
+    values: Sequence[ValueInfoProto], shared: dict[bytes, TypeProto] | None = None
+) -> Mapping[str, TypeProto]:
+    """The declared types by name; those that are equal are one object, in `shared` by what they say."""
+    types = [info.type for info in values]
+    contents = map(TypeProto.SerializeToString, types)
+    distinct = map(({} if shared is None else shared).setdefault, contents, types)
+    return dict(zip([info.name for info in values], distinct, strict=True))
 
 
 def _is_complete(found: Types) -> bool:

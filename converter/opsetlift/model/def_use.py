@@ -24,6 +24,7 @@ class DefUse:
 
     def __init__(self, container: Container) -> None:
         self.container = container
+        self._nodes: Sequence[NodeProto] | None = None
         self._inputs_by_node: list[list[str]] | None = None
         self._outputs_by_node: list[list[str]] | None = None
         self._positions: dict[str, int] | None = None
@@ -45,27 +46,34 @@ class DefUse:
     # Nodes
 
     @property
+    def _held_nodes(self) -> Sequence[NodeProto]:
+        """The nodes, as they were when first asked for: protobuf makes one object of each while it is held."""
+        if self._nodes is None:
+            self._nodes = self.container.node[:]
+        return self._nodes
+
+    @property
     def inputs_by_node(self) -> Sequence[Sequence[str]]:
         """The inputs of each node of the scope, as they were when they were first asked for.
 
         To read them from the protobuf costs more than most of what is done with them.
         """
         if self._inputs_by_node is None:
-            self._inputs_by_node = [node.input[:] for node in self.container.node]
+            self._inputs_by_node = [node.input[:] for node in self._held_nodes]
         return self._inputs_by_node
 
     @property
     def outputs_by_node(self) -> Sequence[Sequence[str]]:
         """The outputs of each node of the scope, likewise."""
         if self._outputs_by_node is None:
-            self._outputs_by_node = [node.output[:] for node in self.container.node]
+            self._outputs_by_node = [node.output[:] for node in self._held_nodes]
         return self._outputs_by_node
 
     @property
     def subgraphs_by_node(self) -> Mapping[int, Sequence[tuple[str, GraphProto]]]:
         """The subgraphs of the nodes that have some, by position, likewise."""
         if self._subgraphs_by_node is None:
-            nodes = enumerate(self.container.node)
+            nodes = enumerate(self._held_nodes)
             found = ((position, subgraphs(node)) for position, node in nodes if node.attribute)
             self._subgraphs_by_node = {position: graphs for position, graphs in found if graphs}
         return self._subgraphs_by_node

@@ -109,10 +109,13 @@ class SiteKeys:
         self._types = types
         self._opsets = types.part((tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))))
         self._in_parts = pair.in_parts
+        self._inputs_by_node = pair.index.inputs_by_node
+        self._outputs_by_node = pair.index.outputs_by_node
+        self._computed: dict[int, int] = {}
+        self._plainly_written: dict[tuple[int, bool], int] = {}
         self._read: dict[str, int] = {}
         self._contents: dict[int, tuple[Key, int]] = {}
         self._inputs: dict[tuple[int, ...], int] = {}
-        self._written: dict[str, int] = {}
         self._operators: dict[tuple[str, str, str], int] = {}
         self._rules: dict[tuple[int, int], int] = {}
         self._constants: dict[str, Key] = {}
@@ -132,26 +135,32 @@ class SiteKeys:
         That is so for nodes with subgraphs or attributes of a call, and where values are in parts.
         """
         node = aligned.node
-        inputs, outputs, operator = node.input[:], node.output[:], node.op_type
+        inputs, outputs = self._inputs_by_node[aligned.position], self._outputs_by_node[aligned.position]
+        operator = node.op_type
         if not operator or (self._in_parts and not self._in_parts.isdisjoint(inputs)):
             return None
         attributes = _attributes(node)
         if attributes is None:
             return None
-        names = {name: number for number, name in enumerate(dict.fromkeys(("", *inputs, *outputs)))}
-        are_distinct = len(names) > len(inputs) + len(outputs)
-        after = () if aligned.is_same else self._after(aligned.after, {*inputs}, names)
-        if after is None:
-            return None
+        connections: tuple[int, ...] = ()
+        after: Key | None = ()
+        # All of them distinct, and none omitted, is what most nodes of the same operator have.
+        are_distinct = len({"", *inputs, *outputs}) > len(inputs) + len(outputs)
+        if not (are_distinct and aligned.is_same):
+            names = {name: number for number, name in enumerate(dict.fromkeys(("", *inputs, *outputs)))}
+            connections = () if are_distinct else tuple([names[name] for name in (*inputs, *outputs)])
+            after = () if aligned.is_same else self._after(aligned.after, {*inputs}, names)
+            if after is None:
+                return None
         reads = tuple([self._read.get(name) or self._described(name) for name in inputs])
         site, spelt = aligned.site, (node.domain, operator, node.overload)
         return (
             self._operators.get(spelt) or self._operator(spelt),
             attributes,
-            () if are_distinct else tuple([names[name] for name in (*inputs, *outputs)]),
+            connections,
             after,
             self._inputs.get(reads) or self._described_inputs(reads),
-            tuple([self._written.get(name) or self._described_output(name) for name in outputs]),
+            tuple([self._described_output(name) for name in outputs]),
             tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
         )
 
@@ -180,10 +189,16 @@ class SiteKeys:
         """The number of a value that the original node reads: of its type, and what a key holds of its content."""
         number = self._number(name)
         if name in self._run_time_values and not (name in self._overridable or self._types.is_large(number)):
-            content: Key = _COMPUTED
+            part = self._computed.get(number)
+            if part is None:
+                part = self._computed[number] = self._described_as(_COMPUTED, number)
         else:
-            content, number = self._content(name, number)
-        part = self._read[name] = self._types.part((content, number))
+            part = self._described_as(*self._content(name, number))
+        self._read[name] = part
+        return part
+
+    def _described_as(self, content: Key, number: int) -> int:
+        part = self._types.part((content, number))
         self._contents[part] = content, number
         return part
 
@@ -195,9 +210,13 @@ class SiteKeys:
 
     def _described_output(self, name: str) -> int:
         """The number of what a key holds of a value that the original node computes."""
-        constant = self._constant(name) if name in self._pair.trace.added_initializers else None
-        sizes = self._types.sizes(self._number(name))
-        part = self._written[name] = self._types.part((name in self._pair.used, constant, sizes))
+        number, is_used = self._number(name), name in self._pair.used
+        if name in self._pair.trace.added_initializers:
+            return self._types.part((is_used, self._constant(name), self._types.sizes(number)))
+        part = self._plainly_written.get((number, is_used))
+        if part is None:
+            part = self._types.part((is_used, None, self._types.sizes(number)))
+            self._plainly_written[number, is_used] = part
         return part
 
     def _content(self, name: str, number: int) -> tuple[Key, int]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy
 from google.protobuf.message import Message
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 
-from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.copying import copy_head, copy_whole, copy_with_tensors, is_copied_whole
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
@@ -21,7 +21,7 @@ _LARGEST_CONTENT = 256
 
 _CHUNK = 1 << 24
 
-_TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+_TYPED_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
 
 
 class Contents:
@@ -39,9 +39,12 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        copied = copy_with_tensors(model, _is_comparable, self._copy)
+        is_whole = is_copied_whole(model)
+        copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
+        # While they are held, protobuf makes no second object of each.
+        held = copied.graph.node[:], copied.graph.initializer[:]
         for tensor in all_tensors(copied):
-            # Sparse tensors and those of training graphs have been copied as they are. The others stay the same.
+            # Of a large model only sparse tensors and those of training graphs have been copied as they are.
             if not _is_comparable(tensor):
                 content = self._short(tensor)
                 for field in (*_TYPED_FIELDS, "external_data"):
@@ -49,6 +52,7 @@ class Contents:
                 tensor.ClearField("data_location")
                 tensor.raw_data = content
         clear_empty_strings(copied)
+        del held
         return copied
 
     def _copy(self, tensor: TensorProto, target: TensorProto) -> None:
@@ -108,6 +112,9 @@ def clear_empty_strings(message: Message) -> None:
     for field, value in message.ListFields():
         if field.message_type is not None:
             inner: Sequence[Message] = value if is_repeated(field) else (value,)
+            if isinstance(value, GraphProto):
+                clear_empty_strings(value)
+                continue
             for one, content in zip(inner, map(type(inner[0]).SerializeToString, inner), strict=True):
                 # What is empty has a length of 0, which is a byte of its own.
                 if b"\0" in content:

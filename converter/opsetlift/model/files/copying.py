@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files.partial_copies import check_text, copy_without
+from opsetlift.model.files.tensors import all_tensors
+
+_MOST_COPIED = 1 << 26
+"""Bytes of a model that is copied with its weights: protobuf does that many times faster than all else is done."""
 
 IsKept = Callable[[TensorProto], bool]
 """Whether a tensor is copied as it is."""
@@ -23,8 +27,10 @@ _KINDS_WITH_TENSORS = frozenset(
 def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTensor) -> ModelProto:
     """A copy of a model, `copy_tensor` being asked for each tensor that is not kept. Sparse ones are kept.
 
-    What it leaves behind is never copied, not even for a while; training graphs are copied whole.
+    What it leaves behind of a large model is never copied, not even for a while; training graphs are copied whole.
     """
+    if is_copied_whole(model) and all(map(is_kept, all_tensors(model))):
+        return copy_whole(model)
     copied = ModelProto()
     copy_without(model, copied, except_for=("graph", "functions"))
     copier = _Copier(is_kept, copy_tensor)
@@ -33,6 +39,20 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
         target = copied.functions.add()
         copy_without(function, target, except_for=("node",))
         copier.copy_nodes(function.node, target.node)
+    return copied
+
+
+def is_copied_whole(model: ModelProto) -> bool:
+    """Whether a model is so small that its weights are copied sooner than left out."""
+    return bool(model.ByteSize() <= _MOST_COPIED)
+
+
+def copy_whole(model: ModelProto) -> ModelProto:
+    """A copy of all of a model. Raises ModelFileError for text that is none, as copies of a part do."""
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    for one in (model, model.graph, *model.functions):
+        check_text(one)
     return copied
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -34,4 +35,15 @@ def copy_without(source: Message, target: Message, *, except_for: Collection[str
             else:
                 setattr(target, name, value)
         except UnicodeDecodeError as error:
-            raise ModelFileError(f"the model has text in a {name} that is not UTF-8") from error
+            raise _not_text(name) from error
+
+
+def check_text(message: Message) -> None:
+    """Raises ModelFileError where a field of a message itself holds text that is none."""
+    for described, value in message.ListFields():
+        if described.type == FieldDescriptor.TYPE_STRING and isinstance(value, bytes):
+            raise _not_text(described.name)
+
+
+def _not_text(field: str) -> ModelFileError:
+    return ModelFileError(f"the model has text in a {field} that is not UTF-8")

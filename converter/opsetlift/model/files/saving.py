@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy
@@ -67,18 +67,20 @@ def save_model(
     table = JobFiles(overwrite=overwrite) if files is None else files
     target = table.write(given, MODEL)
     others = {one: table.write(one, table.role_of(one) or CERTIFICATE) for one in beside or {}}
-    if source_dir is not None:
+    tensors = list(all_tensors(model))
+    has_data = any(map(is_external, tensors))
+    if has_data and source_dir is not None:
         table.check_data(model, Path(source_dir))
     try:
-        if source_dir is None and any(map(is_external, all_tensors(model))):
+        if has_data and source_dir is None:
             raise ModelFileError("the model has external data: give the folder that contains it")
         with only_writer(target.parent), Replacement() as replacement:
             remove_leftovers(target.parent)
             names = Names(target, table)
             changed: dict[str, str] = {}
-            if source_dir is not None:
+            if has_data and source_dir is not None:
                 changed = copy_data(model, Path(source_dir), target, names, table, replacement)
-            if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
+            if _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
                 model = _split_off_weights(model, target, names, replacement)
             if names.used and target.parent.resolve() != given.parent.resolve():
                 raise ModelFileError("this is a link to another folder, but external data must be beside the model")
@@ -114,16 +116,17 @@ def save_beside(path: Path, content: bytes, files: JobFiles) -> None:
 
 def model_bytes(model: ModelProto) -> bytes:
     """A model for a pipe. Raises ModelFileError for one that needs files beside it."""
-    if any(map(is_external, all_tensors(model))):
+    tensors = list(all_tensors(model))
+    if any(map(is_external, tensors)):
         raise ModelFileError("a model with external data cannot go to standard output; name a file")
-    if _size(model) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
+    if _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
         raise ModelFileError("a model of more than 2 GB cannot go to standard output; name a file")
     return _serialize(model, Path())
 
 
-def _size(model: ModelProto) -> int:
-    """The bytes of all tensors inside the model, as their shapes say."""
-    return sum(stored_bytes(tensor) or 0 for tensor in all_tensors(model) if not is_external(tensor))
+def _size(tensors: Iterable[TensorProto]) -> int:
+    """The bytes of all tensors inside a model, as their shapes say."""
+    return sum(stored_bytes(tensor) or 0 for tensor in tensors if not is_external(tensor))
 
 
 def _split_off_weights(model: ModelProto, target: Path, names: Names, replacement: Replacement) -> ModelProto:
