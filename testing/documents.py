@@ -36,8 +36,14 @@ PROJECT = Path(__file__).parents[1]
 _SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "OPSETLIFT_CACHE": ""}
 
 _BLOCK = re.compile(r"^(<!-- not run: (?P<reason>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-_CASES = re.compile(r"\([\d,]+ cases\)")
+_COUNTED = re.compile(r"\([\d,]+ test inputs\)")
 _NO_CODE = frozenset(("", "text", "mermaid"))
+
+FOLLOWED_ELSEWHERE = {
+    "CONTRIBUTING.md": "tests/test_rule_recipe.py follows it",
+    "docs/tutorials/first_rule.md": "tests/test_rule_recipe.py follows it",
+}
+"""Pages whose blocks belong into files of the project."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +151,8 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_as_written(written: str, found: str) -> bool:
-    """Whether a block prints what the page says, where "..." stands for any lines, and numbers of cases may differ."""
-    written, found = (_CASES.sub("(N cases)", text) for text in (written, found))
+    """Whether a block prints what the page says, "..." standing for any lines; numbers of test inputs may differ."""
+    written, found = (_COUNTED.sub("(N test inputs)", text) for text in (written, found))
     pattern = re.escape(written).replace(re.escape("...\n"), "(?:.*\n)*?")
     return re.fullmatch(pattern, found) is not None
 
@@ -193,4 +199,8 @@ def update(page: Path) -> None:
 
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
-        update(Path(argument).resolve())
+        given = Path(argument).resolve()
+        if reason := FOLLOWED_ELSEWHERE.get(given.relative_to(PROJECT).as_posix()):
+            print(f"{argument}: left as it is, because {reason}")
+        else:
+            update(given)

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testing.documents import PROJECT, Run, blocks, is_as_written, pages
+from testing.documents import FOLLOWED_ELSEWHERE, PROJECT, Run, blocks, is_as_written, pages
 
-FOLLOWED_ELSEWHERE = {
-    "CONTRIBUTING.md": "tests/test_rule_recipe.py follows it",
-    "docs/tutorials/first_rule.md": "tests/test_rule_recipe.py follows it",
-}
 WITH_CODE = [
     page
     for page in pages()

@@ -194,13 +194,13 @@ class ConversionProof:
         if different := self.by_outcome(Outcome.DIFFERENT):
             first = different[0]
             return f"not equivalent: {nodes}, {len(different)} different; {_named(first)}: {first.reason}"
-        cases = _number(self.cases, "case")
+        tried = _number(self.cases, "test input")
         open_ones = [found for outcome in (Outcome.UNPROVEN, Outcome.WEAK) if (found := self.by_outcome(outcome))]
         if open_ones:
             proven = len(self.sites) - sum(map(len, open_ones))
             counts = ", ".join(f"{len(found)} {found[0].outcome.value}" for found in open_ones)
             first = open_ones[0][0]
-            return f"{nodes}: {proven} proven equal ({cases}), {counts}; {_named(first)}: {first.reason}"
+            return f"{nodes}: {proven} proven equal ({tried}), {counts}; {_named(first)}: {first.reason}"
         others = [
             f"{len(found)} {what}"
             for outcome, what in (
@@ -213,7 +213,7 @@ class ConversionProof:
             return "No operator definition changed; only version stamps differ."
         if kept := sum(site.from_cache for site in self.sites):
             others.append(f"{kept} of them in earlier runs (--no-cache proves them again)")
-        return f"{nodes}: all proven equal ({cases})" + "".join(f", {other}" for other in others)
+        return f"{nodes}: all proven equal ({tried})" + "".join(f", {other}" for other in others)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -404,7 +404,7 @@ class Certificate(Shown):
             (one.operator, f"{one.source_since} → {one.target_since}", one.count, one.outcome.value, one.cases)
             for one in self.sites
         ]
-        return ("operator", "version", "nodes", "outcome", "cases"), rows
+        return ("operator", "version", "nodes", "outcome", "test inputs"), rows
 
     @property
     def conversions(self) -> list[ConversionProof]:

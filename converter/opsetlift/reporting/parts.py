@@ -178,16 +178,16 @@ def _proof_in_short(records: Sequence[SiteRecord]) -> Content:
     if not records:
         return "not run"
     outcomes = Counter(record.outcome for record in records)
-    cases = sum(record.cases for record in records)
+    tried = sum(record.cases for record in records)
     words = [
         tag("span", f"{outcome.value}" if len(outcomes) == 1 else f"{count} {outcome.value}", class_=_TONES[outcome])
         for outcome, count in outcomes.items()
     ]
-    return [*words, f", {counted(cases, 'case')}"]
+    return [*words, f", {counted(tried, 'test input')}"]
 
 
 def proof_table(records: Sequence[SiteRecord]) -> Html:
-    """The proof of each distinct site: outcome, cases, largest difference, and the inputs."""
+    """The proof of each distinct site: outcome, test inputs, largest difference, and the inputs."""
     if not records:
         return Html()
     rows = [
@@ -202,7 +202,7 @@ def proof_table(records: Sequence[SiteRecord]) -> Html:
         )
         for one in records[:_MOST_ROWS]
     ]
-    columns = ("first node", "#nodes", "outcome", "#cases", "#rejected", "#largest difference", "inputs")
+    columns = ("first node", "#nodes", "outcome", "#test inputs", "#rejected", "#largest difference", "inputs")
     return table("Proof: each distinct case, executed before and after on the same inputs", columns, rows)
 
 
@@ -233,7 +233,7 @@ def input_text(one: InputDiversity) -> str:
     """What an input of a proof held."""
     kinds = f"; held {', '.join(one.kinds)}" if one.kinds else ""
     missing = f"; not tried: {one.missing}" if one.missing else ""
-    values = f"{counted(one.distinct, 'distinct value')} in {counted(one.cases, 'case')}"
+    values = f"{counted(one.distinct, 'distinct value')} in {counted(one.cases, 'run')}"
     return f"{one.name}: {one.dtype}, {one.role}, {values}{kinds}{missing}"
 
 
@@ -254,7 +254,7 @@ def unchanged_table(records: Sequence[SiteRecord]) -> Html:
         )
         for (operator, source, target, outcome), alike in sorted(grouped.items(), key=lambda one: str(one[0]))
     ]
-    columns = ("operator", "version", "#nodes", "#distinct cases", "#runs", "outcome", "remark")
+    columns = ("operator", "version", "#nodes", "#distinct cases", "#test inputs", "outcome", "remark")
     return table("Each was executed at both versions of its operator", columns, rows) if rows else Html()
 
 
