@@ -58,6 +58,7 @@ def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> l
     index = index or ModelIndex(model)
     if not model.HasField("graph"):
         raise ModelFileError("the model holds no graph")
+    _check_text(model)
     _check_ir_version(model.ir_version)
     notes = _import_notes(model, "the model")
     imports = _checked_imports(model, "the model")
@@ -69,6 +70,13 @@ def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> l
     _check_typed_interface(model.graph)
     _Scope(GRAPH_PATH, imports, index.graph).validate_graph(model.graph)
     return notes + _interface_notes(model.graph)
+
+
+def _check_text(model: onnx.ModelProto) -> None:
+    """Protobuf gives text that is not UTF-8 as bytes, and writes it only where whole messages are copied."""
+    for described, value in model.ListFields():
+        if described.type == described.TYPE_STRING and isinstance(value, bytes):
+            raise ModelFileError(f"the model has text in a {described.name} that is not UTF-8")
 
 
 def _check_ir_version(version: int) -> None:
