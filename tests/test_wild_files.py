@@ -5,7 +5,7 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
-from opsetlift import convert
+from opsetlift import convert, prove_models
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.files import ModelFileError
 
@@ -50,6 +50,11 @@ def test_of_conflicting_imports_the_last_one_counts(imports, taken):
     conversion = converted(file(RELU, *imports), 11)
     assert [entry.version for entry in conversion.model.opset_import] == [11]
     assert any(f"the last one, {taken}, was used" in note for note in conversion.report.notes)
+
+
+def test_what_a_conversion_takes_is_proven_as_a_whole_too():
+    conflicting = file(RELU, ("", 7), ("", 9))
+    assert prove_models(conflicting, converted(conflicting, 11).model).is_equal
 
 
 def test_an_import_that_is_repeated_is_written_once():

@@ -46,3 +46,12 @@ def test_losses_of_unknown_sizes_are_written_out_below_12(operator):
         f'{{ y = {operator} <reduction = "none"> (x, t, w) }}',
         11,
     )
+
+
+def test_a_loss_whose_number_of_classes_only_its_second_output_declares_is_proven_with_that_number():
+    check_converts(
+        """<ir_version: 8, opset_import: ["": 15]> g (float[?, ?] x, int64[3] t) => (float[3] y, float[3, 5] p) {
+            y, p = SoftmaxCrossEntropyLoss <reduction = "none"> (x, t)
+        }""",
+        7,
+    )

@@ -14,7 +14,16 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import UnreachableTarget
-from opsetlift.model.files import CERTIFICATE, MODEL, FileExists, JobFiles, ModelFileError, load_model, save_model
+from opsetlift.model.files import (
+    CERTIFICATE,
+    MODEL,
+    FileExists,
+    JobFiles,
+    ModelFileError,
+    load_model,
+    reason,
+    save_model,
+)
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.report import Report
 from opsetlift.pipeline.results import ProofMissing
@@ -114,7 +123,7 @@ class _Files:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise ModelFileError(f"{path}: cannot be written: {error.strerror}") from error
+                raise ModelFileError(f"{path}: cannot be written: {reason(error)}") from error
         self.table.write(target, MODEL)
         for path in beside:
             self.table.write(path, CERTIFICATE)

@@ -19,7 +19,7 @@ from opsetlift.cli.files import STANDARD_STREAM
 from opsetlift.cli.output import complain, show
 from opsetlift.cli.output import table as table_of
 from opsetlift.cli.progress import progress_shown
-from opsetlift.model.files import JobFiles, ModelFileError
+from opsetlift.model.files import JobFiles, ModelFileError, reason
 from opsetlift.support.progress import tell
 from opsetlift.support.text import printable
 
@@ -113,7 +113,7 @@ def _write_summary(summary: Path, results: Sequence[Result], table: JobFiles) ->
         os.replace(temporary, summary)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise ModelFileError(f"{summary}: cannot be written: {error.strerror}") from error
+        raise ModelFileError(f"{summary}: cannot be written: {reason(error)}") from error
 
 
 def _check_summary(summary: Path, table: JobFiles) -> None:

@@ -29,6 +29,7 @@ from opsetlift.model.scopes import (
 )
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import display_domain
+from opsetlift.support.protobuf import text_of
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
 _LARGEST_DENSE_TENSOR = 1 << 30
@@ -172,7 +173,7 @@ class IRFitting:
                 self._refusals.append(Refusal(Why.IR_VERSION, sentence, "", "", path, ""))
             else:
                 tensor = tensor_of(sparse_tensor_value(sparse), name)
-                tensor.doc_string = sparse.values.doc_string
+                tensor.doc_string = text_of(sparse.values.doc_string)
                 graph.initializer.append(tensor)
         del graph.sparse_initializer[:]
 

@@ -25,6 +25,7 @@ from opsetlift.model.scopes import (
 )
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import AI_ONNX, display_domain
+from opsetlift.support.protobuf import text_of
 from opsetlift.support.refusal import Refusal, Why
 
 AppliedRulesOf = Callable[[str], AppliedRules]
@@ -216,6 +217,6 @@ def _padded(names: Sequence[str], length: int) -> list[str]:
 
 
 def _take_over_notes(node: NodeProto, call: NodeProto) -> None:
-    node.doc_string = node.doc_string or call.doc_string
+    node.doc_string = text_of(node.doc_string or call.doc_string)
     own = {entry.key for entry in node.metadata_props}
     node.metadata_props.extend(entry for entry in call.metadata_props if entry.key not in own)

@@ -237,10 +237,12 @@ class ScopeFacts:
         node = self.index.producer(name)
         if node is None:
             return self.parent.constant(name) if self.parent is not None else None
+        if node.input and name in self.run_time_values():
+            return None  # or the question would go on to what it is computed from, node by node
         if node.input:
             # Types come first: their inference asks for constants, and should find none half folded.
             self._types()
-        return self._fold(name, node, self.imports, known)
+        return self._fold_in_order(name, known)
 
     def run_time_values(self) -> frozenset[str]:
         """Values that are no constants, found in one pass: what nodes of this scope compute from its inputs.
@@ -307,6 +309,25 @@ class ScopeFacts:
         known[name] = None  # for inference that asks for it on the way
         known.update(folded(self, node, imports))
         return known[name]
+
+    def _fold_in_order(self, name: str, known: dict[str, Array | None]) -> Array | None:
+        """Fold what a value is computed from, then the value: by recursion, some hundred nodes would be too many."""
+        pending, seen = [name], {name}
+        while pending:
+            node = self.index.producer(pending[-1])
+            assert node is not None
+            missing = [one for one in node.input if one not in seen and one not in known and self._may_fold(one)]
+            if missing and pending[-1] not in known:
+                pending += missing
+                seen.update(missing)
+                continue
+            one = pending.pop()
+            if one not in known:
+                self._fold(one, node, self.imports, known)
+        return known[name]
+
+    def _may_fold(self, name: str) -> bool:
+        return name in self.index.positions and name not in self.run_time_values()
 
     @property
     def given_types(self) -> Mapping[str, TypeProto]:

@@ -9,6 +9,7 @@ from onnx import GraphProto, NodeProto
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import FunctionKey, called_function_key, subgraphs
 from opsetlift.proof.scopes import Aligned, ScopePair, describe, names_defined, names_read
+from opsetlift.support.protobuf import text_of
 
 
 def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Iterator[str]:
@@ -81,7 +82,8 @@ def _keeps_words(aligned: Aligned) -> bool:
     if not aligned.after or not (node.doc_string or node.metadata_props):
         return True
     return any(
-        other.doc_string == node.doc_string and list(other.metadata_props) == list(node.metadata_props)
+        text_of(other.doc_string) == text_of(node.doc_string)
+        and list(other.metadata_props) == list(node.metadata_props)
         for other in aligned.after
     )
 

@@ -250,6 +250,7 @@ class SiteProofs:
                     floor=Floor.FULL,
                     numbers=numbers,
                     constants=met,
+                    results=[sizes for sizes in declared.values() if sizes],
                     guesses=GUESSES if is_last else FEW_GUESSES,
                     most_elements=MOST_ITERATED if site.iterates else LONG,
                 )

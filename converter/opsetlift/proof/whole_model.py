@@ -11,6 +11,8 @@ import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
+from opsetlift.model.files import repaired
+from opsetlift.model.scopes import imported_opsets
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.compare import Tolerance
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
@@ -176,9 +178,24 @@ def note_constant_outputs(trial: Trial, model: ModelProto, base_dir: str) -> Non
 
 def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:
     if isinstance(model, ModelProto):
-        return model, base_dir
+        return _as_converted(model), base_dir
     path = Path(model)
-    return onnx.load(path, load_external_data=False), base_dir or str(path.absolute().parent)
+    loaded = onnx.load(path, load_external_data=False)
+    return _as_converted(loaded), base_dir or str(path.absolute().parent)
+
+
+def _as_converted(model: ModelProto) -> ModelProto:
+    """The model as a conversion reads it: repaired, and of conflicting imports the last one counts."""
+    found, _ = repaired(model)
+    imported = imported_opsets(found.opset_import)
+    if len(imported) == len(found.opset_import):
+        return found
+    copied = ModelProto()
+    copied.CopyFrom(found)
+    del copied.opset_import[:]
+    for domain, version in imported.items():
+        copied.opset_import.add(domain=domain, version=version)
+    return copied
 
 
 def _result(trial: Trial, found: FirstDifference | None, *, is_given: bool) -> WholeModelResult:

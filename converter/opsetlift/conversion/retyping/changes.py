@@ -12,6 +12,7 @@ from onnx import TensorProto, TypeProto
 
 from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.specification.dtypes import dtype_of_type, element_type, numpy_dtype
+from opsetlift.support.protobuf import text_of
 
 INTEGERS = ("int64", "int32", "uint64", "uint32")
 FLOATS = ("double", "float", "float16", "bfloat16")
@@ -73,7 +74,7 @@ def beyond(array: Array, new: str) -> NDArray[numpy.bool_]:
 def retyped_tensor(tensor: TensorProto, array: Array, new: str) -> TensorProto:
     """A tensor, whose content `array` is, in another dtype. Raises DoesNotFit."""
     result = tensor_of(retyped_array(array, new), tensor.name)
-    result.doc_string = tensor.doc_string
+    result.doc_string = text_of(tensor.doc_string)
     result.metadata_props.extend(tensor.metadata_props)
     return result
 

@@ -9,6 +9,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto
 
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import Container, subgraphs
+from opsetlift.support.protobuf import text_of
 
 
 @dataclass
@@ -33,7 +34,7 @@ class Constant:
             yield self.node
         if self.node is not None and self.is_read_anew and self.retyped is not None:
             node = NodeProto(op_type="Constant", name=self.node.name, output=[self.retyped.name])
-            node.doc_string = self.node.doc_string
+            node.doc_string = text_of(self.node.doc_string)
             node.metadata_props.extend(self.node.metadata_props)
             node.attribute.add(name="value", type=AttributeProto.TENSOR, t=self.retyped)
             node.attribute[0].t.ClearField("name")

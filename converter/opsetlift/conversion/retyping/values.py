@@ -28,6 +28,7 @@ from opsetlift.model.scopes import Container
 from opsetlift.specification.dtypes import dtype_of_type, element_type
 from opsetlift.specification.history import AI_ONNX, definition
 from opsetlift.specification.wider_dtypes import cast_takes
+from opsetlift.support.protobuf import text_of
 from opsetlift.support.refusal import Refusal, Why
 
 
@@ -243,6 +244,6 @@ class ScopeValues:
         if constant is None or not constant.is_read_anew or constant.is_read_as_it_was:
             yield tensor
         if constant is not None and constant.is_read_anew and constant.retyped is not None:
-            constant.retyped.doc_string = tensor.doc_string
+            constant.retyped.doc_string = text_of(tensor.doc_string)
             constant.retyped.metadata_props.extend(tensor.metadata_props)
             yield constant.retyped

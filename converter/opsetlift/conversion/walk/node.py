@@ -20,6 +20,7 @@ from opsetlift.rulebook.rule import Rule, becomes_its_values, leaves_out_absent_
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
+from opsetlift.support.protobuf import text_of
 from opsetlift.support.refusal import SiteRefused, Why
 from opsetlift.targets import node_objection
 
@@ -226,7 +227,7 @@ class NodeWalk(ScopeValues):
     def _copy_metadata(self, node: NodeProto, before: NodeProto, *, is_heir: bool) -> None:
         if not node.name and before.name:
             node.name = before.name if is_heir else self.names.fresh(f"{self._base_node_name}_{node.op_type}")
-        node.doc_string = node.doc_string or before.doc_string
+        node.doc_string = text_of(node.doc_string or before.doc_string)
         if not node.metadata_props:
             node.metadata_props.extend(before.metadata_props)
 

@@ -19,6 +19,7 @@ from opsetlift.model.scopes import Container
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_name, name_of_numpy_dtype, tensor_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, Transition, canonical_domain
+from opsetlift.support.protobuf import text_of
 from opsetlift.targets import has_kernel
 
 _LARGEST_CONSTANT = 1 << 10
@@ -123,7 +124,7 @@ class ScopeValues(ABC):
         added = self.container.initializer.add()
         added.CopyFrom(tensor)
         added.name = name
-        added.doc_string = added.doc_string or doc_string
+        added.doc_string = text_of(added.doc_string or doc_string)
         self.facts.register_tensor(added)
         self.index.add_initializer(name)
         self.walk.trace.scope(self.path).added_initializers.add(name)

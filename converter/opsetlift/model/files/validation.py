@@ -92,6 +92,8 @@ def _check_ir_version(version: int) -> None:
 
 def _checked_imports(importer: onnx.ModelProto | onnx.FunctionProto, importer_name: str) -> dict[str, int]:
     imports = imported_opsets(importer.opset_import)
+    if any(isinstance(domain, bytes) for domain in imports):
+        raise ModelFileError(f"{importer_name} imports a domain whose name is not UTF-8 text")
     if not imports:
         raise ModelFileError(f"{importer_name} imports no opset; the file may be truncated")
     for domain, version in imports.items():
@@ -162,6 +164,8 @@ def _validate_function(function: onnx.FunctionProto, index: DefUse) -> None:
 def _check_functions(model: onnx.ModelProto) -> None:
     functions: dict[tuple[str, str, str], onnx.FunctionProto] = {}
     for function in model.functions:
+        if any(isinstance(name, bytes) for name in (function.domain, function.name, *function.attribute)):
+            raise ModelFileError("a function has a name that is not UTF-8 text")
         key = (canonical_domain(function.domain), function.name, function.overload)
         if not function.name:
             raise ModelFileError("the model has a function without a name")
@@ -203,6 +207,8 @@ def _check_typed_interface(graph: onnx.GraphProto) -> None:
 
 def _has_no_type(value: onnx.ValueInfoProto, path: str) -> bool:
     """Raises ModelFileError for a dtype that does not exist."""
+    if any(isinstance(dim.dim_param, bytes) for dim in value.type.tensor_type.shape.dim):
+        raise ModelFileError(f"the shape of {value.name!r} in {path} has a name that is not UTF-8 text")
     try:
         return type_string(value.type) is None and value.type.WhichOneof("value") != "opaque_type"
     except ValueError as error:
@@ -314,8 +320,9 @@ class _Scope:
                     ):
                         again = describe(nodes[last])
                         raise ModelFileError(f"{again} in {self.path} computes {name!r}, which is already defined")
-            if isinstance(node.name, bytes):
-                raise self._not_text(node.name)
+            for text in (node.name, node.op_type):
+                if isinstance(text, bytes):
+                    raise self._not_text(text)
         self.reached = len(nodes)
         for name in chain(given, positions):
             if isinstance(name, bytes):
@@ -335,6 +342,9 @@ class _Scope:
             name, kind = attribute.name, attribute.type
             if not name:
                 raise ModelFileError(f"{describe(node)} in {self.path} has an attribute without a name")
+            for text in (name, attribute.ref_attr_name):
+                if isinstance(text, bytes):
+                    raise self._not_text(text)
             fault = "is there twice" if name in seen else self._fault_of(attribute)
             if fault:
                 raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")

@@ -50,7 +50,7 @@ from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.limits import integer_limits, is_floating
-from opsetlift.proof.shapes import BEARABLE, dims_of, elements
+from opsetlift.proof.shapes import BEARABLE, Dims, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
 
@@ -149,6 +149,7 @@ class InputGenerator:
         floor: What is required besides what is drawn.
         numbers: Those in constants and attributes, which data is compared with.
         constants: Those that the nodes read besides the inputs.
+        results: The shapes that the outputs have to have.
         limit: After so many accepted cases only required ones follow.
         guesses: How many random layouts are tried where the original accepts none of the usual ones.
         most_elements: How many elements the inputs may have together, where open sizes decide on it.
@@ -165,6 +166,7 @@ class InputGenerator:
         floor: Floor = Floor.NONE,
         numbers: Sequence[float] = (),
         constants: Sequence[Array] = (),
+        results: Sequence[Dims] = (),
         limit: int | None = None,
         guesses: int = GUESSES,
         most_elements: int = LONG,
@@ -187,9 +189,8 @@ class InputGenerator:
         self._floor = DiversityFloor(self._builder, floor, numbers)
         dims = {one.name: dims_of(one.type) for one in inputs}
         beside = [value.shape for value in constants]
-        self._layouts = Layouts(
-            dims, rng, lists=set(self._builder.controls), hints=hints, beside=beside, most=most_elements
-        )
+        lists = set(self._builder.controls)
+        self._layouts = Layouts(dims, rng, lists=lists, hints=hints, beside=beside, results=results, most=most_elements)
         self._accepted = AcceptedStrategies()
         self._accepted_controls: Mapping[str, Sequence[str]] = {}
         """All that was accepted for each input that controls shapes."""

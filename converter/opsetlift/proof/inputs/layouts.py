@@ -54,6 +54,7 @@ class Layouts:
         lists: The inputs that control shapes.
         hints: Numbers that sizes may have to be equal to or divisible by.
         beside: The shapes of the constants that the nodes read besides the inputs.
+        results: The shapes that outputs have to have.
         most: How many elements all inputs may have together, where open sizes decide on it.
     """
 
@@ -65,11 +66,12 @@ class Layouts:
         lists: Collection[str] = (),
         hints: Sequence[int] = (),
         beside: Sequence[Shape] = (),
+        results: Sequence[Dims] = (),
         most: int = LONG,
     ) -> None:
         self._dims = dims
         self._beside_constants = any(size > 1 for shape in beside for size in shape)
-        self._beside = [*beside, *(sizes for sizes in dims.values() if sizes)]
+        self._beside = [*beside, *results, *(sizes for sizes in dims.values() if sizes)]
         self._rng = rng
         self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
