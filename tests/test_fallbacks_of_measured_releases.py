@@ -102,9 +102,9 @@ class TestReleasesWithoutAMeasurement:
         text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         report = convert(source, target="onnxruntime==1.30").report
-        assert any("1.30 was not measured; it is assumed to match 1.27" in note for note in report.notes)
+        assert any("1.30 was not measured; it is assumed to match 1.29" in note for note in report.notes)
         lacking = model('<ir_version: 7, opset_import: ["": 13]> g (double[A] x) => (double[A] y) { y = Acos (x) }')
-        with pytest.raises(ConversionRefused, match=r"1\.30 \(not measured; assumed to match 1\.27\) has no kernel"):
+        with pytest.raises(ConversionRefused, match=r"1\.30 \(not measured; assumed to match 1\.29\) has no kernel"):
             convert(lacking, target="onnxruntime==1.30")
 
     def test_of_runtimes_that_are_known_from_documents_are_said_to_be_so(self) -> None:
@@ -213,7 +213,61 @@ class TestNumbersThatInferenceCannotRead:
         assert operators(found) == ["TopK"]
 
 
+class TestFormsThatOpenCVDoesNotHave:
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            (
+                "g (float[1,4,3] x) => (float[1,4,3] y) <int64[1] a = {1}, int64[1] s = {-1}, int64[1] e = {-9}> "
+                "{ y = Slice (x, s, e, a, s) }",
+                ["Gather"],
+            ),
+            ("g (float[1,2,3,4,5] x) => (float[a,b,c,d,e] y) { y = GlobalMaxPool (x) }", ["Reshape", "GlobalMaxPool"]),
+            (
+                "g (float[1,2,3,4,5] x) => (float[a,b,c,d,e] y) { y = GlobalAveragePool (x) }",
+                ["Reshape", "GlobalAveragePool"],
+            ),
+            ("g (float[3] x, float[3,2] w) => (float[a] y) { y = MatMul (x, w) }", ["Unsqueeze", "MatMul", "Squeeze"]),
+            (
+                "g (float[1,2,5] x) => (float[1,2,a] y) <int64[6] p = {0, 0, 2, 0, 0, 1}> "
+                '{ y = Pad <mode = "reflect"> (x, p) }',
+                ["Gather"],
+            ),
+        ],
+    )
+    def test_are_written_otherwise(self, text: str, found: list[str]) -> None:
+        names = operators(converted(text, "opencv==4.14", opset=11))
+        assert names[: len(found)] == found
+
+    def test_an_lstm_with_states_gets_a_bias(self) -> None:
+        text = (
+            "g (float[5,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float[5,1,1,2] y) "
+            "<float[1,1,2] h = {1, 2}> { y = LSTM <hidden_size = 2> (x, w, r, , , h, h) }"
+        )
+        lstm = next(one for one in converted(text, "opencv==5.0", opset=11).graph.node if one.op_type == "LSTM")
+        assert lstm.input[3]
+
+
 class TestModelsAsAWhole:
+    def test_initializers_that_only_subgraphs_read_are_refused_where_these_do_not_find_them(self) -> None:
+        text = """<ir_version: 4, opset_import: ["": 9]>
+            g (float[3] x, float[2,3] w) => (float[3] y, float[2,3] z) <float[3] c = {1, 2, 3}> {
+                y, z = Scan <num_scan_inputs = 1, body = each (float[3] held, float[3] row) =>
+                    (float[3] same, float[3] sums) {
+                    same = Identity (held) d = Add (held, row) sums = Add (d, c)
+                }> (x, w)
+            }"""
+        with pytest.raises(ConversionRefused, match="only subgraphs read the initializer 'c'"):
+            convert(model(text), target="onnxruntime==0.3")
+        assert convert(model(text), target="onnxruntime==0.4").model.graph == model(text).graph
+
+    def test_bounds_in_vectors_become_extremes(self) -> None:
+        text = "g (float[3] x) => (float[3] y) <float[1] low = {0}> { y = Clip (x, low) }"
+        source = model(f'<ir_version: 7, opset_import: ["": 12]> {text}')
+        found = convert(source, target="onnxruntime==1.7", prove=False).model
+        assert "Clip" not in operators(found)
+        assert operators(convert(source, target="onnxruntime==1.8", prove=False).model) == ["Clip"]
+
     def test_open_sizes_in_subgraphs_get_names_where_a_runtime_takes_all_without_for_one(self) -> None:
         source = model(
             """<ir_version: 4, opset_import: ["": 9]>

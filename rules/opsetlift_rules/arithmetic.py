@@ -106,8 +106,7 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
     """
     operator = site.node.op_type
     if not site.computes(operator, T=site.dtype(0)):
-        if not adds_as_products(site):
-            widen_to_kernel(site)
+        widen_to_kernel(site)
         return
     op, (first, second) = site.op, site.inputs
     if site.constant_value(0) is not None and operator in ("Add", "Mul"):
@@ -118,27 +117,6 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.set_input(1, repeated_constant)
     elif not copies_repeated_channels(site):
         widen_to_kernel(site)
-
-
-def adds_as_products(site: Site) -> bool:
-    """Write a sum of floats as a product of pairs with [1, 1], a difference as one with [1, -1]; whether that helps.
-
-    Early runtimes multiply matrices of doubles, but add none. A product with 1 or -1 is exact, and so is a sum with 0.
-    """
-    dtype, signs = site.dtype(0), {"Add": [1, 1], "Sub": [1, -1]}.get(site.node.op_type)
-    ranks = [None if shape is None else len(shape) for shape in map(site.shape, (0, 1))]
-    if dtype not in FLOATING or signs is None or None in ranks or not site.computes("MatMul", T=dtype):
-        return False
-    op = site.op_at(opsets.AXES_AS_INPUTS)
-    terms = site.inputs
-    if not have_one_shape(list(map(site.shape, terms))):
-        terms = [repeated(site, op, one, [other]) for one, other in (terms, terms[::-1])]
-    rank = max(rank for rank in ranks if rank is not None)
-    last, behind = site.constant([rank], "int64", "last"), site.constant([rank + 1], "int64", "behind")
-    pairs = op.Concat(*(op.Unsqueeze(op.Unsqueeze(one, last), behind) for one in terms), axis=rank + 1)
-    sums = op.MatMul(pairs, site.constant([[one] for one in signs], dtype, "signs"))
-    site.replace(op.Squeeze(sums, site.constant([rank, rank + 1], "int64")))
-    return True
 
 
 def _repeated_constant(site: Site) -> str | None:

@@ -60,12 +60,8 @@ def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
 def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     operator, dtype = site.node.op_type, site.dtype(0)
     compute_dtype = "double" if dtype in FLOATING else dtype
-    value, dims, order = site.input(0), site.shape(0) or [], list(range(rank))
-    if axis and dtype == "float" and not site.computes("Transpose", T=compute_dtype):
-        # A runtime transposes what it scans along another axis than the first.
-        order[0], order[axis] = axis, 0
-        value, dims, axis = op.Transpose(value, perm=order), [dims[place] for place in order], 0
-    value = value if compute_dtype == dtype else op.Cast(value, to=compute_dtype)
+    value = site.input(0) if compute_dtype == dtype else op.Cast(site.input(0), to=compute_dtype)
+    dims = site.shape(0) or []
     others = [position for position in range(rank) if position != axis]
     shape = op.Shape(value)
     slice_shape = op.Gather(shape, site.constant(others, "int64"), axis=0)
@@ -75,8 +71,8 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     if may_be_empty:
         # Without iterations a Scan does not know the shape of its outputs: one on an extra last value is added.
         sizes = op.Concat(shape, site.constant([1], "int64", "one"), axis=0)
-        places = [rank if position == axis else position for position in range(rank)]
-        last = _filled(op, op.Gather(sizes, site.constant(places, "int64"), axis=0), _START[operator], compute_dtype)
+        order = [rank if position == axis else position for position in range(rank)]
+        last = _filled(op, op.Gather(sizes, site.constant(order, "int64"), axis=0), _START[operator], compute_dtype)
         value = op.Concat(*([last, value] if is_reverse else [value, last]), axis=axis)
 
     def inclusive(inner: Operators, total: str, element: str) -> list[str]:
@@ -103,8 +99,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     if may_be_empty:
         bounds = [1, END] if is_reverse else [0, -1]
         result = op.Slice(result, *(site.constant([bound], "int64", "bound") for bound in [*bounds, axis]))
-    result = result if compute_dtype == dtype else op.Cast(result, to=dtype)
-    return str(result if order == sorted(order) else op.Transpose(result, perm=order))
+    return str(result) if compute_dtype == dtype else str(op.Cast(result, to=dtype))
 
 
 def cast_axis_to_int32(site: Site) -> None:

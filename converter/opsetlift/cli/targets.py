@@ -69,7 +69,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
-        yield printable(f"  initializers that only subgraphs read become Constant nodes{source}")
+        yield printable(f"  no initializers that only subgraphs read{source}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")

@@ -1,7 +1,6 @@
 """Takes a model from opset to opset, from dtype to dtype and to an IR version."""
 
 PUBLIC_MODULES = (
-    "captured_initializers",  # nodes for initializers that only subgraphs read
     "destination",  # the opsets to go to
     "dtype_policy",  # which dtypes become which
     "fitting",  # a model in the form that a runtime takes

@@ -240,6 +240,8 @@ def _cast(value: Array, dtype: str) -> Array:
             return value.astype(str).astype(object)
         if value.dtype.kind == "O":
             return numpy.arange(value.size).reshape(value.shape).astype(wanted)
+        if value.dtype.kind == "f" and wanted.kind in "iu":
+            value = numpy.clip(numpy.nan_to_num(value), -_LEAST_LIMIT, _LEAST_LIMIT)
         if wanted.kind == "u" or dtype.startswith("uint"):
             value = abs(value) if value.dtype.kind in "if" else value
         return value.astype(numpy.float32).astype(wanted) if value.dtype.kind != "b" else value.astype(wanted)

@@ -15,7 +15,6 @@ from functools import partial
 
 from onnx import ModelProto, NodeProto
 
-from opsetlift.conversion.captured_initializers import write_captured_initializers_as_nodes
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
@@ -241,8 +240,6 @@ def _check(model: ModelProto, job: Job) -> StageResult:
         forget_false_shapes(facts)
     if runtime is not None and not runtime.takes_unnamed_dimensions:
         name_dimensions(model)
-    if runtime is not None and not runtime.takes_captured_initializers:
-        write_captured_initializers_as_nodes(model)
     return model, None
 
 
