@@ -77,6 +77,16 @@ def test_functions_that_need_copies_for_their_callers_are_no_blockers() -> None:
     } | {"onnxruntime==1.4": True}
 
 
+def test_the_name_of_a_function_may_have_what_separates_paths() -> None:
+    model = onnx.parser.parse_model(CALLS)
+    for named in (*model.graph.node, *model.functions):
+        for field in ("op_type", "name"):
+            if getattr(named, field, "") == "f":
+                setattr(named, field, "block/1/f")
+    assert answers(model, "onnxruntime==1.4") == answers(onnx.parser.parse_model(CALLS), "onnxruntime==1.4")
+    assert convert(model, to=13).certificate.is_proven
+
+
 def test_blockers_name_the_node_and_the_reason() -> None:
     model = model_of([helper.make_node("Sin", ["x"], ["y"], name="wave")], opset=9)
     model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE

@@ -17,7 +17,7 @@ from onnx import ModelProto, TensorProto
 from opsetlift.conversion.retyping import FLOATS, INTEGERS, Retyped, changed_type, retype
 from opsetlift.conversion.specialise import specialisable, specialise
 from opsetlift.facts import ModelFacts
-from opsetlift.model.scopes import FunctionKey, called_function_key, function_key
+from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, function_path, root_path
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.errors import OpsetLiftError
@@ -189,9 +189,10 @@ def _untyped(facts: ModelFacts, policy: DtypePolicy) -> Iterator[FunctionKey]:
 
 def _is_touched(facts: ModelFacts, key: FunctionKey, policy: DtypePolicy) -> bool:
     """Whether a call of a function passes on or gives a value of a dtype that changes, or a body has one inside."""
+    path = function_path(facts.functions[key])
     for scope in facts.all_scopes():
         for node in scope.container.node:
-            is_inside = scope.path.split("/")[0] == f"function:{key[0]}:{key[1]}"
+            is_inside = root_path(scope.path) == path
             if (called_function_key(node) == key or is_inside) and any(
                 changed_type(scope.type_string(name), policy.changes) for name in (*node.input, *node.output) if name
             ):

@@ -25,6 +25,7 @@ from opsetlift.model.scopes import (
     function_key,
     function_path,
     imported_opsets,
+    root_path,
     subgraphs,
 )
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
@@ -125,7 +126,7 @@ class IRFitting:
             else:
                 trace.dropped_functions.add(path)
             trace.added_functions.add(function_path(function))
-            trace.scopes = {one: scope for one, scope in trace.scopes.items() if one.split("/")[0] != path}
+            trace.scopes = {one: scope for one, scope in trace.scopes.items() if root_path(one) != path}
             self._done.notes.append(f"{path} has become {function_path(function)}: overloads need IR version 10")
 
         def rename_call(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:

@@ -21,6 +21,7 @@ from opsetlift.model.scopes import (
     function_key,
     function_path,
     imported_opsets,
+    root_path,
     subgraphs,
 )
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
@@ -92,7 +93,7 @@ def inline_functions(
     for function in model.functions:
         path = function_path(function)
         if function_key(function) in keys:
-            trace.scopes = {one: scope for one, scope in trace.scopes.items() if one.split("/")[0] != path}
+            trace.scopes = {one: scope for one, scope in trace.scopes.items() if root_path(one) != path}
             trace.added_functions.discard(path)
             if path in originals:
                 trace.dropped_functions.add(path)

@@ -13,7 +13,15 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.files import without_weights
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.names import Names
-from opsetlift.model.scopes import GRAPH_PATH, FunctionKey, function_key, function_path, imported_opsets, subgraphs
+from opsetlift.model.scopes import (
+    GRAPH_PATH,
+    FunctionKey,
+    function_key,
+    function_path,
+    imported_opsets,
+    root_path,
+    subgraphs,
+)
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
 from opsetlift.specification.history import AI_ONNX, canonical_domain
@@ -142,12 +150,12 @@ def _trace_of_source(
     applied = {path: list(found) for path, found in own.items()}
     for path, _, function in reversed(calls):
         # Copies of callers were made before those of what they call.
-        if (caller := path.split("/")[0]) in applied:
+        if (caller := root_path(path)) in applied:
             applied[caller] += applied.get(function, [])
     kept = {GRAPH_PATH, *(before & after)}
-    trace.scopes = {path: one for path, one in trace.scopes.items() if path.split("/")[0] in kept}
+    trace.scopes = {path: one for path, one in trace.scopes.items() if root_path(path) in kept}
     for path, index, function in calls:
-        if path.split("/")[0] in kept:
+        if root_path(path) in kept:
             trace.add_site(path, index, applied.get(function, []))
     return own
 
@@ -182,7 +190,7 @@ def _uses_ai_onnx(graph: GraphProto) -> bool:
 
 
 def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:
-    paths = {refusal.path.split("/")[0] for refusal in refusals}
+    paths = {root_path(refusal.path) for refusal in refusals}
     return {function_key(function) for function in model.functions if function_path(function) in paths}
 
 

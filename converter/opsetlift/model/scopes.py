@@ -20,8 +20,18 @@ _GRAPH, _GRAPHS = AttributeProto.GRAPH, AttributeProto.GRAPHS
 
 
 def function_path(function: FunctionProto) -> str:
-    """The path of a function body's scope: "function:domain:name" (and ":overload")."""
-    return ":".join(filter(None, ["function", function.domain, function.name, function.overload]))
+    """The path of a function body's scope: "function:domain:name" (and ":overload").
+
+    A "/" in these is written as "%2F", since it separates a scope's path from those inside: what stands before the
+    first one is the graph or function that a scope is in (`root_path`).
+    """
+    parts = ["function", function.domain, function.name, function.overload]
+    return ":".join(part.replace("%", "%25").replace("/", "%2F") for part in parts if part)
+
+
+def root_path(path: str) -> str:
+    """The path of the graph or function that a scope is in."""
+    return path.partition("/")[0]
 
 
 def subgraph_path(path: str, index: int, node: NodeProto, attribute: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from onnx import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
 
-from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, function_path, subgraphs
+from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, function_path, root_path, subgraphs
 from opsetlift.proof.function_attributes import Binding, resolved
 from opsetlift.proof.scopes import Aligned, ScopePair, names_read
 from opsetlift.proof.structure import scope_differences
@@ -146,7 +146,7 @@ def _has_rounded(scope: ScopeTrace) -> bool:
 def _rounding_functions(functions: Iterable[FunctionProto], trace: ConversionTrace) -> set[FunctionKey]:
     """The functions of the result in which a rule rounded, or that call such a function."""
     known = list(functions)
-    roots = {path.split("/")[0] for path, scope in trace.scopes.items() if _has_rounded(scope)}
+    roots = {root_path(path) for path, scope in trace.scopes.items() if _has_rounded(scope)}
     found = {function_key(function) for function in known if function_path(function) in roots}
     while True:
         callers = {
