@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from opsetlift.cli import main
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.pipeline import dry_run
 from opsetlift.specification.history import latest_opset
-from opsetlift.targets import catalogue
+from opsetlift.targets import catalogue, find_target
+from opsetlift.targets.forms import Form
 from testing.small_models import minimum_model, model_of, weighted_model
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/models/*/model.onnx"))
@@ -154,7 +156,9 @@ class TestCommandLine:
         assert main(["reach", str(tmp_path / "model.onnx"), "--for", "onnxruntime==1.4", "--json"]) == 0
         content = json.loads(capsys.readouterr().out)
         assert [answer["where"] for answer in content["targets"]] == ["onnxruntime==1.4"]
-        assert len(content["opsets"]) == latest_opset()
+        assert content["opsets"] == [], "they were not asked for"
+        assert main(["reach", str(tmp_path / "model.onnx"), "--json"]) == 0
+        assert len(json.loads(capsys.readouterr().out)["opsets"]) == latest_opset()
 
 
 class TestSeveralModels:
@@ -241,3 +245,36 @@ def test_opsets_are_answered_as_if_every_node_were_converted(
     monkeypatch.setattr(dry_run, "walked_copy", in_full)
     assert reach(model, targets=()).opsets == found
     assert any(walks)
+
+
+def test_nodes_are_told_apart_by_what_computes_their_inputs_where_a_runtime_minds() -> None:
+    text = """<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[4] a, float[4] b, float[4] c, float[4] d)
+        { p = Neg (x) a = Sqrt (p) q = Abs (x) b = Sqrt (q) r = Neg (x) c = Sqrt (r) s = Abs (x) d = Sqrt (s) }"""
+    model = onnx.parser.parse_model(text)
+    forms = (Form("Sqrt", "does not run Sqrt after Abs", "test", after=frozenset({"Abs"})),)
+    target = replace(find_target("onnxruntime==1.4"), kernels={}, forms=forms)
+    (answer,) = reach(model, targets=[target]).targets
+    assert [refusal.node for refusal in answer.blockers] == ["b", "d"]
+    assert list(map(str, answer.blockers)) == outcome(model, target=target)[0]
+
+
+def test_what_computes_an_input_is_what_it_has_become_where_a_runtime_minds() -> None:
+    # The second Clip is equal to the first one and only counted, but the Erf behind it has to see what it becomes.
+    text = """<ir_version: 7, opset_import: ["": 13]> g (double[4] x) => (double[4] a, double[4] b)
+        <double low = {0.0}, double high = {6.0}> {
+        p = Clip (x, low, high) a = Abs (p) q = Clip (x, low, high) b = Erf (q) }"""
+    model = onnx.parser.parse_model(text)
+    found = {}
+    for operator in ("Clip", "Cast", "Min", "Max"):
+        forms = (Form("Erf", f"does not run Erf after {operator}", "test", after=frozenset({operator})),)
+        target = replace(find_target("onnxruntime==1.4"), forms=forms)
+        (answer,) = reach(model, targets=[target]).targets
+        found[operator] = list(map(str, answer.blockers))
+        assert found[operator] == outcome(model, target=target)[0], operator
+    assert len({tuple(one) for one in found.values()}) > 1
+
+
+def test_opsets_are_answered_only_where_they_are_asked_for() -> None:
+    found = reach(minimum_model(), targets=["onnxruntime==1.4"], opsets=False)
+    assert not found.opsets
+    assert found.targets == reach(minimum_model(), targets=["onnxruntime==1.4"]).targets

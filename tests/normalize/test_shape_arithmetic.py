@@ -165,3 +165,22 @@ def test_what_is_read_twice_is_worked_out_once() -> None:
     chain = " ".join(f"s{index + 1} = Add(s{index}, s{index})" for index in range(40))
     graph = f"g (float[N,3] x) => (float[a,b] y) {{ s0 = Shape(x) {chain} y = ConstantOfShape(s40) }}"
     assert len(normalize(text_model(graph), ["symbolic-shapes"], prove=False).model.graph.node) == 42
+
+
+def test_shapes_that_follow_from_one_another_are_worked_out_in_one_round() -> None:
+    # Nothing tells the shape of a Reshape before the target of the one before it is known, thirty times.
+    layers = "".join(
+        f"s{n} = Shape(x{n}) p{n} = Gather(s{n}, zero) u{n} = Unsqueeze<axes = [0]>(p{n})"
+        f" t{n} = Concat<axis = 0>(u{n}, two) r{n} = Reshape(x{n}, t{n}) S{n} = Shape(r{n}) P{n} = Gather(S{n}, zero)"
+        f" U{n} = Unsqueeze<axes = [0]>(P{n}) T{n} = Concat<axis = 0>(U{n}, four) x{n + 1} = Reshape(r{n}, T{n}) "
+        for n in range(30)
+    )
+    model = text_model(
+        f"""g (float[N,4] x, float[M,4] z) => (float[] y)
+        <int64 zero = {{0}}, int64[2] two = {{2, 2}}, int64[1] four = {{4}}> {{
+        x0 = Add(x, z) {layers} y = Neg(x30) }}""",
+        opset=11,
+    )
+    result = normalize(model, passes=["symbolic-shapes"])
+    assert result.report.rounds <= 3
+    assert {node.op_type for node in result.model.graph.node} == {"Add", "Reshape", "Neg"}

@@ -38,7 +38,7 @@ def show_reach(
     It is REFUSED where one of the runtimes that were asked for cannot be reached.
     """
     with progress_shown(is_wanted=not is_quiet):
-        reach = reach_of(model, targets=runtimes or None, exact=exact)
+        reach = reach_of(model, targets=runtimes or None, opsets=not runtimes, exact=exact)
     _write_report(reach, model, report)
     if as_json:
         show_versioned(reach.as_dict())

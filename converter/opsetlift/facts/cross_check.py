@@ -28,6 +28,8 @@ class CrossCheck:
         self._scope = scope
         inferred = self._inferred = scope.model.hints[scope.path]
         self._certain = scope.model.certain_types[scope.path]
+        self._is_static: dict[int, bool] = {}
+        """By the identity of a type, whether nothing more can become known of it."""
         self._computed: set[str] = set()
         """Integers that a node has computed, and few enough to be sizes."""
         self._agreed = {name for name, known in given.items() if name not in inferred or inferred[name] == known}
@@ -35,12 +37,28 @@ class CrossCheck:
 
     def types_of(self, node: NodeProto) -> Mapping[str, TypeProto] | None:
         """The types of a node's outputs by name; None where the node has to be inferred by itself."""
-        known = _all_static(node, self._certain)
+        known = self._all_static(node, self._certain)
         if known is not None or not self._inferred:
             return known
         if not self._agreed.issuperset(filter(None, node.input)) or not self._computed.isdisjoint(node.input):
             return None
-        return _all_static(node, self._inferred) if self._is_plain_operator(node) else None
+        return self._all_static(node, self._inferred) if self._is_plain_operator(node) else None
+
+    def _all_static(self, node: NodeProto, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto] | None:
+        """The types of the outputs, if nothing more can become known of any."""
+        found = {}
+        for name in filter(None, node.output[:]):
+            one = types.get(name)
+            if one is None:
+                return None
+            # Both inferences share the types that are equal.
+            is_known = self._is_static.get(id(one))
+            if is_known is None:
+                is_known = self._is_static[id(one)] = is_static(one)
+            if not is_known:
+                return None
+            found[name] = one
+        return found
 
     def _is_plain_operator(self, node: NodeProto) -> bool:
         """Whether it is an operator without a body that sizes could be propagated through."""
@@ -60,12 +78,6 @@ class CrossCheck:
                 self._agreed.add(name)
             if one.tensor_type.elem_type in _INTEGERS and _may_be_sizes(one):
                 self._computed.add(name)
-
-
-def _all_static(node: NodeProto, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto] | None:
-    """The types of the outputs, if nothing more can become known of any."""
-    found = {name: one for name in node.output if name and (one := types.get(name)) is not None and is_static(one)}
-    return found if len(found) == sum(map(bool, node.output)) else None
 
 
 def _may_be_sizes(one: TypeProto) -> bool:

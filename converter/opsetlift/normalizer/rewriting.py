@@ -115,6 +115,14 @@ class Context:
 
     # Facts
 
+    def infer_again(self, node: gs.Node) -> bool:
+        """Infer the outputs of a node whose inputs have changed, or of which more has become known.
+
+        Returns:
+            Whether more is known of one of them than before.
+        """
+        return self._state.facts.infer_again(node, self._opsets)
+
     def dtype_of(self, tensor: gs.Tensor) -> str | None:
         """A tensor's dtype as the schemas spell it ("float", "int64"); None for what is no tensor, or is not known."""
         return self._state.facts.dtype_of(tensor)

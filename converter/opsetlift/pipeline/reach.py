@@ -104,6 +104,7 @@ def reach(
     model: Model,
     *,
     targets: Sequence[str | Target] | None = None,
+    opsets: bool = True,
     exact: bool = False,
     base_dir: str = "",
     rule_book: RuleBook | None = None,
@@ -115,12 +116,13 @@ def reach(
     Args:
         model: A model, in any kind that `opsetlift.convert` takes. It stays as it is.
         targets: The runtimes; by default every version of every known one.
+        opsets: Whether to answer for every opset, too; for a few runtimes alone that costs more than they do.
         exact: Refuse rules that round.
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
 
     Returns:
-        An answer for each opset of the domains that the model imports, and for each target.
+        An answer for each opset of the domains that the model imports, if asked for, and for each target.
 
     Raises:
         ModelFileError: The file or the model cannot be read.
@@ -131,7 +133,7 @@ def reach(
     wanted = list(_known_targets()) if targets is None else [_as_target(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}
     order: list[str] = []
-    for domain, opset in _opsets_of_domains(source):
+    for domain, opset in _opsets_of_domains(source) if opsets else ():
         where = f"{display_domain(domain)} {opset}"
         order.append(where)
         asked.setdefault(_key({domain: opset}, source), []).append(where)
@@ -140,11 +142,11 @@ def reach(
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
     jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())))
     answers: dict[str, Answer] = {}
-    for opsets, places in asked.items():
+    for destination, places in asked.items():
         for place in places:
             tell("trying opsets and runtimes", len(answers), len(order))
             job = jobs.start(place) if any(isinstance(one, Target) for one in places) else jobs.for_opsets_only
-            answer = _answer(job, dict(opsets), place)
+            answer = _answer(job, dict(destination), place)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]

@@ -139,6 +139,11 @@ class Form:
             and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
         )
 
+    @property
+    def depth(self) -> int:
+        """How many nodes before a node it may look at, one behind the other."""
+        return max(len(self.chain), 2 if self.undoes_cast else 1)
+
     @cached_property
     def _tells_of_inputs(self) -> bool:
         return bool(

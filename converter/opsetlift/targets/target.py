@@ -75,6 +75,11 @@ class Target:
         )
 
     @cached_property
+    def depth(self) -> int:
+        """How many nodes before a node decide on whether it takes that one."""
+        return max((form.depth for form in self.forms), default=0)
+
+    @cached_property
     def forms_by_operator(self) -> Mapping[tuple[str, str], Sequence[Form]]:
         """The forms that it may not take, by domain and operator."""
         found: dict[tuple[str, str], list[Form]] = {}

@@ -25,7 +25,7 @@ _LARGEST_ATTRIBUTE = 1 << 16
 
 
 def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None:
-    """Everything that a rule can ask about a node, written for `opset`, but names: equal ones are refused alike.
+    """Everything that a rule or a runtime can ask about a node, written for `opset`, but names: equal ones fare alike.
 
     None where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no
     known rank, which a rule might then learn from another node.
@@ -36,6 +36,7 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
     if None in values:
         return None
     names = node.input[:]
+    depth = scope.walk.runtime.depth if scope.walk.runtime is not None else 0
     return (
         node.domain,
         node.op_type,
@@ -45,6 +46,18 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
         len(names),
         tuple(values),
         tuple((scope.is_read(name), name in scope.output_names) for name in node.output if name),
+        _producers_key(node, depth, scope.facts),
+    )
+
+
+def _producers_key(node: NodeProto, depth: int, facts: ScopeFacts) -> Hashable:
+    """What computes the inputs of a node, as far back as a runtime looks."""
+    if not depth:
+        return ()
+    return tuple(
+        (facts.type_string(name), one and (one.domain, one.op_type, _producers_key(one, depth - 1, facts)))
+        for name in node.input
+        for one in [facts.producer(name) if name else None]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
 
 import numpy
 import onnx
@@ -57,6 +58,13 @@ class _Known:
         self.is_static = shape is not None and all(type(size) is int for size in shape)
         """Whether nothing more can become known."""
 
+    def with_type_of(self, tensor: gs.Tensor) -> _Known:
+        """The same of a tensor that has the very type of this one."""
+        other = object.__new__(_Known)
+        other.tensor, other.type, other.dtype = tensor, self.type, self.dtype
+        other.shape, other.is_static = self.shape, self.is_static
+        return other
+
     @property
     def has_made_up_sizes(self) -> bool:
         """Whether a size has a name that onnx's inference gave it, which means another size in another inference."""
@@ -96,6 +104,7 @@ class GraphFacts:
         self._evaluated: dict[int, tuple[gs.Node, list[Array] | None]] = {}
         self._state = 0
         self._revision_of_facts: int | None = None
+        self._made_up = count()
         self._changed: dict[int, gs.Node] = {}
         """The nodes that have changed since the facts were inferred, by identity, and kept alive."""
 
@@ -246,6 +255,34 @@ class GraphFacts:
 
         return inferred_types(model, proto, imports, types.get, constant)
 
+    def infer_again(self, node: gs.Node, opsets: Mapping[str, int]) -> bool:
+        """Infer the types of a node's outputs from what is known by now; returns whether more is known of one.
+
+        Later inferences find the same on a copy of the model. Here a pass need not wait for them.
+        """
+        if subgraphs_of(node) or gs.Node.AttributeRef in map(type, node.attrs.values()):
+            return False
+        proto = write_node(node)
+        if called_function_key(proto) in {key_of(function) for function in self._graph.functions}:
+            return False
+        inferred = self._inferred(node, proto, ModelFacts(ModelProto(ir_version=self._graph.ir_version)), opsets)
+        is_more = False
+        for tensor in node.outputs:
+            known, found = self._known_of(tensor), inferred.get(tensor.name)
+            if found is None or (known is not None and known.is_static):
+                continue
+            both = TypeProto()
+            both.CopyFrom(found if known is None else known.type)
+            both = merged(both, found)
+            if known is None or both != known.type:
+                # As in onnx's inference of a model: a size that is not known is the same size behind it.
+                for dim in both.tensor_type.shape.dim:
+                    if dim.WhichOneof("value") is None:
+                        dim.dim_param = f"{MADE_UP}again_{next(self._made_up)}"
+                self._known[id(tensor)] = _Known(tensor, both)
+                is_more = True
+        return is_more
+
     def _facts_of_copy(self) -> Mapping[int, tuple[gs.Tensor, str, ScopeFacts]]:
         if self._scopes is None:
             self._scopes = {}
@@ -257,12 +294,16 @@ class GraphFacts:
             for scope, tensors in by_scope:
                 self._scopes.update({id(one): (one, one.name, scope) for one in tensors})
                 scope.presume({one.name: self._known[id(one)].type for one in tensors if id(one) in self._known})
+            # Values share the types that are equal.
+            by_type: dict[int, _Known] = {}
             for scope, tensors in by_scope:
                 for one in tensors:
                     if id(one) in self._known or isinstance(one, gs.Constant):
                         continue
                     if (found := scope.type_of(one.name)) is not None:
-                        self._known[id(one)] = _Known(one, found)
+                        like = by_type.get(id(found))
+                        known = _Known(one, found) if like is None else like.with_type_of(one)
+                        by_type[id(found)] = self._known[id(one)] = known
         return self._scopes
 
     def type_of(self, tensor: gs.Tensor) -> TypeProto | None:

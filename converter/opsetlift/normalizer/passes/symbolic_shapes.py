@@ -42,17 +42,34 @@ def symbolic_shapes(graph: gs.Graph, context: Context) -> bool:
     is_done |= _share(computed, sizes, context)
     if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
         return is_done
-    for node in nodes_of(graph, "Reshape", "Expand"):
-        if integers(given(node, 1), context) is not None:
-            continue
-        target, shape = sizes.of(node.inputs[1]), context.shape_of(node.inputs[0])
-        if target is None or shape is None:
-            continue
-        if _is_known(target) and tuple(target) == shape and context.replace_uses(node.outputs[0], node.inputs[0]):
-            is_done = True
-        elif node.op == "Reshape" and not node.attrs.get("allowzero", 0):
-            is_done |= _rewrite_target(node, target, shape, context)
+    improved: set[int] = set()
+    """The tensors of which more has become known: the sizes that follow serve the nodes behind."""
+    for node in list(graph.nodes):
+        if improved and any(id(tensor) in improved for tensor in node.inputs) and context.infer_again(node):
+            improved.update(map(id, node.outputs))
+            sizes = Sizes(context)
+        if node.op in ("Reshape", "Expand") and node.domain in (None, "", "ai.onnx"):
+            behind = _simplify(node, sizes, context)
+            is_done |= behind is not None
+            if behind is node.outputs[0]:
+                context.infer_again(node)
+            improved.update(map(id, (behind,) if behind is not None else ()))
     return is_done
+
+
+def _simplify(node: gs.Node, sizes: Sizes, context: Context) -> gs.Tensor | None:
+    """Simplify a Reshape or Expand; returns the tensor that is in the place of its output then, None if none is."""
+    if integers(given(node, 1), context) is not None:
+        return None
+    target, shape = sizes.of(node.inputs[1]), context.shape_of(node.inputs[0])
+    if target is None or shape is None:
+        return None
+    source: gs.Tensor = node.inputs[0]
+    if _is_known(target) and tuple(target) == shape and context.replace_uses(node.outputs[0], source):
+        return source
+    if node.op == "Reshape" and not node.attrs.get("allowzero", 0):
+        return node.outputs[0] if _rewrite_target(node, target, shape, context) else None
+    return None
 
 
 def _is_known(sizes: list[Size]) -> bool:
