@@ -5,8 +5,8 @@ PUBLIC_MODULES = (
     "dtype_policy",  # which dtypes become which
     "fitting",  # a model in the form that a runtime takes
     "ir_fitting",  # a model in the form that an IR version can hold
-    "nearest",  # the nearest opsets that work
     "objections",  # what a runtime does not take of a model
+    "opset_search",  # the nearest opsets that work
     "retyping",  # a model with other dtypes
     "unnamed_dimensions",  # names for open sizes
     "walked",  # a copy of a model at other opsets

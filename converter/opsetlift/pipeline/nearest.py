@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from opsetlift.conversion.nearest import nearest_opsets
+from opsetlift.conversion.opset_search import nearest_opsets
 from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.dry_run import DryRun

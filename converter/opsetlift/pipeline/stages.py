@@ -111,7 +111,7 @@ def _fix_shapes(model: ModelProto, job: Job) -> StageResult:
 def _fold(model: ModelProto, job: Job) -> StageResult:
     """Fold constants and fixed sizes for a runtime that does not. A model that cannot be normalised stays as it is."""
     from opsetlift.normalizer import PassFailed
-    from opsetlift.pipeline.normalising import folded
+    from opsetlift.pipeline.pass_stages import folded
 
     try:
         work, result = folded(model, job)
@@ -258,7 +258,7 @@ def _names_of(node: NodeProto) -> tuple[str, str]:
 
 
 def _normalise(model: ModelProto, job: Job) -> StageResult:
-    from opsetlift.pipeline.normalising import normalised
+    from opsetlift.pipeline.pass_stages import normalised
 
     def fits(result: ModelProto) -> ModelProto:
         """The same model, where the stages that follow take it. Raises ConversionRefused and ModelFileError."""

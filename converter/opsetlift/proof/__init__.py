@@ -28,11 +28,7 @@ from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
 from opsetlift.proof.shapes import dims_of
-from opsetlift.proof.structure import structural_differences
-from opsetlift.proof.trace_json import trace_as_dict
-from opsetlift.proof.trial import Sides, Trial, try_sides
-from opsetlift.proof.verdict_cache import VerdictCache, default_folder
-from opsetlift.proof.whole_model import (
+from opsetlift.proof.side_by_side import (
     MOST_NUMBERS,
     WholeModelResult,
     interface_differences,
@@ -40,6 +36,10 @@ from opsetlift.proof.whole_model import (
     note_constant_outputs,
     prove_models,
 )
+from opsetlift.proof.structure import structural_differences
+from opsetlift.proof.trace_json import trace_as_dict
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.verdict_cache import VerdictCache, default_folder
 
 __all__ = [
     "MOST_NUMBERS",

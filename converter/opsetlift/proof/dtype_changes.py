@@ -26,8 +26,8 @@ from opsetlift.proof.certificate import DtypeProof, Outcome
 from opsetlift.proof.compare import compare
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.side_by_side import model_inputs
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
-from opsetlift.proof.whole_model import model_inputs
 from opsetlift.specification import dtypes
 from opsetlift.specification.wider_dtypes import holds
 

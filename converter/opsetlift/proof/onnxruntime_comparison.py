@@ -12,7 +12,7 @@ import onnx
 
 from opsetlift.proof.compare import EXACT, Tolerance, compare
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
-from opsetlift.proof.whole_model import model_inputs
+from opsetlift.proof.side_by_side import model_inputs
 from opsetlift.support.errors import OpsetLiftError
 
 ROUNDING_ULPS = 64

@@ -18,6 +18,7 @@ from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
+from opsetlift.proof.original_run import OriginalRun
 from opsetlift.proof.scopes import ScopePair
 from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
@@ -26,7 +27,6 @@ from opsetlift.proof.site_models import drawn_inputs, site_models, typings
 from opsetlift.proof.sites import Facts, Site, SiteFinder
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, verdict_key
-from opsetlift.proof.whole_run import WholeRun
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
 from opsetlift.support.progress import tell
@@ -82,7 +82,7 @@ class SiteProofs:
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes = 0
         self._like_sites: dict[Key, Sequence[SiteRecord]] = {}
-        self._whole_run: WholeRun | None = None
+        self._original_run: OriginalRun | None = None
 
     @property
     def records(self) -> list[SiteRecord]:
@@ -208,8 +208,8 @@ class SiteProofs:
         names = [name for name in site.types if name not in constants]
         if site.path != GRAPH_PATH or not names:
             return {}
-        self._whole_run = self._whole_run or WholeRun(self._original, site.facts.base_dir, self._seed)
-        return self._whole_run.tensors(names)
+        self._original_run = self._original_run or OriginalRun(self._original, site.facts.base_dir, self._seed)
+        return self._original_run.tensors(names)
 
     def _try(
         self,

@@ -15,11 +15,11 @@ from onnx import ModelProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
+from opsetlift.proof.side_by_side import model_inputs
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
-from opsetlift.proof.whole_model import model_inputs
 
 
-class WholeRun:
+class OriginalRun:
     """The model on the first drawn inputs that it takes."""
 
     def __init__(self, model: ModelProto, base_dir: str, seed: int) -> None:
