@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from itertools import count
 
 import numpy
@@ -60,9 +61,8 @@ class _Known:
 
     def with_type_of(self, tensor: gs.Tensor) -> _Known:
         """The same of a tensor that has the very type of this one."""
-        other = object.__new__(_Known)
-        other.tensor, other.type, other.dtype = tensor, self.type, self.dtype
-        other.shape, other.is_static = self.shape, self.is_static
+        other = copy(self)
+        other.tensor = tensor
         return other
 
     @property

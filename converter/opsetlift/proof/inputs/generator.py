@@ -111,7 +111,7 @@ KEPT = 12
 """So many accepted cases are kept to be changed in one input."""
 
 CHANGES = 96
-"""So many times that is done where more inputs were rejected than accepted, a third as often elsewhere."""
+"""So many times that is done where more inputs were rejected than accepted, a fourth as often elsewhere."""
 
 TURNS_OF_INDICES = 12
 """How many tensors are drawn from all the numbers that an input of indices takes."""
@@ -119,7 +119,7 @@ TURNS_OF_INDICES = 12
 LARGEST_INDEX = 2**16
 """So far the greatest index is looked for."""
 
-TURNS_NOT_FINITE = 24
+TURNS_NOT_FINITE = 16
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
 
 _TURNS_OF_NEIGHBOURS = 12
@@ -133,7 +133,7 @@ MORE_PER_CASE = 4
 MIXTURES = 6
 """How many mixtures of strategies are tried."""
 
-MIXTURES_AGAIN = 3
+MIXTURES_AGAIN = 2
 """How many mixtures of what was accepted for inputs that control shapes are tried with each further layout."""
 
 
@@ -252,7 +252,7 @@ class InputGenerator:
             return
         rng = self._builder.rng
         strategies = (ALIKE, *(EACH_ITS_OWN_ROUNDING if self._builder.rounding else EACH_ITS_OWN))
-        for _ in range(CHANGES if self._number_rejected > self._number_accepted else CHANGES // 3):
+        for _ in range(CHANGES if self._number_rejected > self._number_accepted else CHANGES // 4):
             _, case = self._any_kept()
             name = names[int(rng.integers(len(names)))]
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
@@ -300,6 +300,10 @@ class InputGenerator:
             places: list[int] = []
             for turn in range(TURNS_NOT_FINITE):
                 _, case = self._any_kept()
+                # A single element tells nothing, and single numbers are thresholds.
+                several = [one for one in names if numpy.size(case.values[one]) > 1]
+                if name not in several:
+                    continue
                 drawn = {
                     one: draw(
                         ORDINARY[int(rng.integers(len(ORDINARY)))],
@@ -307,11 +311,8 @@ class InputGenerator:
                         numpy.shape(case.values[one]),
                         rng,
                     )
-                    for one in names
-                    if numpy.size(case.values[one]) > 1 or one == name
+                    for one in several
                 }
-                if not drawn[name].size:
-                    continue
                 places = places or rng.permutation(drawn[name].size).tolist()
                 kind = [*NOT_FINITE][turn % len(NOT_FINITE)]
                 drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
