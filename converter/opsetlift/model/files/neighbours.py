@@ -60,7 +60,11 @@ def _leads_to(place: Path, path: Path) -> bool:
 def _locations(path: Path) -> Collection[str]:
     """The external data that a file refers to, if it is a model."""
     try:
-        return external_locations(parse_model(path.read_bytes(), form_of(path)))
+        content = path.read_bytes()
+        # Without the key of external data, or an escape that could hide it, there is nothing to parse for.
+        if b"location" not in content and b"\\" not in content:
+            return ()
+        return external_locations(parse_model(content, form_of(path)))
     except (ModelFileError, OSError, MemoryError):
         return ()
 
