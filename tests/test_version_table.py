@@ -1,4 +1,4 @@
-"""ReduceMin, ReduceMean and Min: every pair of opsets, every dtype, generated from onnx.defs.
+"""ReduceMin, ReduceMean and Min: every definition to every opset, every dtype, generated from onnx.defs.
 
 Each case is either converted with an equal result, or refused for one of the two reasons there are: a dtype that
 nothing at the target takes, and 64-bit integers before anything combined them. One model per operator, opset and dtype
@@ -126,9 +126,15 @@ def attempted(model: onnx.ModelProto, target: int) -> tuple[onnx.ModelProto | No
 def cases() -> Iterator[tuple[str, str, int]]:
     for operator in OPERATORS:
         for dtype in all_dtypes(operator):
-            for source in OPSETS:
+            for source in ends_of_definitions(operator):
                 if dtype in dtypes_at(operator, source):
                     yield operator, dtype, source
+
+
+def ends_of_definitions(operator: str) -> list[int]:
+    """The first and the last opset of each definition: those between mean the same."""
+    starts = {definition.since_version for opset in OPSETS if (definition := history.definition("", operator, opset))}
+    return sorted({*starts, *(start - 1 for start in starts if start > 1), OPSETS[-1]})
 
 
 def meaning(model: onnx.ModelProto, opset: int) -> tuple[bytes, ...]:
