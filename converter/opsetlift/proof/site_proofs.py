@@ -289,7 +289,7 @@ class SiteProofs:
                 if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
                     seed = seed_of(self._seed, key)
                     measured.may_be_constant = cannot_vary(before, inputs, seed, lenient=trial.is_lenient)
-                verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
+                verdicts.append(_judged(site, trial, may_be_empty=_may_be_empty(dims) and dims == site.dims))
                 if verdicts[-1].outcome not in _AGREE:
                     break
             if not declarations.were_compared and verdicts[-1].outcome in _AGREE:
@@ -341,8 +341,11 @@ def _sizes(seen: Mapping[str, Array]) -> Open:
     return {name: value.shape for name, value in seen.items()}
 
 
-def _is_fixed(dims: Open) -> bool:
-    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values())
+def _may_be_empty(dims: Open) -> bool:
+    """Whether outputs without elements may be all there are: no size is open, or no input ever has an element."""
+    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values()) or all(
+        one is not None and 0 in one for one in dims.values()
+    )
 
 
 def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
