@@ -29,7 +29,7 @@ class Declarations:
     """
 
     def __init__(self, anew: Sequence[ValueInfoProto], inputs: Sequence[ValueInfoProto]) -> None:
-        self._compared = {info.SerializeToString(deterministic=True) for info in (*anew, *inputs)} if anew else None
+        self._compared = {info.SerializeToString(deterministic=True) for info in (*anew, *inputs)} if anew else set()
         self._has_sizes = any(isinstance(size, int) for info in anew for size in dims_of(info.type) or ())
         self.were_compared = not anew
         """Whether all that is to be compared has been."""
@@ -38,23 +38,25 @@ class Declarations:
         """Take note of what a trial compared."""
         self.were_compared |= trial.declarations_held and (own_sizes or not self._has_sizes)
 
-    def checked(self, *, own_sizes: bool) -> tuple[Checked | None, Checked | None]:
+    def checked(self, *, own_sizes: bool, as_declared: bool = False) -> tuple[Checked | None, Checked | None]:
         """What to compare on both sides: what the original declares, and of the result what it declares besides.
 
         Args:
             own_sizes: Whether inputs are of the sizes that the model gives them. If not, sizes are no part of what is
                 compared, only dtypes, ranks and symbols.
+            as_declared: Whether the original's declarations are compared in any case.
         """
         compared = self._compared
-        if compared is None:
-            return None, None
 
         def in_original(info: ValueInfoProto) -> TypeProto:
             return info.type if own_sizes else _without_sizes(info.type)
 
         def in_result(info: ValueInfoProto) -> TypeProto | None:
-            return in_original(info) if info.SerializeToString(deterministic=True) in compared else None
+            is_compared = info.SerializeToString(deterministic=True) in compared
+            return in_original(info) if is_compared else None
 
+        if not compared:
+            return in_original if as_declared else None, None
         return in_original, in_result
 
 

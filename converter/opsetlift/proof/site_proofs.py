@@ -155,7 +155,7 @@ class SiteProofs:
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         if own_key not in self._verdicts:
             # What is declared only leaves out inputs, of which none was accepted where nothing differed.
-            is_declared = site.declared and verdict.outcome is Outcome.DIFFERENT
+            is_declared = site.declares_shapes and verdict.outcome is Outcome.DIFFERENT
             if small != own or site.has_large or is_declared:
                 verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
@@ -196,12 +196,12 @@ class SiteProofs:
         return hashlib.sha256(repr(functions).encode()).hexdigest() if any(functions) else ""
 
     def _verdict_at_own_sizes(self, site: Site, constants: Mapping[str, Array], key: Key, general: Verdict) -> Verdict:
-        """With the model's own sizes and constants, and only with inputs for which its outputs are as it declares.
+        """With the model's own sizes and constants, and only with inputs for which all is as it declares.
 
         Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
         """
-        verdict = self._try(site, [site.dims], constants, key, declared=site.declared)
-        if verdict.outcome is Outcome.UNPROVEN and site.declared:
+        verdict = self._try(site, [site.dims], constants, key, as_declared=True)
+        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
         if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
@@ -227,7 +227,8 @@ class SiteProofs:
     ) -> Verdict:
         """A verdict, after one more input: one of the model's own sizes, for which all holds that it declares."""
         if fixed_elements(site.dims) <= MOST_COMPARED:
-            sides = replace(sides, declared=site.declared, checked=declarations.checked(own_sizes=True))
+            checked = declarations.checked(own_sizes=True)
+            sides = replace(sides, declared=site.declared, as_declared=True, checked=checked)
             results = [sizes for sizes in site.declared.values() if sizes]
             generator = partial(
                 InputGenerator, inputs, seed_of(self._seed, key), hints=site.numbers, results=results, limit=1
@@ -245,7 +246,7 @@ class SiteProofs:
         constants: Mapping[str, Array],
         key: Key,
         *,
-        declared: Open = NOTHING,
+        as_declared: bool = False,
         seen: Mapping[str, Array] = NOTHING,
         is_last: bool = True,
     ) -> Verdict:
@@ -262,7 +263,9 @@ class SiteProofs:
             before, after = site_models(site, types, constants, self._original, self._result)
             numbers = numbers_of([before, after], MOST_NUMBERS)
             outputs = [(name, name) for name in site.outputs]
+            declared = site.declared if as_declared else NOTHING
             sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
+            sides.as_declared = as_declared
             declarations = declare_all(site, before, after)
             left = {name: kind for name, kind in types.items() if name not in constants}
             for dims in ways:
@@ -282,7 +285,7 @@ class SiteProofs:
                     guesses=GUESSES if is_last else FEW_GUESSES,
                     most_elements=MOST_ITERATED if site.iterates else LONG,
                 )
-                sides.checked = declarations.checked(own_sizes=dims == site.dims)
+                sides.checked = declarations.checked(own_sizes=dims == site.dims, as_declared=as_declared)
                 trial = try_sides(sides, generator)
                 declarations.take_note(trial, own_sizes=dims == site.dims)
                 measured = trial.diversity

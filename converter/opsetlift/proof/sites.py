@@ -152,6 +152,11 @@ class Site:
         return {name: sizes for name, sizes in dims.items() if sizes is not None}
 
     @cached_property
+    def declares_shapes(self) -> bool:
+        """Whether the model tells how many dimensions an output, or a value in a body of the site, has."""
+        return bool(self.declared) or any(dims_of(one.type) for one in _declared_in_subgraphs(self.before))
+
+    @cached_property
     def output_types(self) -> Mapping[str, TypeProto]:
         """The types of its outputs, as far as they are known."""
         types = {name: self.facts.type_of(self.path, name) for name in self.outputs}

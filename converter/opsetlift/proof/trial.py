@@ -86,6 +86,8 @@ class Sides:
     base_dir: str = ""
     result_base_dir: str | None = None
     """Where the result's external data lies, if not where the original's does."""
+    as_declared: bool = False
+    """Whether inputs are rejected, too, for which the original gives anything else than it declares."""
     checked: tuple[Checked | None, Checked | None] = (None, None)
     """What each side declares that is compared with its values. The result's has to hold where the original's does."""
     loops_freely: bool = False
@@ -139,6 +141,10 @@ class _Runner:
             if self._original.cannot_run:
                 trial.blocked = isinstance(error, NotExecutable)
                 raise Enough from error
+            return None
+        if self._sides.as_declared and (false := self._original.open_results.false_declarations):
+            trial.rejected += 1
+            trial.obstacle = f"the original {false[0]}"
             return None
         for name, dims in self._sides.declared.items():
             if _contradicts(expected[name], dims):
