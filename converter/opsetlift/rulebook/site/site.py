@@ -17,7 +17,7 @@ from opsetlift.support.refusal import Why
 class Site(ABC):
     """A node at one version transition: what a rule reads of it, and may do to it. The walk implements it.
 
-    A `value` names a tensor, or is an input's position. What cannot be returned raises SiteRefused, unless otherwise said.
+    A `value` names a tensor, or is an input's position. What is unknown raises SiteRefused, unless otherwise stated.
     """
 
     __slots__ = {
