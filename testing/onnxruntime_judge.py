@@ -29,12 +29,12 @@ def disagreement(case: Case, model: onnx.ModelProto, inputs: dict[str, Any], exp
     if not OLDEST_OPSET <= imported_opsets(model.opset_import).get("", 1) <= newest_opset():
         return None
     try:
-        if mismatch(_run(case.model, inputs), expected, rtol=case.rtol, atol=case.atol):
+        if mismatch(run_in_onnxruntime(case.model, inputs), expected, rtol=case.rtol, atol=case.atol):
             return None
     except Exception:
         return None
     try:
-        found = _run(model, inputs)
+        found = run_in_onnxruntime(model, inputs)
     except Exception as error:
         if "NOT_IMPLEMENTED" in str(error):
             raise NoKernel(" ".join(re.findall(r"implementation for (\w+\(\d+\))", str(error))) or str(error)) from None
@@ -64,6 +64,7 @@ def _session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-def _run(model: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
+def run_in_onnxruntime(model: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
+    """The outputs of a model; onnxruntime raises its own errors."""
     outputs: list[Any] = _session(model).run(None, inputs)
     return outputs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_for_runtime
 from opsetlift.rulebook.site import Site, pop_attribute
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import make_axis_non_negative
 
@@ -22,12 +23,21 @@ def replace_select_last_index_and_empty_inputs(site: Site) -> None:
 
 
 def _indices_of_nothing(site: Site) -> None:
-    """An empty input has an empty result of the same shape as a slice along the axis."""
+    """Write a Reshape of an empty input: to a size of 1 along the axis, and the same sizes (0) elsewhere.
+
+    It fails where the axis has no elements and the others have some, as there is no extreme.
+    """
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    axes = site.constant([site.attribute("axis", 0)], "int64")
-    first = op.Slice(site.input(0), site.constant([0], "int64", "start"), site.constant([1], "int64", "end"), axes)
-    indices = op.Cast(first, to="int64")
-    site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, axes))
+    axis, shape = site.attribute("axis", 0), site.shape(0) or []
+    if not -len(shape) <= axis < len(shape):
+        site.refuse(Why.INVALID_MODEL, f"axis {axis} is beyond the rank, {len(shape)}")
+    sizes = [0] * len(shape)
+    sizes[axis] = 1
+    others = [size for place, size in enumerate(shape) if place != axis % len(shape)]
+    if all(isinstance(size, int) and size for size in others):
+        site.refuse(Why.INVALID_MODEL, f"axis {axis} has no elements, so there is no extreme")
+    indices = op.Cast(op.Reshape(site.input(0), site.constant(sizes, "int64", "sizes")), to="int64")
+    site.replace(indices if site.attribute("keepdims", 1) else op.Squeeze(indices, site.constant([axis], "int64")))
 
 
 def search_last_index_from_the_end(site: Site) -> None:

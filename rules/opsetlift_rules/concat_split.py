@@ -143,7 +143,10 @@ def move_lengths_to_an_attribute(site: Site) -> None:
         site.remove_input(1)
         return
     lengths = site.constant_value(1)
-    if lengths is not None:
+    if lengths is not None and lengths.min(initial=0) < 0 and not site.is_in_subgraph:
+        site.refuse(Why.INVALID_MODEL, f"the lengths of the parts are {lengths.tolist()}; none can be negative")
+    # Of the attribute, runtimes look at the lengths when they load the model, whether the node ever runs or not.
+    if lengths is not None and lengths.min(initial=0) >= 0:
         site.remove_input(1)
         site.set_attribute("split", lengths.reshape(-1).tolist())
         return
@@ -184,7 +187,7 @@ def replace_the_number_of_outputs_with_lengths(site: Site) -> None:
     if dimension is not None:
         length = -(-dimension // count)
         last = dimension - length * (count - 1)
-        if last < 0:
+        if last < 0 and not site.is_in_subgraph:
             site.refuse(
                 Why.INVALID_MODEL,
                 (

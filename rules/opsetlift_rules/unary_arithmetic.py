@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site, widen_to_kernel
+from opsetlift.rulebook.site import Site, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
@@ -85,7 +85,10 @@ def decompose_round(site: Site) -> None:
     value = site.input(0)
     zero, a_half = site.constant(0, dtype, "zero"), site.constant(0.5, dtype, "half")
     is_negative = op.Less(value, zero)
-    truncated = _truncated(site, op, is_negative, zero)
+    # Neither Where nor Min, in which runtimes lose the sign of zeros.
+    whole = op.Ceil(value)
+    is_above = op.And(op.Greater(whole, value), op.Greater(value, zero))
+    truncated = op.Sub(whole, op.Cast(is_above, to=dtype))
     halved = op.Mul(op.Abs(truncated), a_half)
     half_if_odd = op.Sub(halved, op.Floor(halved))
     # Beside an odd number the threshold is the greatest number below a half, so that a half is greater too.
@@ -94,14 +97,6 @@ def decompose_round(site: Site) -> None:
     goes_on = op.Greater(op.Abs(op.Sub(value, truncated)), threshold)
     down, up = op.And(goes_on, is_negative), op.And(goes_on, op.Not(is_negative))
     site.replace(op.Sub(truncated, op.Sub(op.Cast(down, to=dtype), op.Cast(up, to=dtype))))
-
-
-def _truncated(site: Site, op: Operators, is_negative: str, zero: str) -> str:
-    value = site.input(0)
-    if site.target >= opsets.WHERE:
-        return str(op.Where(is_negative, op.Ceil(value), op.Floor(value)))
-    # Below 9 a Where of floats is far more than this. One of both is 0, of the sign that leaves the other one's alone.
-    return str(op.Sub(op.Ceil(op.Min(value, zero)), op.Ceil(op.Min(op.Neg(value), zero))))
 
 
 _INTEGRAL = "13 says that integral numbers, NaN and infinities are unchanged, as they always were"

@@ -1,9 +1,11 @@
 """ArgMax, ArgMin, CumSum and CumProd across their versions and below their introductions."""
 
+import numpy
 import pytest
 
 from opsetlift.support.refusal import Why
-from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.onnxruntime_judge import run_in_onnxruntime
 
 
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
@@ -28,6 +30,31 @@ def test_an_empty_input_which_11_does_not_take_has_no_indices(operator, keepdims
         exact=True,
     )
     assert operator not in {node.op_type for node in converted.graph.node}
+
+
+@pytest.mark.parametrize("shape", ["0, 0", "0, 3, 0", "0, N"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("to", [11, 7])
+def test_an_axis_without_elements_becomes_1_where_another_axis_has_none_either(shape, keepdims, to):
+    """As the texts say, and onnxruntime 1.18 to 1.32; onnxruntime 1.0 to 1.10 keep the 0, or refuse."""
+    rank = shape.count(",") + keepdims
+    text = (
+        f'<ir_version: 7, opset_import: ["": 12]> g (float[{shape}] x) => (int64[{", ".join("ABC"[:rank])}] y) '
+        f"{{ y = ArgMax <keepdims = {keepdims}> (x) }}"
+    )
+    converted = check_converts(text, to, exact=True)
+    data = {"x": numpy.zeros([0 if size == "N" else int(size) for size in shape.split(", ")], numpy.float32)}
+    shapes = [run_in_onnxruntime(one, data)[0].shape for one in (model(text), converted)]
+    assert shapes[0] == shapes[1]
+
+
+def test_there_is_no_extreme_where_only_the_axis_has_no_elements():
+    check_refusal(
+        '<ir_version: 7, opset_import: ["": 12]> g (float[0, 3] x) => (int64[1, 3] y) { y = ArgMax (x) }',
+        11,
+        Why.INVALID_MODEL,
+        "axis 0 has no elements",
+    )
 
 
 @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])

@@ -1,9 +1,12 @@
 """Concat and Split across their versions."""
 
+import numpy
 import pytest
 
+from opsetlift import convert
 from opsetlift.support.refusal import Why
-from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.onnxruntime_judge import run_in_onnxruntime
 
 
 def test_the_default_axis_of_concat_is_written_at_4():
@@ -189,4 +192,27 @@ def test_no_elements_are_taken_apart_by_lengths_at_18():
         "{ a, b = Split <axis = 1> (x) }",
         '<ir_version: 8, opset_import: ["": 18]> g (float[2, 0] x) => (float[2, 0] a, float[2, 0] b) '
         "<int64[2] a_split = {0, 0}> { a, b = Split <axis = 1> (x, a_split) }",
+    )
+
+
+@pytest.mark.parametrize("to", [17, 13, 12, 11])
+def test_a_split_that_always_fails_is_converted_in_a_branch_that_may_never_run(to):
+    """As in ONNX's expansion of AffineGrid. Runtimes refuse negative lengths of an attribute when they load a model."""
+    text = """<ir_version: 8, opset_import: ["": 18]> g (int64[5] x, bool c) => (int64[M] y) { y = If (c) <
+        then_branch = t () => (int64[A] a) { a, b, d, e = Split <num_outputs = 4> (x) },
+        else_branch = f () => (int64[5] z) { z = Neg (x) }
+    > }"""
+    converted = convert(model(text), to=to).model
+    data = {"x": numpy.arange(5), "c": numpy.array(False)}
+    for one in (model(text), converted):
+        assert run_in_onnxruntime(one, data)[0].tolist() == [0, -1, -2, -3, -4]
+
+
+def test_negative_lengths_break_the_model():
+    check_refusal(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[1] x) => (float[A] a, float[B] b) '
+        "<int64[2] l = {2, -1}> { a, b = Split (x, l) }",
+        12,
+        Why.INVALID_MODEL,
+        "none can be negative",
     )

@@ -132,3 +132,17 @@ def test_a_negative_axis_needs_the_rank_below_11():
         Why.RANK_UNKNOWN,
         "must be made non-negative",
     )
+
+
+@pytest.mark.parametrize("to", [13, 6, 4])
+def test_sizes_that_only_the_body_declares_are_taken_at_its_word(to):
+    """Below 7 an Add repeats dimensions by attribute: the sizes in the body say that there are none to repeat."""
+    source = model(
+        '<ir_version: 8, opset_import: ["": 21]> g (float[T, 2] x, float[2] s) => (float[2] f, float[T, 2] y) '
+        f"{{ f, y = Scan <num_scan_inputs = 1, {BODY}> (s, x) }}"
+    )
+    for info in (source.graph.input[0], *source.graph.output):
+        info.type.tensor_type.ClearField("shape")
+    certificate = convert(source, to=to).certificate
+    assert certificate is not None
+    assert certificate.is_proven, certificate.summary()

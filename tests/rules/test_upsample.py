@@ -1,8 +1,11 @@
 """Upsample across its versions."""
 
+import numpy
 import pytest
 
-from testing.conversion import check_converts, check_rewrite
+from opsetlift.evaluator import Evaluator
+from testing.conversion import check_converts, check_rewrite, model
+from testing.onnxruntime_judge import OLDEST_OPSET, run_in_onnxruntime
 
 
 def test_image_scales_become_scales_for_every_axis_and_back():
@@ -81,3 +84,21 @@ def test_other_ranks_are_averaged_axis_by_axis_below_7():
         '{ y = Upsample <mode = "linear", scales: floats = [2, 1.5]> (x) }',
         1,
     )
+
+
+@pytest.mark.parametrize("to", [8, 6, 13])
+@pytest.mark.parametrize("shape", ["1, 1", "1, 3"])
+def test_an_infinity_at_the_edge_is_repeated_as_runtimes_do(to, shape):
+    """Beyond the last element both neighbours are that element, whatever their weights."""
+    text = (
+        f'<ir_version: 4, opset_import: ["": 9]> g (float[{shape}] x) => (float[A, B] y) <float[2] s = {{1, 3}}> '
+        '{ y = Upsample <mode = "linear"> (x, s) }'
+    )
+    data = numpy.ones([int(size) for size in shape.split(", ")], numpy.float32)
+    data[:, -1] = numpy.inf
+    expected = Evaluator(model(text)).run({"x": data})["y"]
+    assert numpy.isinf(expected[:, -3:]).all()
+    for one in (model(text), check_converts(text, to)):
+        numpy.testing.assert_array_equal(Evaluator(one).run({"x": data})["y"], expected)
+        if one.opset_import[0].version >= OLDEST_OPSET:
+            numpy.testing.assert_array_equal(run_in_onnxruntime(one, {"x": data})[0][:, -3:], expected[:, -3:])

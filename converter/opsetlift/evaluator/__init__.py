@@ -1,6 +1,7 @@
 """Strict, version-exact execution of ONNX models in numpy."""
 
 from opsetlift.evaluator.constant_results import constant_results
+from opsetlift.evaluator.declared_types import Checked
 from opsetlift.evaluator.errors import (
     ComputationFailed,
     EvaluationError,
@@ -23,6 +24,7 @@ from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tens
 
 __all__ = [
     "OTHER_VALUES",
+    "Checked",
     "ComputationFailed",
     "EvaluationError",
     "Evaluator",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from opsetlift.evaluator.body import Body, Formal
+from opsetlift.evaluator.declared_types import DeclaredTypes
 from opsetlift.evaluator.errors import Place, Rejected
 from opsetlift.evaluator.step import Step, Subgraph
 from opsetlift.model.arrays import Array
@@ -17,6 +18,7 @@ def assembled(
     outputs: Sequence[Formal],
     steps: Sequence[Step],
     initializers: Mapping[str, Callable[[], Array]],
+    declared: DeclaredTypes | None = None,
     *,
     strict: bool,
 ) -> Body:
@@ -28,6 +30,7 @@ def assembled(
         outputs: Its formal outputs.
         steps: Its nodes.
         initializers: What loads each initializer, by name.
+        declared: What is declared of values in it, where they are to be compared with that.
         strict: False sorts nodes that are not in topological order.
 
     Raises:
@@ -40,7 +43,7 @@ def assembled(
     captured.update(formal.name for formal in outputs if formal.name and formal.name not in defined)
     if not path:
         _reject_dangling(steps, outputs, captured)
-    return Body(path, inputs, outputs, _in_order(steps, strict=strict), initializers, sorted(captured))
+    return Body(path, inputs, outputs, _in_order(steps, strict=strict), initializers, sorted(captured), declared)
 
 
 def _defined_names(inputs: Sequence[Formal], initializers: Mapping[str, object], steps: Sequence[Step]) -> set[str]:

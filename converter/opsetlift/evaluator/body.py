@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsetlift.evaluator import values
+from opsetlift.evaluator.declared_types import DeclaredTypes
 from opsetlift.evaluator.errors import EvaluationError, Place, Rejected
-from opsetlift.evaluator.open_results import open_results
+from opsetlift.evaluator.open_results import inner_scope, open_results
 from opsetlift.evaluator.step import Environment, Step
 from opsetlift.evaluator.values import Value
 from opsetlift.model.arrays import Array
@@ -42,6 +43,7 @@ class Body:
         steps: Sequence[Step],
         initializers: Mapping[str, Callable[[], Array]],
         captured: Sequence[str],
+        declared: DeclaredTypes | None = None,
     ) -> None:
         self.path = path
         self.inputs = tuple(inputs)
@@ -54,6 +56,7 @@ class Body:
         self._input_names = frozenset(formal.name for formal in inputs)
         self._plans: dict[tuple[str, ...] | None, Plan] = {}
         self._defaults: Environment = {}
+        self._declared = declared or None
         self.has_run = False
 
     def subgraphs_not_run(self) -> Iterator[tuple[Step, str]]:
@@ -91,7 +94,8 @@ class Body:
         known: Environment = {}
         left = []
         for step in steps:
-            if not (step.foldable and all(self._is_constant(name, known) for name in step.uses)):
+            is_constant = step.foldable and all(self._is_constant(name, known) for name in step.uses)
+            if not is_constant or self._is_compared(step):  # each run compares it
                 left.append(step)
                 continue
             for name in step.uses:
@@ -112,6 +116,9 @@ class Body:
                 self._load(name, known)
         timeline = tuple(zip(left, _releases(left, wanted), strict=True))
         return Plan(wanted, timeline, {name: known[name] for name in used if name in known})
+
+    def _is_compared(self, step: Step) -> bool:
+        return self._declared is not None and any(name in self._declared for name in step.outputs)
 
     def _is_constant(self, name: str, known: Environment) -> bool:
         return name in known or (name in self._initializers and name not in self._input_names)
@@ -146,7 +153,10 @@ class Body:
         environment = {name: outer[name] for name in self.captured}
         self._bind(arguments, environment, place)
         self.has_run = True
-        return self.execute(environment, self.plan())
+        if self._declared is None:
+            return self.execute(environment, self.plan())
+        with inner_scope():
+            return self.execute(environment, self.plan())
 
     def _bind(self, arguments: Sequence[Value], environment: Environment, place: Place) -> None:
         """Put the inputs of a subgraph into its environment."""
@@ -175,12 +185,16 @@ class Body:
     def execute(self, environment: Environment, plan: Plan) -> list[Value]:
         """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
         environment.update(plan.constants)
+        if self._declared is not None:
+            self._declared.compare(environment)
         for step, releases in plan.steps_and_releases:
             results = step.execute(environment)
             if len(results) == 1:
                 environment[step.outputs[0]] = results[0]
             else:
                 environment.update(zip(step.outputs, results, strict=False))
+            if self._declared is not None:
+                self._declared.compare(dict(zip(step.outputs, results, strict=False)))
             for name in releases:
                 environment.pop(name, None)
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
-from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.evaluator import values
+from opsetlift.evaluator.declared_types import Checked, check_shape
 from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
 from opsetlift.evaluator.one_thread import one_thread
 from opsetlift.evaluator.open_results import OpenResults, open_results
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
-from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
-
-Dims = list[int | str | None]
 
 
 class Evaluator:
@@ -30,6 +28,8 @@ class Evaluator:
         base_dir: The folder of the model's external data.
         iteration_limit: A node that runs its subgraph more often ends in NotExecutable.
         element_limit: A value of more elements ends in TooLarge.
+        checked: What of the type that a graph or subgraph declares of a value is compared with what it computes; None
+            compares nothing but the inputs of the model, and the dtypes of inputs and outputs.
 
     Raises:
         Rejected: The model is illegal.
@@ -44,9 +44,15 @@ class Evaluator:
         base_dir: str | None = None,
         iteration_limit: int | None = None,
         element_limit: int | None = None,
+        checked: Checked | None = None,
     ) -> None:
         self._body = prepare_model(
-            model, strict=strict, base_dir=base_dir, iteration_limit=iteration_limit, element_limit=element_limit
+            model,
+            strict=strict,
+            base_dir=base_dir,
+            iteration_limit=iteration_limit,
+            element_limit=element_limit,
+            checked=checked,
         )
         self._inputs = {info.name: _DeclaredInput(info) for info in model.graph.input}
         self.open_results = OpenResults()
@@ -143,7 +149,7 @@ class _DeclaredInput:
         try:
             if self._type_string is not None:
                 value = values.as_type(value, self._type_string)
-            _check_shape(self._type, value, sizes)
+            check_shape(self._type, value, sizes)
         except ValueError as error:
             raise InputRejected(self._name, str(error)) from error
         return value
@@ -156,33 +162,6 @@ class _DeclaredInput:
             declared is None or size == (sizes.get(declared) if isinstance(declared, str) else declared)
             for declared, size in zip(self._dims, shape, strict=True)
         )
-
-
-def _check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:
-    """Refuse a value without the declared shape; `sizes` holds what the symbolic dimensions stand for."""
-    kind = declared.WhichOneof("value")
-    if kind == "optional_type":
-        if value.element is not None:
-            _check_shape(declared.optional_type.elem_type, value.element, sizes)
-    elif kind == "sequence_type":
-        for element in value:
-            _check_shape(declared.sequence_type.elem_type, element, {})
-    elif kind == "tensor_type":
-        _check_dims(dtypes.shape_of_type(declared), value, sizes)
-
-
-def _check_dims(dims: Dims | None, value: Array, sizes: dict[str, int]) -> None:
-    if dims is None:
-        return
-    if len(dims) != value.ndim:
-        raise ValueError(f"it is declared with {len(dims)} dimensions, but the array has shape {value.shape}")
-    for axis, (dim, size) in enumerate(zip(dims, value.shape, strict=True)):
-        if dim is None or dim == size:
-            continue
-        expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
-        if size != expected:
-            declared = f"{dim!r}, which is {expected} elsewhere" if isinstance(dim, str) else str(expected)
-            raise ValueError(f"axis {axis} is declared as {declared}, but the array has shape {value.shape}")
 
 
 def run_node(

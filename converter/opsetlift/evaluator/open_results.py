@@ -28,6 +28,10 @@ class OpenResults:
     """What may end a runtime."""
     values: list[str] = field(default_factory=list)
     """What gives some value."""
+    false_declarations: list[str] = field(default_factory=list)
+    """What the model declares of values and is not so, of what was to be compared."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """What symbolic dimensions stand for in the scope that runs, as far as values that were compared tell."""
     instead: str = ""
     """The one of `OTHER_VALUES` that this run has in place of such values; empty for the evaluator's own."""
 
@@ -54,6 +58,34 @@ def report_open_result(what: str) -> None:
     found = _found.get()
     if found is not None:
         found.faults.append(what)
+
+
+def report_false_declaration(what: str) -> None:
+    """Report a value that is not as it is declared; without effect outside of `open_results`."""
+    found = _found.get()
+    if found is not None:
+        found.false_declarations.append(what)
+
+
+def sizes_of_symbols() -> dict[str, int]:
+    """What symbolic dimensions stand for; what is added holds in the scope that runs and in those inside of it."""
+    found = _found.get()
+    return {} if found is None else found.sizes
+
+
+@contextmanager
+def inner_scope() -> Iterator[None]:
+    """Let what symbols stand for inside of the context be forgotten after it, but for what they stood for before."""
+    found = _found.get()
+    if found is None:
+        yield
+        return
+    before = found.sizes
+    found.sizes = dict(before)
+    try:
+        yield
+    finally:
+        found.sizes = before
 
 
 def open_values(values: NDArray[Any], is_open: NDArray[Any], what: str) -> NDArray[Any]:

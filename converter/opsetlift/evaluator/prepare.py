@@ -11,6 +11,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from opsetlift.evaluator import values
 from opsetlift.evaluator.assembly import assembled
 from opsetlift.evaluator.body import Body, Formal
+from opsetlift.evaluator.declared_types import Checked, DeclaredTypes
 from opsetlift.evaluator.definitions import definition_in_force, opset_imports
 from opsetlift.evaluator.errors import NotExecutable, Place, Rejected
 from opsetlift.evaluator.function_steps import Description, ExpandedStep, FunctionStep
@@ -36,6 +37,7 @@ class Library:
     strict: bool = True
     iteration_limit: int | None = None
     element_limit: int | None = None
+    checked: Checked | None = None
     prepared: dict[object, Body] = field(default_factory=dict)
     """Function bodies by function and the attributes of the call."""
 
@@ -60,6 +62,7 @@ def prepare_model(
     base_dir: str | None,
     iteration_limit: int | None,
     element_limit: int | None = None,
+    checked: Checked | None = None,
 ) -> Body:
     """Prepare the main graph of a model.
 
@@ -69,6 +72,7 @@ def prepare_model(
         base_dir: The folder of the model's external data.
         iteration_limit: How often a node may run its subgraph.
         element_limit: How many elements a value may have.
+        checked: What of declared types is compared with values; None for nothing.
 
     Raises:
         Rejected: The model is illegal.
@@ -83,7 +87,7 @@ def prepare_model(
     opsets = opset_imports(model.opset_import)
     if not opsets and model.ir_version < 3:
         opsets = {"": 1}  # IR versions before 3 had no opset_import
-    scope = Scope(Library(functions, base_dir, strict, iteration_limit, element_limit), opsets)
+    scope = Scope(Library(functions, base_dir, strict, iteration_limit, element_limit, checked), opsets)
     return prepare_graph(model.graph, scope)
 
 
@@ -97,7 +101,10 @@ def prepare_graph(graph: GraphProto, scope: Scope) -> Body:
         initializers[name] = partial(_load_initializer, sparse, values.sparse_tensor_value, name, scope)
     inputs = [Formal(info.name, dtypes.type_string(info.type)) for info in graph.input]
     outputs = [Formal(info.name, dtypes.type_string(info.type)) for info in graph.output]
-    return _prepare_body(inputs, outputs, graph.node, initializers, scope)
+    checked = scope.library.checked
+    infos = () if checked is None else (*graph.input, *graph.output, *graph.value_info)
+    declared = DeclaredTypes(infos, checked) if checked is not None and infos else None
+    return _prepare_body(inputs, outputs, graph.node, initializers, scope, declared)
 
 
 def _load_initializer(
@@ -115,9 +122,10 @@ def _prepare_body(
     nodes: Sequence[NodeProto],
     initializers: Mapping[str, Callable[[], Array]],
     scope: Scope,
+    declared: DeclaredTypes | None = None,
 ) -> Body:
     steps = [_prepare_step(node, index, scope) for index, node in enumerate(nodes)]
-    return assembled(scope.path, inputs, outputs, steps, initializers, strict=scope.library.strict)
+    return assembled(scope.path, inputs, outputs, steps, initializers, declared, strict=scope.library.strict)
 
 
 def _prepare_step(node: NodeProto, index: int, scope: Scope) -> Step:

@@ -6,6 +6,7 @@ from onnx import ModelProto
 
 from opsetlift.model.notes import without_notes
 from opsetlift.proof.certificate import ConversionProof, Destination
+from opsetlift.proof.declarations import declaration_differences
 from opsetlift.proof.scopes import paired_scopes
 from opsetlift.proof.site_proofs import SiteProofs
 from opsetlift.proof.sites import Facts
@@ -40,7 +41,10 @@ def prove_conversion(
     pairs = list(paired_scopes(noted, converted, trace))
     proofs.add_all(pairs, trace, facts)
     return ConversionProof(
-        structure=structural_differences(noted, converted, trace, pairs),
+        structure=[
+            *structural_differences(noted, converted, trace, pairs),
+            *declaration_differences(pairs, facts),
+        ],
         sites=proofs.records,
         nodes=proofs.nodes,
         trace=trace,

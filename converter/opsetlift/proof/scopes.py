@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from opsetlift.model.def_use import DefUse, uses_of
 from opsetlift.model.scopes import (
@@ -108,6 +108,15 @@ class ScopePair:
     def used(self) -> set[str]:
         """The values that something in the result's scope reads."""
         return self.result_index.names_used()
+
+    @cached_property
+    def declared_anew(self) -> Mapping[str, ValueInfoProto]:
+        """What the value_info of the result says of values, where the original's does not say just that."""
+        after = getattr(self.result, "value_info", ())
+        if not after:
+            return {}
+        before = {info.name: info for info in getattr(self.original, "value_info", ())}
+        return {info.name: info for info in after if info.name not in before or info.type != before[info.name].type}
 
     @cached_property
     def in_parts(self) -> frozenset[str]:

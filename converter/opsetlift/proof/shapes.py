@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from onnx import TypeProto
 
+from opsetlift.specification.dtypes import type_string
+
 Dims = tuple[int | str | None, ...]
 """Sizes, symbols, and None for a dimension of which nothing is known."""
 
@@ -36,6 +38,16 @@ def dims_of(type_proto: TypeProto) -> Dims | None:
         dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else (dim.dim_param or None)
         for dim in type_proto.tensor_type.shape.dim
     )
+
+
+def follows_from(kind: TypeProto, known: TypeProto | None) -> bool:
+    """Whether a type says nothing but what another one does."""
+    if known is None or type_string(kind) != type_string(known):
+        return False
+    dims, others = dims_of(kind), dims_of(known)
+    if dims is None or others is None:
+        return dims is None
+    return len(dims) == len(others) and all(dim in (None, other) for dim, other in zip(dims, others, strict=True))
 
 
 def elements(shape: Sequence[int]) -> int:

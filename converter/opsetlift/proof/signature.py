@@ -54,12 +54,14 @@ def _attribute_key(attribute: AttributeProto, number: Numbering) -> Key:
 
 
 def _graph_key(graph: GraphProto, number: Numbering) -> Key:
+    inside = tuple((number(info.name), info.type.SerializeToString()) for info in graph.value_info)
     return (
         tuple((number(info.name), info.type.SerializeToString()) for info in graph.input),
         tuple((number(tensor.name), _tensor_key(tensor)) for tensor in graph.initializer),
         tuple((number(sparse.values.name), digest(sparse.SerializeToString())) for sparse in graph.sparse_initializer),
         tuple(node_key(node, number) for node in graph.node),
         tuple((number(info.name), info.type.SerializeToString()) for info in graph.output),
+        *((inside,) if inside else ()),
     )
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
 from opsetlift.proof.scopes import Aligned, ScopePair
-from opsetlift.proof.shapes import Dims, dims_of
+from opsetlift.proof.shapes import Dims, dims_of, follows_from
 from opsetlift.proof.signature import Key, Numbering, array_key, digest, node_key
 from opsetlift.proof.sites import Facts, example_of, is_large
 from opsetlift.rulebook.rule import Rule
@@ -42,6 +42,7 @@ class TypeNumbers:
         self._types: list[tuple[str | None, Dims | None]] = []
         self._sizes: list[Dims | None] = []
         self._are_large: list[bool] = []
+        self._protos: list[TypeProto] = []
         self._keys: dict[tuple[int, ...], Key] = {}
 
     def part(self, key: Key) -> int:
@@ -63,6 +64,7 @@ class TypeNumbers:
         if found is None:
             found = self._numbers[content] = len(self._types)
             dims = dims_of(kind)
+            self._protos.append(kind)
             self._are_large.append(is_large(kind))
             self._types.append((dtypes.type_string(kind), dims))
             self._sizes.append(dims and tuple(size if isinstance(size, int) else None for size in dims))
@@ -75,6 +77,10 @@ class TypeNumbers:
     def is_large(self, number: int) -> bool:
         """Whether a constant of a type is no part of a site at first."""
         return number != _UNKNOWN and self._are_large[number]
+
+    def type(self, number: int) -> TypeProto | None:
+        """The type of a number."""
+        return None if number == _UNKNOWN else self._protos[number]
 
     def key(self, numbers: tuple[int, ...]) -> Key:
         """The types of several values; symbols of dimensions by the order in which they are first seen."""
@@ -132,7 +138,8 @@ class SiteKeys:
     def of(self, aligned: Aligned) -> Key | None:
         """The key of a node's site; None where it takes a site object to tell.
 
-        That is so for nodes with subgraphs or attributes of a call, and where values are in parts.
+        That is so for nodes with subgraphs or attributes of a call, where values are in parts, and where the result
+        declares types anew.
         """
         node = aligned.node
         inputs, outputs = self._inputs_by_node[aligned.position], self._outputs_by_node[aligned.position]
@@ -144,6 +151,9 @@ class SiteKeys:
             return None
         connections: tuple[int, ...] = ()
         after: Key | None = ()
+        declared = self._pair.declared_anew
+        if declared and any(self._is_declared_anew(name) for node in aligned.after for name in node.output):
+            return None
         # All of them distinct, and none omitted, is what most nodes of the same operator have.
         are_distinct = len({"", *inputs, *outputs}) > len(inputs) + len(outputs)
         if not (are_distinct and aligned.is_same):
@@ -162,6 +172,13 @@ class SiteKeys:
             self._inputs.get(reads) or self._described_inputs(reads),
             tuple([self._described_output(name) for name in outputs]),
             tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
+        )
+
+    def _is_declared_anew(self, name: str) -> bool:
+        """Whether the result declares what does not follow from what is known of the original's value."""
+        info = self._pair.declared_anew.get(name)
+        return info is not None and not (
+            self._pair.index.defines(name) and follows_from(info.type, self._types.type(self._number(name)))
         )
 
     def _operator(self, spelt: tuple[str, str, str]) -> int:

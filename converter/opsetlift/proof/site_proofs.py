@@ -15,8 +15,9 @@ from opsetlift.model.files import all_tensors, is_external
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
+from opsetlift.proof.declarations import Declarations, declare_all
 from opsetlift.proof.diversity import Diversity, joined
-from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, InputGenerator
+from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of
 from opsetlift.proof.original_run import OriginalRun
 from opsetlift.proof.scopes import ScopePair
@@ -40,10 +41,14 @@ MOST_NUMBERS = 12
 MOST_ITERATED = 1 << 10
 """So many elements inputs of open sizes have together where the result iterates over elements."""
 
+MOST_COMPARED = 1 << 26
+"""Inputs of so few elements in all are tried once at the model's own sizes where rules declared sizes."""
+
 NOTHING: Mapping[str, Any] = {}
 
 EMPTY = "the text of the target forbids inputs without elements; with that clause relaxed, the sides agree on them"
 OWN_SIZES = "equal only with the model's own sizes, constants and declared shapes"
+NOT_COMPARED = "the types that the result declares anew were compared with what is computed on no input"
 LENIENT = "the original violates the specification of its version; the clauses that old exporters violate were relaxed"
 
 
@@ -150,7 +155,7 @@ class SiteProofs:
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         if own_key not in self._verdicts:
             # What is declared only leaves out inputs, of which none was accepted where nothing differed.
-            is_declared = site.declared and verdict.outcome is Outcome.DIFFERENT
+            is_declared = site.declares_shapes and verdict.outcome is Outcome.DIFFERENT
             if small != own or site.has_large or is_declared:
                 verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
@@ -191,12 +196,12 @@ class SiteProofs:
         return hashlib.sha256(repr(functions).encode()).hexdigest() if any(functions) else ""
 
     def _verdict_at_own_sizes(self, site: Site, constants: Mapping[str, Array], key: Key, general: Verdict) -> Verdict:
-        """With the model's own sizes and constants, and only with inputs for which its outputs are as it declares.
+        """With the model's own sizes and constants, and only with inputs for which all is as it declares.
 
         Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
         """
-        verdict = self._try(site, [site.dims], constants, key, declared=site.declared)
-        if verdict.outcome is Outcome.UNPROVEN and site.declared:
+        verdict = self._try(site, [site.dims], constants, key, as_declared=True)
+        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
         if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
@@ -211,6 +216,29 @@ class SiteProofs:
         self._original_run = self._original_run or OriginalRun(self._original, site.facts.base_dir, self._seed)
         return self._original_run.tensors(names)
 
+    def _with_declarations(
+        self,
+        verdict: Verdict,
+        site: Site,
+        sides: Sides,
+        declarations: Declarations,
+        inputs: Sequence[Input],
+        key: Key,
+    ) -> Verdict:
+        """A verdict, after one more input: one of the model's own sizes, for which all holds that it declares."""
+        if fixed_elements(site.dims) <= MOST_COMPARED:
+            checked = declarations.checked(own_sizes=True)
+            sides = replace(sides, declared=site.declared, as_declared=True, checked=checked)
+            results = [sizes for sizes in site.declared.values() if sizes]
+            generator = partial(
+                InputGenerator, inputs, seed_of(self._seed, key), hints=site.numbers, results=results, limit=1
+            )
+            trial = try_sides(sides, generator)
+            if trial.counterexample:
+                return _judged(site, trial, may_be_empty=True)
+            declarations.take_note(trial, own_sizes=True)
+        return verdict if declarations.were_compared else replace(verdict, outcome=Outcome.WEAK, reason=NOT_COMPARED)
+
     def _try(
         self,
         site: Site,
@@ -218,7 +246,7 @@ class SiteProofs:
         constants: Mapping[str, Array],
         key: Key,
         *,
-        declared: Open = NOTHING,
+        as_declared: bool = False,
         seen: Mapping[str, Array] = NOTHING,
         is_last: bool = True,
     ) -> Verdict:
@@ -235,7 +263,10 @@ class SiteProofs:
             before, after = site_models(site, types, constants, self._original, self._result)
             numbers = numbers_of([before, after], MOST_NUMBERS)
             outputs = [(name, name) for name in site.outputs]
+            declared = site.declared if as_declared else NOTHING
             sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
+            sides.as_declared = as_declared
+            declarations = declare_all(site, before, after)
             left = {name: kind for name, kind in types.items() if name not in constants}
             for dims in ways:
                 inputs = drawn_inputs(site, left, dims, seen)
@@ -254,14 +285,19 @@ class SiteProofs:
                     guesses=GUESSES if is_last else FEW_GUESSES,
                     most_elements=MOST_ITERATED if site.iterates else LONG,
                 )
+                sides.checked = declarations.checked(own_sizes=dims == site.dims, as_declared=as_declared)
                 trial = try_sides(sides, generator)
+                declarations.take_note(trial, own_sizes=dims == site.dims)
                 measured = trial.diversity
                 if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
                     seed = seed_of(self._seed, key)
                     measured.may_be_constant = cannot_vary(before, inputs, seed, lenient=trial.is_lenient)
-                verdicts.append(_judged(site, trial, may_be_empty=_is_fixed(dims) and dims == site.dims))
+                verdicts.append(_judged(site, trial, may_be_empty=_may_be_empty(dims) and dims == site.dims))
                 if verdicts[-1].outcome not in _AGREE:
                     break
+            if not declarations.were_compared and verdicts[-1].outcome in _AGREE:
+                inputs = drawn_inputs(site, left, site.dims, seen)
+                verdicts.append(self._with_declarations(verdicts[-1], site, sides, declarations, inputs, key))
         verdict = verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
         definition = site.definition
         if definition is not None and definition.is_random and not definition.takes_subgraphs:
@@ -308,8 +344,11 @@ def _sizes(seen: Mapping[str, Array]) -> Open:
     return {name: value.shape for name, value in seen.items()}
 
 
-def _is_fixed(dims: Open) -> bool:
-    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values())
+def _may_be_empty(dims: Open) -> bool:
+    """Whether outputs without elements may be all there are: no size is open, or no input ever has an element."""
+    return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values()) or all(
+        one is not None and 0 in one for one in dims.values()
+    )
 
 
 def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -15,7 +15,7 @@ from opsetlift.model.scopes import called_function_key, function_key, subgraph_p
 from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
 from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
 from opsetlift.proof.scopes import Aligned, ScopePair, names_read
-from opsetlift.proof.shapes import Dims, dims_of, elements
+from opsetlift.proof.shapes import Dims, dims_of, elements, follows_from
 from opsetlift.proof.signature import Key, Numbering, array_key, node_key
 from opsetlift.proof.structure import scope_differences
 from opsetlift.rulebook.trace import ConversionTrace
@@ -148,9 +148,35 @@ class Site:
     @cached_property
     def declared(self) -> Mapping[str, Dims | None]:
         """The dimensions of its outputs, as far as the model tells how many there are."""
-        types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
-        dims = {name: dims_of(kind) for name, kind in types.items() if kind is not None}
+        dims = {name: dims_of(kind) for name, kind in self.output_types.items()}
         return {name: sizes for name, sizes in dims.items() if sizes is not None}
+
+    @cached_property
+    def declares_shapes(self) -> bool:
+        """Whether the model tells how many dimensions an output, or a value in a body of the site, has."""
+        return bool(self.declared) or any(dims_of(one.type) for one in _declared_in_subgraphs(self.before))
+
+    @cached_property
+    def output_types(self) -> Mapping[str, TypeProto]:
+        """The types of its outputs, as far as they are known."""
+        types = {name: self.facts.type_of(self.path, name) for name in self.outputs}
+        return {name: kind for name, kind in types.items() if kind is not None}
+
+    @cached_property
+    def declared_anew(self) -> Sequence[ValueInfoProto]:
+        """What the result declares of values in its nodes and their subgraphs, and does not follow from the original.
+
+        Of the site's own outputs only what is not known in the original.
+        """
+        names = [name for node in self.after for name in node.output if name in self.pair.declared_anew]
+        infos = [self.pair.declared_anew[name] for name in names]
+        known = self.output_types
+        anew = [info for info in infos if not follows_from(info.type, known.get(info.name))]
+        if not any(map(_has_subgraphs, self.after)):
+            return anew
+        before = {info.SerializeToString(deterministic=True) for info in _declared_in_subgraphs(self.before_as_run)}
+        inside = _declared_in_subgraphs(self.after)
+        return [*anew, *(info for info in inside if info.SerializeToString(deterministic=True) not in before)]
 
     @cached_property
     def body_outputs(self) -> Mapping[str, BodyOutput]:
@@ -269,7 +295,22 @@ class Site:
             number.all(self.outputs),
             tuple((number(name), _sizes_key(output.type)) for name, output in self.body_outputs.items()),
             self.ulps,
+            *self._declaration_key(number),
         )
+
+    def _declaration_key(self, number: Numbering) -> Key:
+        """What is declared anew, with the names of open sizes, which it may share with inputs and outputs."""
+        if not self.declared_anew:
+            return ()
+        declared = tuple((number(info.name), info.type.SerializeToString()) for info in self.declared_anew)
+        return declared, tuple(self.dims.values()), tuple(self.declared.values())
+
+
+def _declared_in_subgraphs(nodes: Iterable[NodeProto]) -> Iterator[ValueInfoProto]:
+    for node in nodes:
+        for _, graph in subgraphs(node):
+            yield from (*graph.input, *graph.output, *graph.value_info)
+            yield from _declared_in_subgraphs(graph.node)
 
 
 def _has_subgraphs(node: NodeProto) -> bool:

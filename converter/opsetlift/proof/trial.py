@@ -11,6 +11,7 @@ from onnx import ModelProto, NodeProto
 
 from opsetlift.evaluator import (
     OTHER_VALUES,
+    Checked,
     EvaluationError,
     Evaluator,
     NotExecutable,
@@ -64,6 +65,8 @@ class Trial:
     """A side lacks a kernel or data, so that nothing more can be tried."""
     diversity: Diversity = field(default_factory=Diversity)
     """What was measured of the inputs that were drawn; nothing of inputs that were given."""
+    declarations_held: bool = False
+    """Whether all that was to be compared with what the original declares was so on some input."""
     not_run: Sequence[Sequence[tuple[NodeProto, str]]] = ((), ())
     """On each side, the nodes with a subgraph that ran on none of the inputs, and its attribute."""
 
@@ -83,6 +86,10 @@ class Sides:
     base_dir: str = ""
     result_base_dir: str | None = None
     """Where the result's external data lies, if not where the original's does."""
+    as_declared: bool = False
+    """Whether inputs are rejected, too, for which the original gives anything else than it declares."""
+    checked: tuple[Checked | None, Checked | None] = (None, None)
+    """What each side declares that is compared with its values. The result's has to hold where the original's does."""
     loops_freely: bool = False
     """Whether loops may run for as long as they like, as on inputs that the user gave."""
 
@@ -105,10 +112,10 @@ class _Runner:
         self._first_outputs: list[Any] = []
         limit = None if sides.loops_freely else ITERATIONS
         most = None if sides.loops_freely else ELEMENTS
-        self._original = _Side(sides.original, sides.base_dir, lenient, limit, most)
+        self._original = _Side(sides.original, sides.base_dir, lenient, limit, most, sides.checked[0])
         # The result may loop where the original does not; it may not loop without end.
         folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
-        self._result = _Side(sides.result, folder, lenient, limit and limit * 100, most and most * 2)
+        self._result = _Side(sides.result, folder, lenient, limit and limit * 100, most and most * 2, sides.checked[1])
 
     def run(self, cases: InputGenerator | Sequence[Case]) -> Trial:
         try:
@@ -134,6 +141,10 @@ class _Runner:
             if self._original.cannot_run:
                 trial.blocked = isinstance(error, NotExecutable)
                 raise Enough from error
+            return None
+        if self._sides.as_declared and (false := self._original.open_results.false_declarations):
+            trial.rejected += 1
+            trial.obstacle = f"the original {false[0]}"
             return None
         for name, dims in self._sides.declared.items():
             if _contradicts(expected[name], dims):
@@ -183,9 +194,18 @@ class _Runner:
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
                 trial.different_case = case
                 raise Enough
+        self._compare_declarations(case)
         self._compare_with_expected(case, expected, actual)
         if opened.values:
             self._compare_open_values(case, expected, actual, opened.values[0])
+
+    def _compare_declarations(self, case: Case) -> None:
+        if self._original.open_results.false_declarations:
+            return
+        self._trial.declarations_held = True
+        for what in self._result.open_results.false_declarations[:1]:
+            self._trial.counterexample = f"{case.label}: the result {what}{_shown_inputs(case)}"
+            raise Enough
 
     def _verdict(self, expected: Any, actual: Any) -> Comparison:
         return compare(expected, actual, ulps=self._sides.ulps, tolerance=self._sides.tolerance)
@@ -275,6 +295,7 @@ class _Side:
     lenient: bool
     limit: int | None
     most_elements: int | None
+    checked: Checked | None
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
     open_results: OpenResults = field(default_factory=OpenResults)
@@ -323,6 +344,7 @@ class _Side:
                     base_dir=self.base_dir or None,
                     iteration_limit=self.limit,
                     element_limit=self.most_elements,
+                    checked=self.checked,
                 )
             except EvaluationError:
                 self.cannot_run = not self.lenient or not strict

@@ -193,6 +193,11 @@ class Resampler(Coordinates):
                 total = op.ReduceSum(weights, axes, keepdims=1)
                 # A point whose neighbours are all left out has no value to take: 0, where the quotient is 0 / 0.
                 weights = op.Div(weights, op.Where(op.Equal(total, number(0)), number(1), total))
+            if self.interpolation.mode == "linear":
+                # Where all neighbours are one element, it is the value; an infinity times a weight of 0 would be NaN.
+                found = self._confined(op, places, axis)
+                ends = (reduce(found, axes=[1], keepdims=1) for reduce in (op.ReduceMin, op.ReduceMax))
+                weights = op.Where(op.Equal(*ends), op.ReduceMean(weights, axes=[1], keepdims=1), weights)
             return str(weights)
 
         indices = self.folded(lambda op: op.Cast(self._confined(op, places, axis), to="int64"), "indices")

@@ -26,13 +26,19 @@ def arg_min(call: Call, data: Array) -> Array:
 
 
 def _arg(call: Call, data: Array, find: Callable[..., Any]) -> Array:
-    """The first extreme; which one it is of several, versions 1 and 11 leave open. A NaN counts as the extreme."""
+    """The first extreme; which one it is of several, versions 1 and 11 leave open. A NaN counts as the extreme.
+
+    Where the axis has no elements, there is nothing to find, unless another axis has none, either.
+    """
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim)
     if data.size == 0 and call.since_version == 11:
         call.fail_if_strict("the input tensor must not be empty")
-    if data.shape[axis] == 0:
-        call.fail(f"axis {axis} has no elements, hence no extreme")
     keepdims = bool(call.attributes["keepdims"])
+    if data.shape[axis] == 0:
+        others = (*data.shape[:axis], *data.shape[axis + 1 :])
+        if 0 not in others:
+            call.fail(f"axis {axis} has no elements, hence no extreme")
+        return numpy.zeros((*others[:axis], 1, *others[axis:]) if keepdims else others, numpy.int64)
     values = widened(data)
     indices: Array
     if call.attributes.get("select_last_index", 0):

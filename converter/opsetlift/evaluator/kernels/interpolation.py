@@ -14,10 +14,12 @@ from opsetlift.model.arrays import Array
 
 @dataclass(frozen=True)
 class Taps:
-    """The neighbours of every point, both arrays of shape (points, neighbours)."""
+    """The neighbours of every point, all arrays of shape (points, neighbours)."""
 
     indices: Array
     weights: Array
+    left_out: Array | None = None
+    """Which neighbours are no terms at all; None where each is one, also with the weight 0."""
 
 
 def linear_weight(distance: Array) -> Array:
@@ -58,16 +60,23 @@ def taps(points: Array, size: int, *, cubic_coefficient: float | None, stretch: 
         total = weights.sum(axis=1, keepdims=True)
         # A point whose neighbours are all left out has no value to take: 0, where the quotient would be 0 / 0.
         weights = numpy.divide(weights, total, out=numpy.zeros_like(weights), where=total != 0)
-    return Taps(indices.astype(numpy.int64), weights)
+    left_out = None
+    if cubic_coefficient is None:
+        # Where both neighbours are the same element, it is the value, as in runtimes: 0 * infinity would be NaN.
+        left_out = (weights == 0) & (indices == indices[:, :1]).all(axis=1, keepdims=True)
+        left_out &= (weights != 0).any(axis=1, keepdims=True)
+    return Taps(indices.astype(numpy.int64), weights, left_out if left_out is not None and left_out.any() else None)
 
 
 def apply_taps(data: Array, axis: int, neighbours: Taps) -> Array:
     """Average data [*before, size, *after] along an axis with weights for n points: [*before, n, *after]."""
     shape = [-1 if position == axis else 1 for position in range(data.ndim)]
     result = numpy.zeros((*data.shape[:axis], len(neighbours.indices), *data.shape[axis + 1 :]), data.dtype)
-    for indices, weights in zip(neighbours.indices.T, neighbours.weights.T, strict=True):
+    for number, (indices, weights) in enumerate(zip(neighbours.indices.T, neighbours.weights.T, strict=True)):
         term = data.take(indices, axis)
         term *= weights.astype(data.dtype).reshape(shape)
+        if neighbours.left_out is not None:
+            numpy.copyto(term, 0, where=neighbours.left_out[:, number].reshape(shape))
         result += term
     return result
 

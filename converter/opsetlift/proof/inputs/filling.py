@@ -72,6 +72,9 @@ CONTROLLING = (
 )
 """For inputs that control shapes."""
 
+AROUND_SIZES = "from 0 to twice the sizes"
+"""Sizes that are asked for are smaller than those that there are, or larger by more than a little."""
+
 FOR_FLOATS = frozenset(["ratios"])
 """Of these, those that have fractions."""
 
@@ -283,6 +286,8 @@ def draw_controlling(
             values = numpy.arange(count)
         case "sizes":
             values = [*sizes, *[1] * count][:count] if len(sizes) <= count else [*sizes[: count - 1], -1][:count]
+        case _ if strategy == AROUND_SIZES:
+            values = rng.integers(2 * numpy.resize(sizes or [1], count) + 4)
         case "parts of the last size" | "parts of the first size":
             whole = next(iter(sizes[::-1] if "last" in strategy else sizes), 0)
             values = numpy.diff(numpy.sort(rng.integers(whole + 1, size=max(count - 1, 0))), prepend=0, append=whole)

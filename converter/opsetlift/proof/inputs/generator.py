@@ -35,6 +35,7 @@ from opsetlift.proof.inputs.exhaustive import (
 )
 from opsetlift.proof.inputs.filling import (
     ALIKE,
+    AROUND_SIZES,
     BROAD,
     CONTROLLING,
     GENTLE,
@@ -83,6 +84,7 @@ CONTROLLING_AGAIN = (
     "parts of the last size",
     "signed axes",
     *["ratios"] * 16,
+    *[AROUND_SIZES] * 4,
 )
 """What controls shapes is drawn more often by these strategies: one draw holds few of the combinations that matter."""
 

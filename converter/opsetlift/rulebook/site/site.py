@@ -17,8 +17,7 @@ from opsetlift.support.refusal import Why
 class Site(ABC):
     """A node at one version transition: what a rule reads of it, and may do to it. The walk implements it.
 
-    A `value` is the name of a tensor or the position of an input. Where what a method should
-    return is unknown or malformed, it raises SiteRefused, unless it states that it returns None or a default.
+    A `value` names a tensor, or is an input's position. What is unknown raises SiteRefused, unless otherwise stated.
     """
 
     __slots__ = {
@@ -40,6 +39,11 @@ class Site(ABC):
     @abstractmethod
     def target(self) -> int:
         """The opset that the whole conversion goes to: lets a rule choose the best form for the final opset."""
+
+    @property
+    @abstractmethod
+    def is_in_subgraph(self) -> bool:
+        """Whether the node is in a subgraph, which may never run: what always fails there is no fault of the model."""
 
     @abstractmethod
     def computes(self, operator: str, **dtypes: str) -> bool:

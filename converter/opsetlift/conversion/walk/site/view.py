@@ -163,6 +163,11 @@ class SiteView(Site):
         scope = self.scope.facts.subgraph_of(next(filter(None, self.node.output)), attribute)
         return None if scope is None else scope.type_of(name)
 
+    @property
+    def is_in_subgraph(self) -> bool:
+        """Whether the node is in a subgraph."""
+        return self.scope.parent is not None
+
     def computes(self, operator: str, **dtypes: str) -> bool:
         """Whether the runtime that the model is for has a kernel of an operator of this domain."""
         return self.scope.computes(self.transition.domain, operator, dtypes)
