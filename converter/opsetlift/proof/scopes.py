@@ -231,8 +231,8 @@ def _aligned_one_by_one(
 
 
 def _is_same(node: NodeProto, other: NodeProto) -> bool:
-    same: bool = node.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
-    return same
+    same: bool = node.SerializeToString() == other.SerializeToString()
+    return same or node.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
 
 
 def describe(node: NodeProto) -> str:
