@@ -130,8 +130,9 @@ def functions(path: Path, count: int) -> None:
 def wide(path: Path, operator: str, count: int) -> None:
     """One node with so many inputs."""
     names = [f"x{number}" for number in range(count)]
-    attributes = {"axis": 0} if operator == "Concat" else {}
-    node = helper.make_node(operator, names, ["y"], **attributes)
+    node = helper.make_node(operator, names, ["y"])
+    if operator == "Concat":
+        node.attribute.append(helper.make_attribute("axis", 0))
     graph = _graph([node], "wide", dict.fromkeys(names, (TensorProto.FLOAT, [1, 2])), "y")
     path.write_bytes(_model(graph, 12).SerializeToString())
 
