@@ -70,6 +70,9 @@ class KnownFacts:
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         return {}
 
+    def kinds(self, path: str) -> Sequence[int]:
+        return ()
+
     def constant(self, path: str, name: str) -> NDArray[Any] | None:
         return self._constants[path].get(name)
 

@@ -21,7 +21,7 @@ class LikeNodes:
     """The types that were found for the outputs of nodes, by what they follow from; of all scopes of one model."""
 
     def __init__(self) -> None:
-        self._found: dict[Key, Sequence[TypeProto | None]] = {}
+        self._found: dict[Key, tuple[int, Sequence[TypeProto | None]]] = {}
         self._parts: dict[Key, int] = {}
         self._numbers: dict[bytes, int] = {}
         self.has_sizes: list[bool] = []
@@ -29,17 +29,30 @@ class LikeNodes:
         self._shared: dict[int, tuple[int, TypeProto]] = {}
         """The numbers of types that outputs share, by identity."""
 
-    def outputs_of(self, key: Key | None) -> Sequence[TypeProto | None] | None:
-        """The types of the outputs of a node that is like one before; None where none has been."""
+    def outputs_of(self, key: Key | None) -> tuple[int, Sequence[TypeProto | None]] | None:
+        """The kind and the types of the outputs of a node that is like one before; None where none has been."""
         return None if key is None else self._found.get(key)
 
-    def learn(self, key: Key | None, types: Sequence[TypeProto | None]) -> None:
-        """Keep the types of the outputs of a node. They are shared from now on, and must not be changed."""
-        if key is not None:
-            self._found[key] = types
-            for one in types:
-                if one is not None and id(one) not in self._shared:
-                    self._shared[id(one)] = self.number(one), one
+    def learn(self, key: Key | None, types: Sequence[TypeProto | None], *, is_typed: bool) -> int:
+        """Keep the types of the outputs of a node. They are shared from now on, and must not be changed.
+
+        Args:
+            key: What they follow from.
+            types: The types.
+            is_typed: Whether the types of all its inputs are known.
+
+        Returns:
+            The node's kind: a number that other nodes have only with the same operator and attributes, and the same
+            types of inputs and outputs; 0 where that cannot be said.
+        """
+        if key is None:
+            return 0
+        kind = len(self._found) + 1 if is_typed else 0
+        self._found[key] = kind, types
+        for one in types:
+            if one is not None and id(one) not in self._shared:
+                self._shared[id(one)] = self.number(one), one
+        return kind
 
     def part(self, key: Key) -> int:
         """The number of a part of keys, 1 or more, which is hashed once instead of with each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
@@ -111,6 +111,10 @@ class ModelFacts:
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         """The types of all values that the scope at `path` itself defines, as far as anything is known."""
         return self.scope(path).own_types()
+
+    def kinds(self, path: str) -> Sequence[int]:
+        """For each node of the scope at `path` its kind: others have it only with the same attributes and types."""
+        return self.scope(path).kinds()
 
     def constant(self, path: str, name: str) -> Array | None:
         """The value of a constant seen from the scope at `path`; None where it is computed at run time."""

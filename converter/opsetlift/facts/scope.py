@@ -46,6 +46,7 @@ class ScopeTables:
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
         run_time_values: Values that are no constants; None until asked for.
         value_keys: What tells values apart for rules, as far as it was asked for.
+        kinds: For each node its kind, as `LikeNodes.learn` gives it; filled with the types.
         presumed: Types that were worked out before, of values that need not be inferred.
         children: Those of subgraphs, by the node's position and the attribute.
     """
@@ -58,6 +59,7 @@ class ScopeTables:
     constants: dict[str, Array | None] = field(default_factory=dict)
     run_time_values: frozenset[str] | None = None
     value_keys: dict[str, Hashable] = field(default_factory=dict)
+    kinds: list[int] = field(default_factory=list)
     presumed: Mapping[str, TypeProto] = field(default_factory=dict)
     children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)
 
@@ -208,6 +210,11 @@ class ScopeFacts:
     def own_types(self) -> Mapping[str, TypeProto]:
         """The types of all values that the scope itself defines, as far as anything is known, all at once."""
         return self._types()
+
+    def kinds(self) -> Sequence[int]:
+        """For each node a number that others have only with the same operator, attributes and types; 0 for none."""
+        self._types()
+        return self.tables.kinds
 
     def shape(self, name: str) -> list[int | str | None] | None:
         """The shape: a number, a symbol or None per dimension; None where not even the rank is known."""
@@ -373,12 +380,14 @@ class ScopeFacts:
     def _infer_nodes(self, hints: Mapping[str, TypeProto], *, until_open: bool = False) -> bool:
         """Work out the types of the table; False where that ended, as asked, at a value with an open size."""
         known = self.tables.types = dict(self.given_types)
+        kinds = self.tables.kinds = []
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
         keys = ScopeKeys(self, hints, known)
         rows = zip(self.container.node, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
         for node, inputs, positions in rows:
             outputs = [name for name in positions if name] if "" in positions else positions
+            kinds.append(0)
             if not outputs:
                 continue
             if presumed and all(map(presumed.__contains__, outputs)):
@@ -386,14 +395,17 @@ class ScopeFacts:
             elif cross_check is not None and (certain := cross_check.types_of(node)) is not None:
                 known.update(certain)
             elif (like := self.model.like_nodes.outputs_of(key := keys.key(node, inputs, positions))) is not None:
-                for name, one in zip(outputs, like, strict=True):
+                kinds[-1], types = like
+                for name, one in zip(outputs, types, strict=True):
                     if one is not None:
                         known[name] = one
             else:
                 self._infer(node, outputs, hints, known)
                 if until_open and not all(has_known_sizes(known.get(name)) for name in outputs):
                     return False
-                self.model.like_nodes.learn(key, [known.get(name) for name in outputs])
+                is_typed = all(not name or self.type_of(name) is not None for name in inputs)
+                types = [known.get(name) for name in outputs]
+                kinds[-1] = self.model.like_nodes.learn(key, types, is_typed=is_typed)
             if cross_check is not None:
                 cross_check.learn(node, known)
         return True

@@ -107,7 +107,14 @@ class Converted(Change):
         """Site by site, and everything outside the sites byte for byte."""
         trace, facts = self.walked.trace, self.facts.renewed()
         return prove_conversion(
-            self.before, self.after, trace, facts, seed=seed, destination=self.destination, cache=self.cache
+            self.before,
+            self.after,
+            trace,
+            facts,
+            seed=seed,
+            destination=self.destination,
+            cache=self.cache,
+            index=facts.tables.index.graph,
         )
 
 

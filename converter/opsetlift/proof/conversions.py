@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.notes import without_notes
 from opsetlift.proof.certificate import ConversionProof, Destination
 from opsetlift.proof.declarations import declaration_differences
@@ -24,6 +25,7 @@ def prove_conversion(
     seed: int = 0,
     destination: Destination | None = None,
     cache: VerdictCache | None = None,
+    index: DefUse | None = None,
 ) -> ConversionProof:
     """Prove that `converted` computes what `original` does.
 
@@ -35,10 +37,11 @@ def prove_conversion(
         seed: Random seed for the inputs.
         destination: Where the conversion was to go, for the record.
         cache: The verdicts of earlier runs, where they may be used.
+        index: That of the original's graph, where somebody has it already.
     """
     noted = without_notes(original, trace.moved_notes)
     proofs = SiteProofs(noted, converted, seed, cache)
-    pairs = list(paired_scopes(noted, converted, trace))
+    pairs = list(paired_scopes(noted, converted, trace, index if noted is original else None))
     proofs.add_all(pairs, trace, facts)
     return ConversionProof(
         structure=[

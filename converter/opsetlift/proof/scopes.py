@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import eq
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -234,9 +235,10 @@ def _aligned_one_by_one(
 ) -> Iterator[Aligned]:
     """Nodes from `index` on that no site claims, each beside the one in its place, from `start` on."""
     shift = start - index
-    same = map(_is_same, nodes, results)
-    for position, (node, result, is_same) in enumerate(zip(nodes, results, same, strict=True), index):
-        yield Aligned(position, node, [result], position + shift, None, is_same)
+    contents = (map(NodeProto.SerializeToString, side) for side in (nodes, results))
+    rows = zip(nodes, results, map(eq, *contents), strict=True)
+    for position, (node, result, is_same) in enumerate(rows, index):
+        yield Aligned(position, node, [result], position + shift, None, is_same or _is_same(node, result))
 
 
 def _is_same(node: NodeProto, other: NodeProto) -> bool:
@@ -249,10 +251,18 @@ def describe(node: NodeProto) -> str:
     return f"{node.op_type} {node.name or next(filter(None, node.output), '')!r}"
 
 
-def paired_scopes(original: ModelProto, result: ModelProto, trace: ConversionTrace) -> Iterator[ScopePair]:
-    """Every pair of scopes: the graph, functions that both have, training graphs, and the subgraphs in them."""
+def paired_scopes(
+    original: ModelProto, result: ModelProto, trace: ConversionTrace, index: DefUse | None = None
+) -> Iterator[ScopePair]:
+    """Every pair of scopes: the graph, functions that both have, training graphs, and the subgraphs in them.
+
+    `index` is that of the original's graph, where somebody has it already.
+    """
     opsets = imported_opsets(original.opset_import), imported_opsets(result.opset_import)
-    yield from _with_subgraphs(ScopePair(GRAPH_PATH, original.graph, result.graph, opsets, trace.scopes))
+    indexes = index or DefUse(original.graph), DefUse(result.graph)
+    yield from _with_subgraphs(
+        ScopePair(GRAPH_PATH, original.graph, result.graph, opsets, trace.scopes, indexes=indexes)
+    )
     functions = {function_key(function): function for function in result.functions}
     for function in original.functions:
         counterpart = functions.get(function_key(function))

@@ -31,6 +31,9 @@ _COMPUTED = ("computed",)
 _UNKNOWN = -1
 """The number of a type that is not known."""
 
+_NO_KEY = 0
+"""In place of the number of a node that takes a site object to tell."""
+
 
 class TypeNumbers:
     """Numbers for types and for parts of keys, the same for equal ones, and what of a type a key holds."""
@@ -117,12 +120,8 @@ class SiteKeys:
         self._in_parts = pair.in_parts
         self._inputs_by_node = pair.index.inputs_by_node
         self._outputs_by_node = pair.index.outputs_by_node
-        self._computed: dict[int, int] = {}
-        self._plainly_written: dict[tuple[int, bool], int] = {}
+        self._nodes: dict[int, int] = {}
         self._read: dict[str, int] = {}
-        self._contents: dict[int, tuple[Key, int]] = {}
-        self._inputs: dict[tuple[int, ...], int] = {}
-        self._operators: dict[tuple[str, str, str], int] = {}
         self._rules: dict[tuple[int, int], int] = {}
         self._constants: dict[str, Key] = {}
         self._numbers: dict[str, int] = {}
@@ -135,24 +134,36 @@ class SiteKeys:
     def _own_types(self) -> Mapping[str, TypeProto]:
         return self._facts.own_types(self._pair.path)
 
+    @cached_property
+    def _kinds(self) -> Sequence[int]:
+        return self._facts.kinds(self._pair.path)
+
+    @cached_property
+    def _plainly_written(self) -> set[str]:
+        """Values that the result uses, and that no initializer has taken the place of."""
+        return self._pair.used - self._pair.trace.added_initializers
+
     def of(self, aligned: Aligned) -> Key | None:
         """The key of a node's site; None where it takes a site object to tell.
 
         That is so for nodes with subgraphs or attributes of a call, where values are in parts, and where the result
         declares types anew.
         """
-        node = aligned.node
         inputs, outputs = self._inputs_by_node[aligned.position], self._outputs_by_node[aligned.position]
-        operator = node.op_type
-        if not operator or (self._in_parts and not self._in_parts.isdisjoint(inputs)):
+        if self._in_parts and not self._in_parts.isdisjoint(inputs):
             return None
-        attributes = _attributes(node)
-        if attributes is None:
+        kind = self._kinds[aligned.position] if self._kinds else 0
+        node = self._nodes.get(kind)
+        if node is None:
+            node = self._node(aligned.node, inputs, outputs)
+            if kind:
+                self._nodes[kind] = node
+        if node == _NO_KEY:
             return None
         connections: tuple[int, ...] = ()
         after: Key | None = ()
         declared = self._pair.declared_anew
-        if declared and any(self._is_declared_anew(name) for node in aligned.after for name in node.output):
+        if declared and any(self._is_declared_anew(name) for written in aligned.after for name in written.output):
             return None
         # All of them distinct, and none omitted, is what most nodes of the same operator have.
         are_distinct = len({"", *inputs, *outputs}) > len(inputs) + len(outputs)
@@ -162,15 +173,13 @@ class SiteKeys:
             after = () if aligned.is_same else self._after(aligned.after, {*inputs}, names)
             if after is None:
                 return None
-        reads = tuple([self._read.get(name) or self._described(name) for name in inputs])
-        site, spelt = aligned.site, (node.domain, operator, node.overload)
+        read, site = self._read, aligned.site
         return (
-            self._operators.get(spelt) or self._operator(spelt),
-            attributes,
+            node,
             connections,
             after,
-            self._inputs.get(reads) or self._described_inputs(reads),
-            tuple([self._described_output(name) for name in outputs]),
+            tuple([read.get(name) or self._described(name) for name in inputs]),
+            () if self._plainly_written.issuperset(outputs) else tuple(map(self._described_output, outputs)),
             tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
         )
 
@@ -181,11 +190,15 @@ class SiteKeys:
             self._pair.index.defines(name) and follows_from(info.type, self._types.type(self._number(name)))
         )
 
-    def _operator(self, spelt: tuple[str, str, str]) -> int:
-        """The number of an operator, with the opsets on both sides."""
-        domain, *others = spelt
-        number = self._operators[spelt] = self._types.part((canonical_domain(domain), *others, self._opsets))
-        return number
+    def _node(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> int:
+        """The number of what a key holds of a node but for its values: operator, opsets, attributes and types."""
+        attributes = _attributes(node)
+        if attributes is None or not node.op_type:
+            return _NO_KEY
+        types = self._types.key(tuple(map(self._number, inputs)))
+        sizes = tuple([self._types.sizes(self._number(name)) for name in outputs])
+        operator = canonical_domain(node.domain), node.op_type, node.overload
+        return self._types.part((operator, self._opsets, attributes, types, sizes))
 
     def _rule(self, transition: Transition, rule: Rule) -> int:
         """The number of a rule at a transition. The trace holds both as long as these keys are made."""
@@ -203,49 +216,26 @@ class SiteKeys:
         return number
 
     def _described(self, name: str) -> int:
-        """The number of a value that the original node reads: of its type, and what a key holds of its content."""
-        number = self._number(name)
-        if name in self._run_time_values and not (name in self._overridable or self._types.is_large(number)):
-            part = self._computed.get(number)
-            if part is None:
-                part = self._computed[number] = self._described_as(_COMPUTED, number)
-        else:
-            part = self._described_as(*self._content(name, number))
-        self._read[name] = part
-        return part
-
-    def _described_as(self, content: Key, number: int) -> int:
-        part = self._types.part((content, number))
-        self._contents[part] = content, number
-        return part
-
-    def _described_inputs(self, reads: tuple[int, ...]) -> int:
-        """The number of what a key holds of all that a node reads, where symbols of dimensions have no names."""
-        contents, numbers = zip(*(self._contents[one] for one in reads), strict=True) if reads else ((), ())
-        part = self._inputs[reads] = self._types.part((contents, self._types.key(numbers)))
+        """The number of what a key holds of the content of a value that the original node reads."""
+        is_computed = name in self._run_time_values and name not in self._overridable
+        part = self._read[name] = self._types.part(_COMPUTED if is_computed else self._content(name))
         return part
 
     def _described_output(self, name: str) -> int:
-        """The number of what a key holds of a value that the original node computes."""
-        number, is_used = self._number(name), name in self._pair.used
-        if name in self._pair.trace.added_initializers:
-            return self._types.part((is_used, self._constant(name), self._types.sizes(number)))
-        part = self._plainly_written.get((number, is_used))
-        if part is None:
-            part = self._types.part((is_used, None, self._types.sizes(number)))
-            self._plainly_written[number, is_used] = part
-        return part
+        """The number of what a key holds of a value that the original node computes, but for its type."""
+        is_constant = name in self._pair.trace.added_initializers
+        return self._types.part((name in self._pair.used, self._constant(name) if is_constant else None))
 
-    def _content(self, name: str, number: int) -> tuple[Key, int]:
+    def _content(self, name: str) -> Key:
         if not name:
-            return (), number
+            return ()
         if name in self._overridable:
             example = example_of(self._overridable[name])
-            return ("overridable", None if example is None else array_key(example)), number
-        if self._types.is_large(number):
-            return ("large",), number
+            return "overridable", None if example is None else array_key(example)
+        if self._types.is_large(self._number(name)):
+            return ("large",)
         value = self._facts.constant(self._pair.path, name)
-        return (_COMPUTED, number) if value is None else (("constant", array_key(value)), _UNKNOWN)
+        return _COMPUTED if value is None else ("constant", array_key(value))
 
     def _after(self, nodes: Sequence[NodeProto], known: set[str], numbers: dict[str, int]) -> Key | None:
         """What stands in the place of a node, with the contents of the constants that it reads."""

@@ -45,6 +45,12 @@ class Facts(Protocol):
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         """The types of all values that a scope itself defines, as far as anything is known, at the cost of one pass."""
 
+    def kinds(self, path: str) -> Sequence[int]:
+        """For each node of a scope a number, or 0.
+
+        Nodes of the same number have the same operator, the same attributes, and the same types of inputs and outputs.
+        """
+
     def constant(self, path: str, name: str) -> Array | None:
         """The value, if it is the same in every run."""
 

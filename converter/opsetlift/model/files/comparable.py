@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy
 from google.protobuf.message import Message
-from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from opsetlift.model.files.copying import copy_head, copy_whole, copy_with_tensors, is_copied_whole
 from opsetlift.model.files.errors import ModelFileError, reason
@@ -40,6 +40,11 @@ class Contents:
             ModelFileError: External data cannot be read.
         """
         is_whole = is_copied_whole(model)
+        if is_whole and all(map(_is_comparable, all_tensors(model))):
+            # Most models have been looked through before, and few parts of them change: of the copy nothing is read.
+            copied = copy_whole(model)
+            _clear(copied, _empty_strings(model))
+            return copied
         copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
         # While they are held, protobuf makes no second object of each.
         held = copied.graph.node[:], copied.graph.initializer[:]
@@ -109,15 +114,40 @@ def _raw_data(tensor: TensorProto) -> bytes:
 
 def clear_empty_strings(message: Message) -> None:
     """Let absent what is empty: the textual form does not tell them apart, and nor does ONNX."""
+    _clear(message, list(_empty_strings(message)))
+
+
+_Path = tuple[tuple[str, int | None], ...]
+"""Where a field is: the fields around it and its own, each with the position where it is repeated."""
+
+
+def _clear(message: Message, paths: Iterable[_Path]) -> None:
+    for *around, (name, _) in paths:
+        holder = message
+        for field, position in around:
+            value = getattr(holder, field)
+            holder = value if position is None else value[position]
+        holder.ClearField(name)
+
+
+def _empty_strings(message: Message, path: _Path = ()) -> Iterator[_Path]:
+    """Where a message has a string that is there and empty."""
     for field, value in message.ListFields():
-        if field.message_type is not None:
-            inner: Sequence[Message] = value if is_repeated(field) else (value,)
-            if isinstance(value, GraphProto):
-                clear_empty_strings(value)
-                continue
-            for one, content in zip(inner, map(type(inner[0]).SerializeToString, inner), strict=True):
+        name = field.name
+        if field.message_type is None:
+            if value == "":
+                yield (*path, (name, None))
+        elif not is_repeated(field):
+            yield from _empty_strings(value, (*path, (name, None)))
+        else:
+            for position, (one, content) in enumerate(
+                zip(value, map(type(value[0]).SerializeToString, value), strict=True)
+            ):
                 # What is empty has a length of 0, which is a byte of its own.
-                if b"\0" in content:
-                    clear_empty_strings(one)
-        elif value == "":
-            message.ClearField(field.name)
+                if b"\0" in content and not (isinstance(one, TensorProto) and _zeros_are_data(one, content)):
+                    yield from _empty_strings(one, (*path, (name, position)))
+
+
+def _zeros_are_data(tensor: TensorProto, content: bytes) -> bool:
+    """Whether all bytes of a serialized tensor that are 0 are those of its raw data."""
+    return content.count(0) == tensor.raw_data.count(0)

@@ -22,9 +22,9 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
     imported = imported_opsets(model.opset_import)
     found: dict[str, int] = {}
     if imported:
+        used = {canonical_domain(domain) for domain in {node.domain for graph in graphs for node in graph.node}}
         for domain in CONVERTED_DOMAINS:
-            opset = 0 if domain in imported else _only_opset(graphs, domain)
-            if opset:
+            if domain in used and domain not in imported and (opset := _only_opset(graphs, domain)):
                 found[domain] = opset
     if not found:
         return model, []
