@@ -19,6 +19,7 @@ from opsetlift.evaluator.kernels.registry import (
     reads_only_shapes,
 )
 from opsetlift.evaluator.open_results import OTHER_VALUES, OpenResults
+from opsetlift.evaluator.same_code import same_code
 from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tensor_value
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "reads_no_elements",
     "reads_only_shapes",
     "run_node",
+    "same_code",
     "sparse_tensor_value",
     "tensor_value",
 ]

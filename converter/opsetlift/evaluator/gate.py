@@ -45,6 +45,10 @@ class Formal:
         """Whether it is one required value."""
         return self.option == Option.Single
 
+    def holds_tensors_of(self, other: Formal) -> bool:
+        """Whether it takes tensors alone, and none that another one does not take."""
+        return self.allowed <= other.allowed and all(one.startswith("tensor(") for one in self.allowed)
+
 
 Bindings = dict[str, str]
 """Type variable -> the type it stands for in one call."""
@@ -63,11 +67,12 @@ class Gate:
             for name, attribute in schema.attributes.items()
         }
         self._required = [name for name, attribute in schema.attributes.items() if attribute.required]
-        self._defaults = {
+        self.defaults = {
             name: values.attribute_value(attribute.default_value)
             for name, attribute in schema.attributes.items()
             if attribute.default_value.type != AttributeProto.UNDEFINED
         }
+        """The schema's defaults of attributes, decoded."""
         self._inputs = _formals(definition, schema.inputs)
         self._outputs = _formals(definition, schema.outputs)
 
@@ -107,7 +112,7 @@ class Gate:
 
     def attributes(self, node: NodeProto, base_dir: str | None = None) -> dict[str, Any]:
         """Return the node's attributes decoded, the schema's defaults filled in."""
-        decoded = dict(self._defaults)
+        decoded = dict(self.defaults)
         for attribute in node.attribute:
             if attribute.name in self._kinds:
                 if values.attribute_type(attribute) == AttributeProto.UNDEFINED:
@@ -189,6 +194,31 @@ class Gate:
             raise WrongOutput(f"output {missing[0]!r} ({len(checked)}) was not computed")
         return checked
 
+    def lets_pass_what(self, other: Gate, inputs: Sequence[str | None], output_count: int) -> bool:
+        """Whether the values of a node that another gate lets pass are of types that pass here, too.
+
+        Args:
+            other: The gate of another version of the operator.
+            inputs: The type of each input of the node; None where it is not known, or the input is absent.
+            output_count: How many outputs the node has.
+        """
+        there: dict[str, str] = {}
+        known: set[str] = set()
+        for index, spelt in enumerate(inputs):
+            formal, others = _formal_at(self._inputs, index), _formal_at(other._inputs, index)
+            if not _binds_as(formal, others, there) or not (
+                spelt in formal.allowed or others.allowed <= formal.allowed
+            ):
+                return False
+            if spelt in formal.allowed and formal.homogeneous:
+                known.add(formal.type_variable)
+        for index in range(output_count):
+            formal, others = _formal_at(self._outputs, index), _formal_at(other._outputs, index)
+            is_known = formal.homogeneous and formal.type_variable in known
+            if not _binds_as(formal, others, there) or not (is_known or others.holds_tensors_of(formal)):
+                return False
+        return True
+
     def _is_given_later(self, type_string: str) -> bool:
         found = history(self.schema.domain, self.schema.name)
         is_given = found is not None and found.first_to_give(type_string, self.schema.since_version)
@@ -206,6 +236,17 @@ def _formals(definition: Definition, parameters: Sequence[OpSchema.FormalParamet
         )
         for parameter in parameters
     ]
+
+
+def _binds_as(formal: Formal, other: Formal, there: dict[str, str]) -> bool:
+    """Whether values that are of one type here are so there; `there` holds the type variables there by those here."""
+    return not formal.homogeneous or (
+        other.homogeneous and there.setdefault(formal.type_variable, other.type_variable) == other.type_variable
+    )
+
+
+def _formal_at(formals: Sequence[Formal], index: int) -> Formal:
+    return formals[min(index, len(formals) - 1)]
 
 
 def _check_count(what: str, names: Sequence[str], formals: Sequence[Formal], least: int, most: int) -> None:

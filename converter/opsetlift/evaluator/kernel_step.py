@@ -35,7 +35,7 @@ class NodeCall:
         self._environment = environment
         self._iterations = 0
         self.node = step.node
-        self.since_version = step.place.since_version
+        self.since_version = step.shown_version
         self.attributes = step.attributes
         self.output_count = step.output_count
         self.strict = step.strict
@@ -80,6 +80,7 @@ class KernelStep(Step):
         *,
         gate: Gate,
         kernel: Kernel,
+        shown_version: int,
         attributes: Mapping[str, Any],
         strict: bool,
         iteration_limit: int | None,
@@ -88,6 +89,7 @@ class KernelStep(Step):
         super().__init__(node, place, bodies, foldable)
         self.gate = gate
         self.kernel = kernel
+        self.shown_version = shown_version
         self.attributes = attributes
         self.strict = strict
         self.iteration_limit = iteration_limit

@@ -69,7 +69,7 @@ def batch_normalization_by_outputs(
     return _training(call, x, scale, b, mean, variance, axes)
 
 
-@kernel("BatchNormalization", since=(14, 15))
+@kernel("BatchNormalization", since=(14, 15), changes=())
 def batch_normalization_by_training_mode(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:

@@ -21,7 +21,8 @@ class Call(Protocol):
 
     node: onnx.NodeProto
     since_version: int
-    """The since-version of the operator's definition in force, so that one function may serve several."""
+    """The since-version of the operator's definition in force, so that one function may serve several; where versions
+    are declared to mean the same, the first of these."""
     attributes: Mapping[str, Any]
     """Decoded attributes, the schema's defaults filled in. INT -> int, FLOAT -> float, STRING -> str (bytes where they
     are not UTF-8), TENSOR -> numpy.ndarray, lists -> list; GRAPH -> GraphProto; absent without default -> missing."""
@@ -55,7 +56,19 @@ class KernelKey:
     since_version: int
 
 
+@dataclass(frozen=True)
+class Alike:
+    """The versions that one kernel executes without being told which of them it is."""
+
+    shown: int
+    """The version that it sees."""
+    latest: int
+    """The last of them, whose defaults stand for the attributes that an earlier one lacks."""
+
+
 _kernels: dict[KernelKey, Kernel] = {}
+_alike: dict[tuple[KernelKey, bool], Alike] = {}
+"""By definition, and by whether an axis among the node's attributes is negative."""
 _shape_readers: set[KernelKey] = set()
 _form_readers: set[KernelKey] = set()
 _form_keepers: set[KernelKey] = set()
@@ -66,6 +79,8 @@ def kernel(
     since: Sequence[int],
     *,
     domain: str = "",
+    changes: Sequence[int] | None = None,
+    negative_axes: int | None = None,
     reads_only_shapes: bool = False,
     reads_no_elements: bool = False,
     keeps_form: bool = False,
@@ -80,6 +95,12 @@ def kernel(
         operator: The operator's name.
         since: The since-versions whose text it implements.
         domain: The operator's domain.
+        changes: Those from which on the operator computes something else, or takes other inputs, than before; all other
+            versions differ from those before them in dtypes, and in attributes whose defaults change nothing. The
+            function cannot tell such versions apart, so that nothing has to be tried where a node goes from one to
+            another. None: each version is told apart.
+        negative_axes: The version that first takes negative numbers in the attributes `axis` and `axes`, if nothing
+            else changed there.
         reads_only_shapes: The result depends on the inputs' shapes alone: it is a constant wherever those are.
         reads_no_elements: The result depends on the inputs' form alone: the shapes of tensors, the length of a
             sequence, the presence of an optional.
@@ -88,6 +109,8 @@ def kernel(
     Raises:
         ValueError: A version has a kernel already.
     """
+    own = {min(since), *(since if changes is None else changes)}
+    starts_of = {False: own, True: own if negative_axes is None else {*own, negative_axes}}
 
     def register(function: K) -> K:
         for since_version in since:
@@ -95,6 +118,10 @@ def kernel(
             if key in _kernels:
                 raise ValueError(f"two kernels for {key}: {_kernels[key].__qualname__} and {function.__qualname__}")
             _kernels[key] = function
+            for is_negative, starts in starts_of.items():
+                shown = max(start for start in starts if start <= since_version)
+                latest = max(one for one in since if not any(shown < start <= one for start in starts))
+                _alike[key, is_negative] = Alike(shown, latest)
             if reads_only_shapes:
                 _shape_readers.add(key)
             if reads_only_shapes or reads_no_elements:
@@ -117,6 +144,16 @@ def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None
     """Return the kernel of exactly this definition, or None."""
     _import_all()
     return _kernels.get(KernelKey(domain, operator, since_version))
+
+
+def alike(domain: str, operator: str, since_version: int, *, has_negative_axis: bool) -> Alike:
+    """Return from which other versions the kernel of this definition cannot tell it.
+
+    `has_negative_axis`: the attribute `axis` or `axes` of the node holds a negative number.
+    """
+    _import_all()
+    key = KernelKey(domain, operator, since_version)
+    return _alike.get((key, has_negative_axis), Alike(since_version, since_version))
 
 
 def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
