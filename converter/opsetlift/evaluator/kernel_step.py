@@ -94,7 +94,7 @@ class KernelStep(Step):
         self.strict = strict
         self.iteration_limit = iteration_limit
         self.element_limit = element_limit
-        self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
+        self.output_count = named_outputs(node)
         self._call = NodeCall(self, {})
         """Every execution's, where no subgraph looks at the environment."""
         self._has_all_outputs = all(self.outputs)
@@ -139,6 +139,11 @@ class KernelStep(Step):
             self._given = dtypes
             self._given_alone = dtypes[0] if dtypes is not None and len(dtypes) == 1 else None
         return checked
+
+
+def named_outputs(node: NodeProto) -> int:
+    """Return how many outputs a node names, trailing empty names not counted."""
+    return max((index for index, name in enumerate(node.output, 1) if name), default=0)
 
 
 Dtypes = tuple[numpy.dtype[Any], ...]

@@ -16,8 +16,8 @@ from opsetlift.evaluator.definitions import definition_in_force, opset_imports
 from opsetlift.evaluator.errors import NotExecutable, Place, Rejected
 from opsetlift.evaluator.function_steps import Description, ExpandedStep, FunctionStep
 from opsetlift.evaluator.gate import Gate, Illegal, gate_of
-from opsetlift.evaluator.kernel_step import KernelStep
-from opsetlift.evaluator.kernels.registry import Alike, alike, find_kernel
+from opsetlift.evaluator.kernel_step import KernelStep, named_outputs
+from opsetlift.evaluator.kernels.registry import alike, find_kernel
 from opsetlift.evaluator.schema_functions import function_version, given_attributes, schema_function
 from opsetlift.evaluator.step import Step
 from opsetlift.model.arrays import Array
@@ -181,7 +181,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
             attributes = gate.attributes(node, scope.library.base_dir)
         except (*ONNX_ERRORS, OSError) as error:
             raise Illegal(f"an attribute cannot be read: {error}") from error
-        versions = _alike(domain, node.op_type, definition.since_version, attributes)
+        versions = alike(domain, node.op_type, definition.since_version, attributes, named_outputs(node))
         return KernelStep(
             node,
             place,
@@ -197,11 +197,6 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
-
-
-def _alike(domain: str, operator: str, since_version: int, attributes: Mapping[str, Any]) -> Alike:
-    axes = attributes.get("axis", 0), *attributes.get("axes", ())
-    return alike(domain, operator, since_version, has_negative_axis=any(axis < 0 for axis in axes))
 
 
 @lru_cache(maxsize=1 << 14)

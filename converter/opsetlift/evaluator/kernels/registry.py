@@ -66,9 +66,32 @@ class Alike:
     """The last of them, whose defaults stand for the attributes that an earlier one lacks."""
 
 
+Concerns = Callable[[Mapping[str, Any], int], bool]
+"""Whether a change concerns a node, by its decoded attributes and by how many outputs it names."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the since-versions of one kernel change."""
+
+    since: Sequence[int]
+    concerned: Mapping[int, Concerns]
+    """By the versions from which on something changes, which nodes that concerns."""
+
+
+def every_node(attributes: Mapping[str, Any], output_count: int) -> bool:
+    """All nodes."""
+    return True
+
+
+def negative_axes(attributes: Mapping[str, Any], output_count: int) -> bool:
+    """Nodes that count an axis in their attributes from the last one: before opset 11 no text speaks of that."""
+    return any(axis < 0 for axis in (attributes.get("axis", 0), *attributes.get("axes", ())))
+
+
 _kernels: dict[KernelKey, Kernel] = {}
-_alike: dict[tuple[KernelKey, bool], Alike] = {}
-"""By definition, and by whether an axis among the node's attributes is negative."""
+_changes: dict[KernelKey, Changes] = {}
+"""The versions of the kernel of a definition, and which of them change something for which nodes."""
 _shape_readers: set[KernelKey] = set()
 _form_readers: set[KernelKey] = set()
 _form_keepers: set[KernelKey] = set()
@@ -79,8 +102,7 @@ def kernel(
     since: Sequence[int],
     *,
     domain: str = "",
-    changes: Sequence[int] | None = None,
-    negative_axes: int | None = None,
+    changes: Sequence[int] | Mapping[int, Concerns] | None = None,
     reads_only_shapes: bool = False,
     reads_no_elements: bool = False,
     keeps_form: bool = False,
@@ -95,12 +117,10 @@ def kernel(
         operator: The operator's name.
         since: The since-versions whose text it implements.
         domain: The operator's domain.
-        changes: Those from which on the operator computes something else, or takes other inputs, than before; all other
-            versions differ from those before them in dtypes, and in attributes whose defaults change nothing. The
-            function cannot tell such versions apart, so that nothing has to be tried where a node goes from one to
-            another. None: each version is told apart.
-        negative_axes: The version that first takes negative numbers in the attributes `axis` and `axes`, if nothing
-            else changed there.
+        changes: Those from which on the operator computes something else, or takes other inputs, than before, or which
+            nodes that concerns. All other versions differ from those before them in dtypes, and in attributes whose
+            defaults change nothing. The function is not told such versions apart, so that nothing has to be tried where
+            a node goes from one to another. None: it is told each version.
         reads_only_shapes: The result depends on the inputs' shapes alone: it is a constant wherever those are.
         reads_no_elements: The result depends on the inputs' form alone: the shapes of tensors, the length of a
             sequence, the presence of an optional.
@@ -109,8 +129,8 @@ def kernel(
     Raises:
         ValueError: A version has a kernel already.
     """
-    own = {min(since), *(since if changes is None else changes)}
-    starts_of = {False: own, True: own if negative_axes is None else {*own, negative_axes}}
+    listed = since if changes is None else changes
+    found = Changes(since, listed if isinstance(listed, Mapping) else dict.fromkeys(listed, every_node))
 
     def register(function: K) -> K:
         for since_version in since:
@@ -118,10 +138,7 @@ def kernel(
             if key in _kernels:
                 raise ValueError(f"two kernels for {key}: {_kernels[key].__qualname__} and {function.__qualname__}")
             _kernels[key] = function
-            for is_negative, starts in starts_of.items():
-                shown = max(start for start in starts if start <= since_version)
-                latest = max(one for one in since if not any(shown < start <= one for start in starts))
-                _alike[key, is_negative] = Alike(shown, latest)
+            _changes[key] = found
             if reads_only_shapes:
                 _shape_readers.add(key)
             if reads_only_shapes or reads_no_elements:
@@ -146,14 +163,15 @@ def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None
     return _kernels.get(KernelKey(domain, operator, since_version))
 
 
-def alike(domain: str, operator: str, since_version: int, *, has_negative_axis: bool) -> Alike:
-    """Return from which other versions the kernel of this definition cannot tell it.
-
-    `has_negative_axis`: the attribute `axis` or `axes` of the node holds a negative number.
-    """
+def alike(domain: str, operator: str, since_version: int, attributes: Mapping[str, Any], output_count: int) -> Alike:
+    """Return from which other versions the kernel of this definition cannot tell it for a node."""
     _import_all()
-    key = KernelKey(domain, operator, since_version)
-    return _alike.get((key, has_negative_axis), Alike(since_version, since_version))
+    found = _changes.get(KernelKey(domain, operator, since_version))
+    if found is None:
+        return Alike(since_version, since_version)
+    starts = [one for one, concerns in found.concerned.items() if concerns(attributes, output_count)]
+    shown = max((one for one in starts if one <= since_version), default=min(found.since))
+    return Alike(shown, max(one for one in found.since if not any(shown < start <= one for start in starts)))
 
 
 def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.evaluator.kernels.axes import distinct_axes, int_list, lenient_int_list, nonnegative_axis, scalar
-from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.kernels.registry import Call, kernel, negative_axes
 from opsetlift.model.arrays import Array
 
 
@@ -58,7 +58,7 @@ def _reshape(call: Call, data: Array, requested: Sequence[int], zero_copies: boo
     return data.reshape(shape)
 
 
-@kernel("Squeeze", since=(1, 11), changes=(), negative_axes=11)
+@kernel("Squeeze", since=(1, 11), changes={11: negative_axes})
 def squeeze_by_attribute(call: Call, data: Array) -> Array:
     """Squeeze-1, 11: data without axes of size 1: those of the attribute axes, or all."""
     return _squeeze(call, data, call.attributes.get("axes"))
@@ -83,7 +83,7 @@ def _squeeze(call: Call, data: Array, axes: Sequence[int] | None) -> Array:
     return data.squeeze(tuple(selected))
 
 
-@kernel("Unsqueeze", since=(1, 11), changes=(), negative_axes=11)
+@kernel("Unsqueeze", since=(1, 11), changes={11: negative_axes})
 def unsqueeze_by_attribute(call: Call, data: Array) -> Array:
     """Unsqueeze-1, 11: data with new axes of size 1 at the attribute axes."""
     return _unsqueeze(call, data, call.attributes["axes"])
@@ -102,7 +102,7 @@ def _unsqueeze(call: Call, data: Array, axes: Sequence[int]) -> Array:
     return numpy.expand_dims(data, tuple(distinct_axes(call, axes, data.ndim + len(axes))))
 
 
-@kernel("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25), changes=(), negative_axes=11)
+@kernel("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25), changes={11: negative_axes})
 def flatten(call: Call, data: Array) -> Array:
     """Flatten-1, 9, 11, 13, 21, 23, 24, 25: data as a matrix, [sizes before axis, sizes from it on].
 
