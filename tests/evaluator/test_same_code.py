@@ -71,6 +71,10 @@ def test_an_earlier_version_has_to_take_the_types() -> None:
     assert is_same("y = Where (c, a, b)", 16, 9, ["tensor(bool)", FLOAT, FLOAT])
     assert not is_same("y = Where (c, a, b)", 16, 9, ["tensor(bool)", None, FLOAT])
     assert not is_same("y = Where (c, a, b)", 16, 9, ["tensor(bool)", BFLOAT16, BFLOAT16])
+    statistics = ["tensor(float16)", *["tensor(float)"] * 4]
+    assert is_same("y = BatchNormalization (x, s, b, m, v)", 15, 9, [FLOAT] * 5)
+    assert not is_same("y = BatchNormalization (x, s, b, m, v)", 15, 9, statistics)
+    assert is_same("y = Clip (x, , h)", 13, 12, [FLOAT, "", FLOAT])
     # What the output of a Cast may be does not follow from its input.
     assert not is_same("y = Cast <to = 16> (x)", 13, 9, [FLOAT])
 

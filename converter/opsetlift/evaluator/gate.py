@@ -199,23 +199,21 @@ class Gate:
 
         Args:
             other: The gate of another version of the operator.
-            inputs: The type of each input of the node; None where it is not known, or the input is absent.
+            inputs: The type of each input of the node, None where it is not known; empty for absent ones.
             output_count: How many outputs the node has.
         """
+        here: dict[str, str] = {}
         there: dict[str, str] = {}
-        known: set[str] = set()
         for index, spelt in enumerate(inputs):
             formal, others = _formal_at(self._inputs, index), _formal_at(other._inputs, index)
-            if not _binds_as(formal, others, there) or not (
-                spelt in formal.allowed or others.allowed <= formal.allowed
-            ):
+            if spelt and others.homogeneous:
+                there.setdefault(others.type_variable, spelt)
+            if spelt != "" and not _passes(formal, others, spelt, here):
                 return False
-            if spelt in formal.allowed and formal.homogeneous:
-                known.add(formal.type_variable)
         for index in range(output_count):
             formal, others = _formal_at(self._outputs, index), _formal_at(other._outputs, index)
-            is_known = formal.homogeneous and formal.type_variable in known
-            if not _binds_as(formal, others, there) or not (is_known or others.holds_tensors_of(formal)):
+            spelt = there.get(others.type_variable) if others.homogeneous else None
+            if not _passes(formal, others, spelt, here):
                 return False
         return True
 
@@ -238,11 +236,15 @@ def _formals(definition: Definition, parameters: Sequence[OpSchema.FormalParamet
     ]
 
 
-def _binds_as(formal: Formal, other: Formal, there: dict[str, str]) -> bool:
-    """Whether values that are of one type here are so there; `there` holds the type variables there by those here."""
-    return not formal.homogeneous or (
-        other.homogeneous and there.setdefault(formal.type_variable, other.type_variable) == other.type_variable
-    )
+def _passes(formal: Formal, other: Formal, spelt: str | None, bound: dict[str, str]) -> bool:
+    """Whether a value that another formal parameter lets pass passes here: of a type, or of any.
+
+    `bound` holds what type variables stand for: a type, or a type variable of the other version.
+    """
+    found = spelt or f"any {other.type_variable}"
+    if formal.homogeneous and (bound.setdefault(formal.type_variable, found) != found or not other.homogeneous):
+        return False
+    return spelt in formal.allowed if spelt else other.holds_tensors_of(formal)
 
 
 def _formal_at(formals: Sequence[Formal], index: int) -> Formal:

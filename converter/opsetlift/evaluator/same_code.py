@@ -22,7 +22,7 @@ def same_code(
 
     Args:
         node: The node.
-        inputs: The type of each input; None where it is not known, or the input is absent.
+        inputs: The type of each input, None where it is not known; empty for absent ones.
         source: The opset of each domain.
         target: The same at the target.
     """

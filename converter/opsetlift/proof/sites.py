@@ -184,13 +184,13 @@ class Site:
         if self.joined or [*self.after] != [self.node]:
             return False
         opsets = self.pair.source, self.pair.target
-        unknown = [None] * len(self.node.input)
-        return same_code(self.node, unknown, *opsets) or same_code(self.node, self._input_types, *opsets)
+        return same_code(self.node, _unknown(self.node), *opsets) or same_code(self.node, self._input_types, *opsets)
 
     @property
     def _input_types(self) -> list[str | None]:
+        """The type of each input; None where it is not known, empty where the input is absent."""
         kinds = [self.facts.type_of(self.path, name) if name else None for name in self.node.input]
-        return [None if kind is None else type_string(kind) for kind in kinds]
+        return [kind and type_string(kind) if name else "" for name, kind in zip(self.node.input, kinds, strict=True)]
 
     @cached_property
     def iterates(self) -> bool:
@@ -291,6 +291,11 @@ def _has_subgraphs(node: NodeProto) -> bool:
     return any(subgraphs(node))
 
 
+def _unknown(node: NodeProto) -> list[str | None]:
+    """The types of the inputs of a node of which nothing is known but which of them are absent."""
+    return [None if name else "" for name in node.input]
+
+
 def is_large(kind: TypeProto | None) -> bool:
     """Whether a constant of a type is drawn like an input at first, and no part of a site."""
     dims = kind and dims_of(kind)
@@ -386,7 +391,7 @@ class SiteFinder:
         opsets = pair.source.get(domain), pair.target.get(domain)
         key = ("same code", domain, node.op_type, attributes, form, opsets)
         if key not in self._same_code:
-            self._same_code[key] = same_code(node, [None] * len(node.input), pair.source, pair.target)
+            self._same_code[key] = same_code(node, _unknown(node), pair.source, pair.target)
         return key if self._same_code[key] else None
 
     def overridable(self, pair: ScopePair) -> Mapping[str, TensorProto]:
