@@ -20,9 +20,12 @@ def node(text: str) -> NodeProto:
     return parser.parse_graph(f"g (float[N] x) => (y) {{ {text} }}").node[0]
 
 
-def is_same(text: str, source: int, target: int, types: Sequence[str | None] = ()) -> bool:
+def is_same(
+    text: str, source: int, target: int, types: Sequence[str | None] = (), outputs: Sequence[str | None] = ()
+) -> bool:
     one = node(text)
-    return same_code(one, types or [None] * len(one.input), {"": source}, {"": target})
+    unknown = [None] * len(one.input), [None] * len(one.output)
+    return same_code(one, types or unknown[0], outputs or unknown[1], {"": source}, {"": target})
 
 
 @pytest.mark.parametrize(
@@ -77,13 +80,15 @@ def test_an_earlier_version_has_to_take_the_types() -> None:
     assert is_same("y = Clip (x, , h)", 13, 12, [FLOAT, "", FLOAT])
     # What the output of a Cast may be does not follow from its input.
     assert not is_same("y = Cast <to = 16> (x)", 13, 9, [FLOAT])
+    assert not is_same("y = Cast <to = 16> (x)", 13, 9, [FLOAT], [BFLOAT16])
+    assert is_same("y = Cast <to = 7> (x)", 13, 9, [FLOAT], [INT64])
 
 
 def test_an_attribute_whose_data_lies_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
     value = TensorProto(data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
     value.external_data.add(key="location", value=str(tmp_path / "data"))
     one = helper.make_node("ConstantOfShape", ["s"], ["y"], value=value)
-    assert not same_code(one, [INT64], {"": 9}, {"": 20})
+    assert not same_code(one, [INT64], [FLOAT], {"": 9}, {"": 20})
 
 
 def test_a_kernel_sees_the_same_of_versions_that_are_declared_alike() -> None:

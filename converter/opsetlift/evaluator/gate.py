@@ -194,13 +194,13 @@ class Gate:
             raise WrongOutput(f"output {missing[0]!r} ({len(checked)}) was not computed")
         return checked
 
-    def lets_pass_what(self, other: Gate, inputs: Sequence[str | None], output_count: int) -> bool:
+    def lets_pass_what(self, other: Gate, inputs: Sequence[str | None], outputs: Sequence[str | None]) -> bool:
         """Whether the values of a node that another gate lets pass are of types that pass here, too.
 
         Args:
             other: The gate of another version of the operator.
             inputs: The type of each input of the node, None where it is not known; empty for absent ones.
-            output_count: How many outputs the node has.
+            outputs: The same of the outputs.
         """
         here: dict[str, str] = {}
         there: dict[str, str] = {}
@@ -210,10 +210,10 @@ class Gate:
                 there.setdefault(others.type_variable, spelt)
             if spelt != "" and not _passes(formal, others, spelt, here):
                 return False
-        for index in range(output_count):
+        for index, spelt in enumerate(outputs):
             formal, others = _formal_at(self._outputs, index), _formal_at(other._outputs, index)
-            spelt = there.get(others.type_variable) if others.homogeneous else None
-            if not _passes(formal, others, spelt, here):
+            spelt = there.get(others.type_variable, spelt) if others.homogeneous else spelt
+            if spelt != "" and not _passes(formal, others, spelt, here):
                 return False
         return True
 

@@ -13,7 +13,11 @@ from opsetlift.evaluator.prepare import prepare_node
 
 
 def same_code(
-    node: NodeProto, inputs: Sequence[str | None], source: Mapping[str, int], target: Mapping[str, int]
+    node: NodeProto,
+    inputs: Sequence[str | None],
+    outputs: Sequence[str | None],
+    source: Mapping[str, int],
+    target: Mapping[str, int],
 ) -> bool:
     """Return whether what executes a node at one opset executes it at another.
 
@@ -23,6 +27,7 @@ def same_code(
     Args:
         node: The node.
         inputs: The type of each input, None where it is not known; empty for absent ones.
+        outputs: The same of the outputs.
         source: The opset of each domain.
         target: The same at the target.
     """
@@ -36,7 +41,7 @@ def same_code(
         and before.foldable  # no subgraphs, and nothing random
         and (before.kernel, before.shown_version) == (after.kernel, after.shown_version)
         and _not_given(before) == _not_given(after)
-        and after.gate.lets_pass_what(before.gate, inputs, len(node.output))
+        and after.gate.lets_pass_what(before.gate, inputs, outputs)
     )
 
 

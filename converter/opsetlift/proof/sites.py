@@ -184,13 +184,15 @@ class Site:
         if self.joined or [*self.after] != [self.node]:
             return False
         opsets = self.pair.source, self.pair.target
-        return same_code(self.node, _unknown(self.node), *opsets) or same_code(self.node, self._input_types, *opsets)
+        node = self.node
+        return same_code(node, *_unknown(node), *opsets) or same_code(
+            node, self._types_of(node.input), self._types_of(node.output), *opsets
+        )
 
-    @property
-    def _input_types(self) -> list[str | None]:
-        """The type of each input; None where it is not known, empty where the input is absent."""
-        kinds = [self.facts.type_of(self.path, name) if name else None for name in self.node.input]
-        return [kind and type_string(kind) if name else "" for name, kind in zip(self.node.input, kinds, strict=True)]
+    def _types_of(self, names: Sequence[str]) -> list[str | None]:
+        """The types of values; None where one is not known, empty where it is absent."""
+        kinds = [self.facts.type_of(self.path, name) if name else None for name in names]
+        return [kind and type_string(kind) if name else "" for name, kind in zip(names, kinds, strict=True)]
 
     @cached_property
     def iterates(self) -> bool:
@@ -291,9 +293,10 @@ def _has_subgraphs(node: NodeProto) -> bool:
     return any(subgraphs(node))
 
 
-def _unknown(node: NodeProto) -> list[str | None]:
-    """The types of the inputs of a node of which nothing is known but which of them are absent."""
-    return [None if name else "" for name in node.input]
+def _unknown(node: NodeProto) -> tuple[list[str | None], list[str | None]]:
+    """The types of the inputs and outputs of a node of which nothing is known but which of them are absent."""
+    inputs, outputs = ([None if name else "" for name in names] for names in (node.input, node.output))
+    return inputs, outputs
 
 
 def is_large(kind: TypeProto | None) -> bool:
@@ -386,12 +389,12 @@ class SiteFinder:
         if aligned.site is not None or pair.joined(aligned) or refers(node):
             return None
         attributes = tuple(attribute.SerializeToString() for attribute in node.attribute)
-        form = tuple(map(bool, node.input)), len(node.output)
+        form = tuple(map(bool, node.input)), tuple(map(bool, node.output))
         domain = canonical_domain(node.domain)
         opsets = pair.source.get(domain), pair.target.get(domain)
         key = ("same code", domain, node.op_type, attributes, form, opsets)
         if key not in self._same_code:
-            self._same_code[key] = same_code(node, _unknown(node), pair.source, pair.target)
+            self._same_code[key] = same_code(node, *_unknown(node), pair.source, pair.target)
         return key if self._same_code[key] else None
 
     def overridable(self, pair: ScopePair) -> Mapping[str, TensorProto]:
