@@ -7,8 +7,9 @@ from tests.prove.conversions import conversion
 
 
 def outcome(text: str, opsets: tuple[int, int]) -> Outcome:
-    """What the proof finds of one node that stays as it is."""
-    (site,) = conversion(text, text, opsets, claims=[(0, 0, 1)]).prove().sites
+    """What the proof finds of one node that gets a copy behind it."""
+    copied = text.replace("{ y =", "{ t =").replace(" }", " y = Identity (t) }")
+    (site,) = conversion(text, copied, opsets, claims=[(0, 0, 2)]).prove().sites
     return site.outcome
 
 

@@ -204,6 +204,7 @@ def repeated(count: int) -> ModelProto:
     return model(f"g (float[N, 4] v0) => (float[N, 1] v{count}) {{ {nodes} }}", 11)
 
 
+@pytest.mark.usefixtures("told_apart")
 def test_nodes_that_are_alike_cost_no_site_and_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     asked: list[str] = []

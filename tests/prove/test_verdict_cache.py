@@ -162,6 +162,7 @@ class TestDamage:
         assert from_cache(converted()) == [False]
         assert entry.read_text() == whole
 
+    @pytest.mark.usefixtures("told_apart")
     def test_an_entry_under_the_name_of_another_makes_nothing_equal(self, folder: Path) -> None:
         cache = VerdictCache(folder)
         equal = restamped("g (float[N] x) => (float[N] y) { y = Neg (x) }", (12, 13))

@@ -19,7 +19,9 @@ from opsetlift.evaluator.kernels.registry import (
     reads_no_elements,
     reads_only_shapes,
 )
+from opsetlift.evaluator.many_runs import many_runs
 from opsetlift.evaluator.open_results import OTHER_VALUES, OpenResults
+from opsetlift.evaluator.same_code import same_code
 from opsetlift.evaluator.values import attribute_type, sparse_tensor_value, tensor_value
 
 __all__ = [
@@ -39,10 +41,12 @@ __all__ = [
     "find_kernel",
     "gate_of",
     "keeps_form",
+    "many_runs",
     "may_read_only_shapes",
     "reads_no_elements",
     "reads_only_shapes",
     "run_node",
+    "same_code",
     "sparse_tensor_value",
     "tensor_value",
 ]

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from opsetlift.evaluator import values
 from opsetlift.evaluator.declared_types import Checked, check_shape
 from opsetlift.evaluator.errors import EvaluationError, InputRejected, Rejected
-from opsetlift.evaluator.one_thread import one_thread
+from opsetlift.evaluator.many_runs import around_a_run
 from opsetlift.evaluator.open_results import OpenResults, open_results
 from opsetlift.evaluator.prepare import prepare_model, prepare_node
 from opsetlift.evaluator.values import Value
@@ -96,7 +96,7 @@ class Evaluator:
         unknown = set(outputs).difference(self._body.value_names) if outputs else None
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
-        with one_thread(), numpy.errstate(all="ignore"), open_results(instead) as self.open_results:
+        with around_a_run(), open_results(instead) as self.open_results:
             plan = self._body.plan(outputs)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
         return {name: values.plain(value) for name, value in results.items()}
@@ -199,5 +199,5 @@ def run_node(
         value if value is None or isinstance(value, (list, dict, values.Optional)) else numpy.asarray(value)
         for value in inputs
     ]
-    with one_thread(), numpy.errstate(all="ignore"):
+    with around_a_run():
         return list(step.compute(arrays, {}))

@@ -45,6 +45,10 @@ class Formal:
         """Whether it is one required value."""
         return self.option == Option.Single
 
+    def holds_tensors_of(self, other: Formal) -> bool:
+        """Whether it takes tensors alone, and none that another one does not take."""
+        return self.allowed <= other.allowed and all(one.startswith("tensor(") for one in self.allowed)
+
 
 Bindings = dict[str, str]
 """Type variable -> the type it stands for in one call."""
@@ -63,11 +67,12 @@ class Gate:
             for name, attribute in schema.attributes.items()
         }
         self._required = [name for name, attribute in schema.attributes.items() if attribute.required]
-        self._defaults = {
+        self.defaults = {
             name: values.attribute_value(attribute.default_value)
             for name, attribute in schema.attributes.items()
             if attribute.default_value.type != AttributeProto.UNDEFINED
         }
+        """The schema's defaults of attributes, decoded."""
         self._inputs = _formals(definition, schema.inputs)
         self._outputs = _formals(definition, schema.outputs)
 
@@ -107,7 +112,7 @@ class Gate:
 
     def attributes(self, node: NodeProto, base_dir: str | None = None) -> dict[str, Any]:
         """Return the node's attributes decoded, the schema's defaults filled in."""
-        decoded = dict(self._defaults)
+        decoded = dict(self.defaults)
         for attribute in node.attribute:
             if attribute.name in self._kinds:
                 if values.attribute_type(attribute) == AttributeProto.UNDEFINED:
@@ -189,6 +194,29 @@ class Gate:
             raise WrongOutput(f"output {missing[0]!r} ({len(checked)}) was not computed")
         return checked
 
+    def lets_pass_what(self, other: Gate, inputs: Sequence[str | None], outputs: Sequence[str | None]) -> bool:
+        """Whether the values of a node that another gate lets pass are of types that pass here, too.
+
+        Args:
+            other: The gate of another version of the operator.
+            inputs: The type of each input of the node, None where it is not known; empty for absent ones.
+            outputs: The same of the outputs.
+        """
+        here: dict[str, str] = {}
+        there: dict[str, str] = {}
+        for index, spelt in enumerate(inputs):
+            formal, others = _formal_at(self._inputs, index), _formal_at(other._inputs, index)
+            if spelt and others.homogeneous:
+                there.setdefault(others.type_variable, spelt)
+            if spelt != "" and not _passes(formal, others, spelt, here):
+                return False
+        for index, spelt in enumerate(outputs):
+            formal, others = _formal_at(self._outputs, index), _formal_at(other._outputs, index)
+            spelt = there.get(others.type_variable, spelt) if others.homogeneous else spelt
+            if spelt != "" and not _passes(formal, others, spelt, here):
+                return False
+        return True
+
     def _is_given_later(self, type_string: str) -> bool:
         found = history(self.schema.domain, self.schema.name)
         is_given = found is not None and found.first_to_give(type_string, self.schema.since_version)
@@ -206,6 +234,21 @@ def _formals(definition: Definition, parameters: Sequence[OpSchema.FormalParamet
         )
         for parameter in parameters
     ]
+
+
+def _passes(formal: Formal, other: Formal, spelt: str | None, bound: dict[str, str]) -> bool:
+    """Whether a value that another formal parameter lets pass passes here: of a type, or of any.
+
+    `bound` holds what type variables stand for: a type, or a type variable of the other version.
+    """
+    found = spelt or f"any {other.type_variable}"
+    if formal.homogeneous and (bound.setdefault(formal.type_variable, found) != found or not other.homogeneous):
+        return False
+    return spelt in formal.allowed if spelt else other.holds_tensors_of(formal)
+
+
+def _formal_at(formals: Sequence[Formal], index: int) -> Formal:
+    return formals[min(index, len(formals) - 1)]
 
 
 def _check_count(what: str, names: Sequence[str], formals: Sequence[Formal], least: int, most: int) -> None:

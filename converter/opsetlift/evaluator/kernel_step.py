@@ -35,7 +35,7 @@ class NodeCall:
         self._environment = environment
         self._iterations = 0
         self.node = step.node
-        self.since_version = step.place.since_version
+        self.since_version = step.shown_version
         self.attributes = step.attributes
         self.output_count = step.output_count
         self.strict = step.strict
@@ -80,6 +80,7 @@ class KernelStep(Step):
         *,
         gate: Gate,
         kernel: Kernel,
+        shown_version: int,
         attributes: Mapping[str, Any],
         strict: bool,
         iteration_limit: int | None,
@@ -88,11 +89,12 @@ class KernelStep(Step):
         super().__init__(node, place, bodies, foldable)
         self.gate = gate
         self.kernel = kernel
+        self.shown_version = shown_version
         self.attributes = attributes
         self.strict = strict
         self.iteration_limit = iteration_limit
         self.element_limit = element_limit
-        self.output_count = max((index for index, name in enumerate(self.outputs, 1) if name), default=0)
+        self.output_count = named_outputs(node)
         self._call = NodeCall(self, {})
         """Every execution's, where no subgraph looks at the environment."""
         self._has_all_outputs = all(self.outputs)
@@ -137,6 +139,11 @@ class KernelStep(Step):
             self._given = dtypes
             self._given_alone = dtypes[0] if dtypes is not None and len(dtypes) == 1 else None
         return checked
+
+
+def named_outputs(node: NodeProto) -> int:
+    """Return how many outputs a node names, trailing empty names not counted."""
+    return max((index for index, name in enumerate(node.output, 1) if name), default=0)
 
 
 Dtypes = tuple[numpy.dtype[Any], ...]

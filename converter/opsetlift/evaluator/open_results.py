@@ -6,9 +6,7 @@ an integer. The evaluator has one for each, and another on request, so that it c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,15 +40,20 @@ class OpenResults:
 _found: ContextVar[OpenResults | None] = ContextVar("_found", default=None)
 
 
-@contextmanager
-def open_results(instead: str = "") -> Iterator[OpenResults]:
+class open_results:  # a context manager; one that contextlib makes takes longer than a small kernel
     """Collect what nodes report inside of the context; `instead` is as in `OpenResults`."""
-    found = OpenResults(instead=instead)
-    token = _found.set(found)
-    try:
-        yield found
-    finally:
-        _found.reset(token)
+
+    __slots__ = ("_collected", "_token")
+
+    def __init__(self, instead: str = "") -> None:
+        self._collected = OpenResults(instead=instead)
+
+    def __enter__(self) -> OpenResults:
+        self._token: Token[OpenResults | None] = _found.set(self._collected)
+        return self._collected
+
+    def __exit__(self, *_: object) -> None:
+        _found.reset(self._token)
 
 
 def report_open_result(what: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
@@ -16,13 +17,13 @@ from opsetlift.evaluator.definitions import definition_in_force, opset_imports
 from opsetlift.evaluator.errors import NotExecutable, Place, Rejected
 from opsetlift.evaluator.function_steps import Description, ExpandedStep, FunctionStep
 from opsetlift.evaluator.gate import Gate, Illegal, gate_of
-from opsetlift.evaluator.kernel_step import KernelStep
-from opsetlift.evaluator.kernels.registry import find_kernel
+from opsetlift.evaluator.kernel_step import KernelStep, named_outputs
+from opsetlift.evaluator.kernels.registry import alike, find_kernel
 from opsetlift.evaluator.schema_functions import function_version, given_attributes, schema_function
 from opsetlift.evaluator.step import Step
 from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
-from opsetlift.specification.history import canonical_domain, display_domain
+from opsetlift.specification.history import canonical_domain, display_domain, history
 from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 FunctionKey = tuple[str, str, str]
@@ -188,6 +189,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
             attributes = gate.attributes(node, scope.library.base_dir)
         except (*ONNX_ERRORS, OSError) as error:
             raise Illegal(f"an attribute cannot be read: {error}") from error
+        versions = alike(domain, node.op_type, definition.since_version, attributes, named_outputs(node))
         return KernelStep(
             node,
             place,
@@ -195,13 +197,21 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
             foldable,
             gate=gate,
             kernel=kernel,
-            attributes=attributes,
+            shown_version=versions.shown,
+            attributes={**_defaults(domain, node.op_type, versions.latest), **attributes},
             strict=scope.library.strict,
             iteration_limit=scope.library.iteration_limit,
             element_limit=scope.library.element_limit,
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
+
+
+@lru_cache(maxsize=1 << 14)
+def _defaults(domain: str, operator: str, since_version: int) -> Mapping[str, Any]:
+    found = history(domain, operator)
+    definition = None if found is None else found.at(since_version)
+    return {} if definition is None else gate_of(definition).defaults
 
 
 def _prepare_call(node: NodeProto, function: FunctionProto, scope: Scope, place: Place) -> Body:

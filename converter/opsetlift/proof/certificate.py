@@ -31,7 +31,7 @@ ARGUMENT = (
     "and define only what the original node did.",
     "Each site computes the same on both sides: every node whose operator has another definition at the target, and "
     "every node that a rule changed, was executed before and after on the same inputs by a strict evaluator, each at "
-    "its own opset; equal sites once.",
+    "its own opset; equal sites once. Unchanged nodes whose versions it executes by the same code were not.",
 )
 """The two halves: together they say that the models compute the same, as far as the inputs tried can tell."""
 
@@ -40,6 +40,8 @@ class Outcome(Enum):
     """What is known of a site."""
 
     EQUAL = "equal"
+    SAME_CODE = "executed by the same code at both versions"
+    """An unchanged node, whose versions the evaluator cannot tell apart: it computes the same on every input."""
     SAME_STRUCTURE = "random, the same node on both sides"
     """An operator that draws random numbers cannot be compared by its results."""
     UNUSED = "its outputs are used by nothing"
@@ -204,6 +206,7 @@ class ConversionProof:
         others = [
             f"{len(found)} {what}"
             for outcome, what in (
+                (Outcome.SAME_CODE, "executed by the same code at both versions"),
                 (Outcome.SAME_STRUCTURE, "random and unchanged"),
                 (Outcome.UNUSED, "whose outputs are unused"),
             )

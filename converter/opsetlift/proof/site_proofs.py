@@ -116,7 +116,7 @@ class SiteProofs:
             for aligned in finder.changed(pair):
                 self._nodes += 1
                 tell("proving", done + aligned.position, total)
-                key = keys.of(aligned)
+                key = finder.same_code_key(pair, aligned) or keys.of(aligned)
                 records = None if key is None else self._like_sites.get(key)
                 if records is None:
                     found = [self._added(site) for site in finder.sites(pair, aligned)]
@@ -135,9 +135,12 @@ class SiteProofs:
             self._records[identity] = _record(site, verdict)
         record = self._records[identity]
         record.count += 1
-        return record, verdict.outcome in _GENERAL and not site.is_constant
+        is_general = verdict.outcome is Outcome.SAME_CODE or (verdict.outcome in _GENERAL and not site.is_constant)
+        return record, is_general
 
     def _verdict(self, site: Site) -> tuple[Key, Verdict]:
+        if site.outputs and site.runs_same_code:
+            return (site.node.domain, site.node.op_type, *site.since_versions), Verdict(Outcome.SAME_CODE)
         own = site.dims
         fixed = {size for value in site.embedded.values() for size in value.shape}
         count = fixed_elements(own)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
+from opsetlift.evaluator import same_code
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key, function_key, subgraph_path, subgraphs
 from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
@@ -210,6 +211,22 @@ class Site:
         return all(self.constant(name) is not None for name in self.outputs)
 
     @cached_property
+    def runs_same_code(self) -> bool:
+        """Whether it is one unchanged node that the evaluator executes by the same code on both sides."""
+        if self.joined or [*self.after] != [self.node]:
+            return False
+        opsets = self.pair.source, self.pair.target
+        node = self.node
+        return same_code(node, *_unknown(node), *opsets) or same_code(
+            node, self._types_of(node.input), self._types_of(node.output), *opsets
+        )
+
+    def _types_of(self, names: Sequence[str]) -> list[str | None]:
+        """The types of values; None where one is not known, empty where it is absent."""
+        kinds = [self.facts.type_of(self.path, name) if name else None for name in names]
+        return [kind and type_string(kind) if name else "" for name, kind in zip(names, kinds, strict=True)]
+
+    @cached_property
     def iterates(self) -> bool:
         """Whether the result runs subgraphs where the original has none: a loop may go over each element."""
         return any(map(_has_subgraphs, self.after)) and not any(map(_has_subgraphs, self.before))
@@ -323,6 +340,12 @@ def _has_subgraphs(node: NodeProto) -> bool:
     return any(subgraphs(node))
 
 
+def _unknown(node: NodeProto) -> tuple[list[str | None], list[str | None]]:
+    """The types of the inputs and outputs of a node of which nothing is known but which of them are absent."""
+    inputs, outputs = ([None if name else "" for name in names] for names in (node.input, node.output))
+    return inputs, outputs
+
+
 def is_large(kind: TypeProto | None) -> bool:
     """Whether a constant of a type is drawn like an input at first, and no part of a site."""
     dims = kind and dims_of(kind)
@@ -385,6 +408,7 @@ class SiteFinder:
         self._functions = {function_key(function) for function in original.functions}
         self._bindings = attribute_bindings(original)
         self._bodies = ProvenBodies(original, result, trace)
+        self._same_code: dict[Key, bool] = {}
         given = {info.name for info in original.graph.input}
         self._overridable = {tensor.name: tensor for tensor in original.graph.initializer if tensor.name in given}
 
@@ -402,6 +426,23 @@ class SiteFinder:
                 if not changes[operator] or (self._functions and called_function_key(node) in self._functions):
                     continue
             yield aligned
+
+    def same_code_key(self, pair: ScopePair, aligned: Aligned) -> Key | None:
+        """What nodes have in common that no rule changed and the same code executes on both sides, of any type.
+
+        None for all other nodes.
+        """
+        node = aligned.node
+        if aligned.site is not None or pair.joined(aligned) or refers(node):
+            return None
+        attributes = tuple(attribute.SerializeToString() for attribute in node.attribute)
+        form = tuple(map(bool, node.input)), tuple(map(bool, node.output))
+        domain = canonical_domain(node.domain)
+        opsets = pair.source.get(domain), pair.target.get(domain)
+        key = ("same code", domain, node.op_type, attributes, form, opsets)
+        if key not in self._same_code:
+            self._same_code[key] = same_code(node, *_unknown(node), pair.source, pair.target)
+        return key if self._same_code[key] else None
 
     def overridable(self, pair: ScopePair) -> Mapping[str, TensorProto]:
         """The initializers seen from a scope that callers of the model may override."""

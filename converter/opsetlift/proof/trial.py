@@ -18,6 +18,7 @@ from opsetlift.evaluator import (
     OpenResults,
     Rejected,
     TooLarge,
+    many_runs,
 )
 from opsetlift.proof.compare import EXACT, Comparison, Tolerance, compare, differs_elsewhere
 from opsetlift.proof.diversity import Diversity, codes
@@ -96,10 +97,11 @@ class Sides:
 
 def try_sides(sides: Sides, cases: Callable[[], InputGenerator | Sequence[Case]]) -> Trial:
     """Run both sides on every case. Where the original strictly takes none, all is tried again leniently."""
-    strict = _Runner(sides, lenient=False).run(cases())
-    if strict.cases or strict.counterexample or strict.blocked:
-        return strict
-    again = _Runner(sides, lenient=True).run(cases())
+    with many_runs():
+        strict = _Runner(sides, lenient=False).run(cases())
+        if strict.cases or strict.counterexample or strict.blocked:
+            return strict
+        again = _Runner(sides, lenient=True).run(cases())
     return again if again.cases or again.counterexample else strict
 
 

@@ -26,6 +26,7 @@ _LONGEST_CASE = 400
 
 _TONES = {
     Outcome.EQUAL: "good",
+    Outcome.SAME_CODE: "good",
     Outcome.SAME_STRUCTURE: "good",
     Outcome.UNUSED: "good",
     Outcome.WEAK: "warn",
@@ -255,7 +256,7 @@ def unchanged_table(records: Sequence[SiteRecord]) -> Html:
         for (operator, source, target, outcome), alike in sorted(grouped.items(), key=lambda one: str(one[0]))
     ]
     columns = ("operator", "version", "#nodes", "#distinct cases", "#test inputs", "outcome", "remark")
-    return table("Each was executed at both versions of its operator", columns, rows) if rows else Html()
+    return table("Each is the same at both versions of its operator", columns, rows) if rows else Html()
 
 
 def costs(before: ModelProto, after: ModelProto) -> Html:

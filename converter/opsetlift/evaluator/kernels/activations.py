@@ -30,7 +30,7 @@ from opsetlift.evaluator.open_results import open_values
 from opsetlift.model.arrays import Array
 
 
-@kernel("Relu", since=(1, 6, 13, 14))
+@kernel("Relu", since=(1, 6, 13, 14), changes=())
 def relu(call: Call, x: Array) -> Array:
     """Relu-1, 6, 13, 14: max(0, x), for x [*shape] of any numeric dtype of the version; NaN stays NaN."""
     if not is_float(x.dtype):
@@ -38,21 +38,21 @@ def relu(call: Call, x: Array) -> Array:
     return apply(lambda wide: _without_negative_zero(numpy.maximum(wide, 0)), x)
 
 
-@kernel("LeakyRelu", since=(1, 6, 16))
+@kernel("LeakyRelu", since=(1, 6, 16), changes=())
 def leaky_relu(call: Call, x: Array) -> Array:
     """LeakyRelu-1, 6, 16: alpha * x below 0, else x; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide < 0, alpha * wide, wide), x)
 
 
-@kernel("ThresholdedRelu", since=(10, 22))
+@kernel("ThresholdedRelu", since=(10, 22), changes=())
 def thresholded_relu(call: Call, x: Array) -> Array:
     """ThresholdedRelu-10, 22: x above alpha, else 0; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide > alpha, wide, numpy.zeros_like(wide)), x)
 
 
-@kernel("PRelu", since=(1, 6, 7, 9, 16))
+@kernel("PRelu", since=(1, 6, 7, 9, 16), changes=(7,))
 def prelu(call: Call, x: Array, slope: Array) -> Array:
     """PRelu-1, 6, 7, 9, 16: slope * x below 0, else x.
 
@@ -89,14 +89,14 @@ def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     )
 
 
-@kernel("Elu", since=(1, 6, 22))
+@kernel("Elu", since=(1, 6, 22), changes=())
 def elu(call: Call, x: Array) -> Array:
     """Elu-1, 6, 22: alpha * (exp(x) - 1) below 0, else x; float x [*shape]."""
     alpha = call.attributes["alpha"]
     return apply(lambda wide: select(wide < 0, alpha * _expm1_below_zero(wide), wide), x)
 
 
-@kernel("Celu", since=(12, 28))
+@kernel("Celu", since=(12, 28), changes=())
 def celu(call: Call, x: Array) -> Array:
     """Celu-12, 28: max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
 
@@ -106,7 +106,7 @@ def celu(call: Call, x: Array) -> Array:
     return apply(lambda wide: select(wide > 0, wide, alpha * numpy.expm1(wide / alpha)), x)
 
 
-@kernel("Selu", since=(1, 6, 22))
+@kernel("Selu", since=(1, 6, 22), changes=())
 def selu(call: Call, x: Array) -> Array:
     """Selu-1, 6, 22: gamma * x above 0, else gamma * alpha * (exp(x) - 1); float x [*shape]."""
     alpha, gamma = call.attributes["alpha"], call.attributes["gamma"]
@@ -117,14 +117,14 @@ def _expm1_below_zero(x: Array) -> Array:
     return numpy.asarray(numpy.expm1(select(x > 0, numpy.zeros_like(x), x)))
 
 
-@kernel("HardSigmoid", since=(1, 6, 22))
+@kernel("HardSigmoid", since=(1, 6, 22), changes=())
 def hard_sigmoid(call: Call, x: Array) -> Array:
     """HardSigmoid-1, 6, 22: max(0, min(1, alpha * x + beta)); float x [*shape]."""
     alpha, beta = call.attributes["alpha"], call.attributes["beta"]
     return apply(lambda wide: _hard_sigmoid(wide, alpha, beta), x)
 
 
-@kernel("HardSwish", since=(14, 22))
+@kernel("HardSwish", since=(14, 22), changes=())
 def hard_swish(call: Call, x: Array) -> Array:
     """HardSwish-14, 22: x * max(0, min(1, x / 6 + 0.5)); float x [*shape]."""
     return apply(lambda wide: wide * _hard_sigmoid(wide, 1 / 6, 0.5), x)
@@ -144,7 +144,7 @@ def _without_negative_zero(x: Array) -> Array:
     return numpy.asarray(x + x.dtype.type(0))
 
 
-@kernel("Mish", since=(18, 22))
+@kernel("Mish", since=(18, 22), changes=())
 def mish(call: Call, x: Array) -> Array:
     """Mish-18, 22: x * tanh(softplus(x)); float x [*shape]."""
     return apply(lambda wide: wide * numpy.tanh(softplus(wide)), x)
@@ -219,7 +219,7 @@ def clip_by_attributes(call: Call, x: Array) -> Array:
     return narrowed_as(_clipped(wide, wide.dtype.type(low), wide.dtype.type(high)), x.dtype)
 
 
-@kernel("Clip", since=(11, 12, 13))
+@kernel("Clip", since=(11, 12, 13), changes=())
 def clip(call: Call, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """Clip-11, 12, 13: min(max, max(x, min)).
 

@@ -13,13 +13,13 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
 
-@kernel("ArgMax", since=(1, 11, 12, 13))
+@kernel("ArgMax", since=(1, 11, 12, 13), changes=(11, 12))
 def arg_max(call: Call, data: Array) -> Array:
     """ArgMax-1, 11, 12, 13: The index of the greatest element along an axis, int64."""
     return _arg(call, data, numpy.argmax)
 
 
-@kernel("ArgMin", since=(1, 11, 12, 13))
+@kernel("ArgMin", since=(1, 11, 12, 13), changes=(11, 12))
 def arg_min(call: Call, data: Array) -> Array:
     """ArgMin-1, 11, 12, 13: The index of the least element along an axis, int64."""
     return _arg(call, data, numpy.argmin)
@@ -48,7 +48,7 @@ def _arg(call: Call, data: Array, find: Callable[..., Any]) -> Array:
     return indices.astype(numpy.int64, copy=False)
 
 
-@kernel("CumSum", since=(11, 14))
+@kernel("CumSum", since=(11, 14), changes=())
 def cumulative_sum(call: Call, x: Array, axis: Array) -> Array:
     """CumSum-11, 14: Sums up to each element along an axis.
 

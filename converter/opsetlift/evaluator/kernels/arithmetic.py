@@ -23,28 +23,28 @@ from opsetlift.evaluator.open_results import open_values, report_open_result
 from opsetlift.model.arrays import Array
 
 
-@kernel("Add", since=(1, 6, 7, 13, 14))
+@kernel("Add", since=(1, 6, 7, 13, 14), changes=(7,))
 def add(call: Call, a: Array, b: Array) -> Array:
     """Add-1, 6, 7, 13, 14: a + b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a + b)
 
 
-@kernel("Sub", since=(1, 6, 7, 13, 14))
+@kernel("Sub", since=(1, 6, 7, 13, 14), changes=(7,))
 def subtract(call: Call, a: Array, b: Array) -> Array:
     """Sub-1, 6, 7, 13, 14: a - b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a - b)
 
 
-@kernel("Mul", since=(1, 6, 7, 13, 14))
+@kernel("Mul", since=(1, 6, 7, 13, 14), changes=(7,))
 def multiply(call: Call, a: Array, b: Array) -> Array:
     """Mul-1, 6, 7, 13, 14: a * b of one numeric dtype, broadcast; integers wrap."""
     a, b = operands(call, a, b)
     return numpy.asarray(a * b)
 
 
-@kernel("Div", since=(1, 6, 7, 13, 14))
+@kernel("Div", since=(1, 6, 7, 13, 14), changes=(7,))
 def divide(call: Call, a: Array, b: Array) -> Array:
     """Div-1, 6, 7, 13, 14: a / b of one numeric dtype, broadcast; integers truncate."""
     a, b = operands(call, a, b)
@@ -68,7 +68,7 @@ def _divided(result: Array, divisor: Array) -> Array:
     return open_values(result, numpy.broadcast_to(divisor == 0, result.shape), what)
 
 
-@kernel("Pow", since=(1, 7, 12, 13, 15))
+@kernel("Pow", since=(1, 7, 12, 13, 15), changes=(7,))
 def power(call: Call, base: Array, exponent: Array) -> Array:
     """Pow-1, 7, 12, 13, 15: base to the power of exponent, broadcast, in the dtype of base."""
     base, exponent = operands(call, base, exponent)
@@ -117,7 +117,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     return open_values(result.astype(base.dtype), is_negative, "raises an integer to a negative power")
 
 
-@kernel("Mod", since=(10, 13, 28))
+@kernel("Mod", since=(10, 13, 28), changes=(28,))
 def modulo(call: Call, a: Array, b: Array) -> Array:
     """Mod-10, 13, 28: The remainder with the sign of b, or of a where fmod is 1.
 
@@ -140,7 +140,7 @@ def _fold(call: Call, combine: Callable[[Array, Array], Array], inputs: tuple[Ar
     return reduce(combine, inputs)
 
 
-@kernel("Min", since=(1, 6, 8, 12, 13))
+@kernel("Min", since=(1, 6, 8, 12, 13), changes=(8,))
 def minimum_of_inputs(call: Call, *inputs: Array) -> Array:
     """Min-1, 6, 8, 12, 13: The least of the inputs, NaN where one is NaN.
 
@@ -149,7 +149,7 @@ def minimum_of_inputs(call: Call, *inputs: Array) -> Array:
     return _fold(call, minimum, inputs)
 
 
-@kernel("Max", since=(1, 6, 8, 12, 13))
+@kernel("Max", since=(1, 6, 8, 12, 13), changes=(8,))
 def maximum_of_inputs(call: Call, *inputs: Array) -> Array:
     """Max-1, 6, 8, 12, 13: The greatest of the inputs, NaN where one is NaN.
 
@@ -158,7 +158,7 @@ def maximum_of_inputs(call: Call, *inputs: Array) -> Array:
     return _fold(call, maximum, inputs)
 
 
-@kernel("Sum", since=(1, 6, 8, 13))
+@kernel("Sum", since=(1, 6, 8, 13), changes=(8,))
 def sum_of_inputs(call: Call, *inputs: Array) -> Array:
     """Sum-1, 6, 8, 13: The sum of the inputs, narrow floats rounded once.
 
@@ -168,7 +168,7 @@ def sum_of_inputs(call: Call, *inputs: Array) -> Array:
     return narrowed_as(numpy.asarray(total), inputs[0].dtype)
 
 
-@kernel("Mean", since=(1, 6, 8, 13))
+@kernel("Mean", since=(1, 6, 8, 13), changes=(8,))
 def mean_of_inputs(call: Call, *inputs: Array) -> Array:
     """Mean-1, 6, 8, 13: The average of the inputs, narrow floats rounded once.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
+from typing import Any
 
 import numpy
 
@@ -44,14 +46,14 @@ def batch_normalization_by_is_test(
     return _training(call, x, scale, b, mean, variance, axes)
 
 
-@kernel("BatchNormalization", since=(7, 9))
-def batch_normalization_by_outputs(
+@kernel("BatchNormalization", since=(7,))
+def batch_normalization_by_spatial(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:
-    """BatchNormalization-7, 9: Training where more outputs than Y are asked for.
+    """BatchNormalization-7: Training where more outputs than Y are asked for.
 
     Args:
-        call: epsilon, momentum, spatial (7).
+        call: epsilon, momentum, spatial.
         x: [N, C, *spatial], any float dtype.
         scale: [C]; as b, mean and variance, per activation where spatial is 0.
         b: [C].
@@ -61,41 +63,51 @@ def batch_normalization_by_outputs(
     Returns:
         Y like x; when training also the running mean and variance, and the saved ones.
     """
-    per_activation = not call.attributes.get("spatial", 1)
-    _check_parameters(call, x.shape[1:] if per_activation else _channels(call, x), scale, b, mean, variance)
+    per_activation = not call.attributes["spatial"]
+    _check_parameters(call, x.shape[1:] if per_activation else x.shape[1:2], scale, b, mean, variance)
     if call.output_count == 1:
         return _inference(call, x, scale, b, mean, variance)
     axes = (0,) if per_activation else _all_but_channels(x)
     return _training(call, x, scale, b, mean, variance, axes)
 
 
-@kernel("BatchNormalization", since=(14, 15))
-def batch_normalization_by_training_mode(
+def _trains(attributes: Mapping[str, Any], output_count: int) -> bool:
+    """Nodes that train before 14 or since."""
+    return output_count > 1 or bool(attributes.get("training_mode"))
+
+
+@kernel("BatchNormalization", since=(9, 14, 15), changes={14: _trains})
+def batch_normalization(
     call: Call, x: Array, scale: Array, b: Array, mean: Array, variance: Array
 ) -> Array | tuple[Array, ...]:
-    """BatchNormalization-14, 15: Training where training_mode is set.
+    """BatchNormalization-9, 14, 15: Training where more outputs than Y are asked for (9) or training_mode is set.
 
     Args:
-        call: training_mode, epsilon, momentum.
+        call: training_mode (14), epsilon, momentum.
         x: [N, C, *spatial], any float dtype.
-        scale: [C], as b, mean and variance any float dtype.
+        scale: [C], as b, mean and variance since 14 any float dtype.
         b: [C].
         mean: [C], the running mean.
         variance: [C], the running variance.
 
     Returns:
-        Y like x; when training also the running mean and variance.
+        Y like x; when training also the running mean and variance, and in 9 the saved ones.
     """
-    _check_parameters(call, _channels(call, x), scale, b, mean, variance)
-    if not call.attributes["training_mode"]:
-        _check_no_statistics(call, "training_mode=False")
+    _check_parameters(call, _channels(x), scale, b, mean, variance)
+    if call.since_version < 14:
+        is_training = call.output_count > 1
+    else:
+        is_training = bool(call.attributes["training_mode"])
+        if not is_training:
+            _check_no_statistics(call, "training_mode=False")
+    if not is_training:
         return _inference(call, x, scale, b, mean, variance)
     return _training(call, x, scale, b, mean, variance, _all_but_channels(x))
 
 
-def _channels(call: Call, x: Array) -> tuple[int, ...]:
+def _channels(x: Array) -> tuple[int, ...]:
     """Since 9, a "single dimension input of size N" has one channel."""
-    return (1,) if x.ndim == 1 and call.since_version >= 9 else x.shape[1:2]
+    return (1,) if x.ndim == 1 else x.shape[1:2]
 
 
 def _all_but_channels(x: Array) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def bitwise_not(call: Call, x: Array) -> Array:
     return numpy.asarray(~x)
 
 
-@kernel("BitShift", since=(11, 28))
+@kernel("BitShift", since=(11, 28), changes=())
 def bit_shift(call: Call, x: Array, amount: Array) -> Array:
     """BitShift-11, 28: x shifted by amount, unsigned integers, broadcast.
 

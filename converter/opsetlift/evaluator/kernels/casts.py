@@ -30,7 +30,7 @@ _FLOAT4 = numpy_dtype("float4e2m1")
 _SMALL_INTEGERS = frozenset(numpy_dtype(name) for name in ("int2", "uint2", "int4", "uint4"))
 
 
-@kernel("Cast", since=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28))
+@kernel("Cast", since=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28), changes=())
 def cast(call: Call, values: Array) -> Array:
     """Cast-1, 6, 9, 13, 19, 21, 23, 24, 25, 28: x [*shape] in the dtype `to`.
 
@@ -45,7 +45,7 @@ def cast(call: Call, values: Array) -> Array:
     return converted(call, values, dtype)
 
 
-@kernel("CastLike", since=(15, 19, 21, 23, 24, 25))
+@kernel("CastLike", since=(15, 19, 21, 23, 24, 25), changes=())
 def cast_like(call: Call, values: Array, target_type: Array) -> Array:
     """CastLike-15, 19, 21, 23, 24, 25: x [*shape] in the dtype of target_type, whose values do not matter."""
     return converted(call, values, target_type.dtype)

@@ -38,7 +38,7 @@ def constant(call: Call) -> Array:
     return tensor
 
 
-@kernel("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
+@kernel("ConstantOfShape", since=(9, 20, 21, 23, 24, 25), changes=())
 def constant_of_shape(call: Call, shape: Array) -> Array:
     """ConstantOfShape-9, 20, 21, 23, 24, 25: A tensor full of one value.
 
@@ -60,7 +60,7 @@ def constant_of_shape(call: Call, shape: Array) -> Array:
     return numpy.full(tuple(shape), value.reshape(()), dtype=value.dtype)
 
 
-@kernel("EyeLike", since=(9, 22))
+@kernel("EyeLike", since=(9, 22), changes=())
 def eye_like(call: Call, like: Array) -> Array:
     """EyeLike-9, 22: Ones on the diagonal k, like [rows, columns].
 
@@ -80,13 +80,13 @@ def eye_like(call: Call, like: Array) -> Array:
     return numpy.eye(rows, columns, diagonal, dtype=dtype)
 
 
-@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25), keeps_form=True)
+@kernel("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25), changes=(), keeps_form=True)
 def identity(call: Call, value: Any) -> Any:
     """Identity-1, 13, 14, 16, 19, 21, 23, 24, 25: The input itself, a tensor, sequence or optional."""
     return value
 
 
-@kernel("Shape", since=(1, 13, 15, 19, 21, 23, 24, 25), reads_only_shapes=True)
+@kernel("Shape", since=(1, 13, 15, 19, 21, 23, 24, 25), changes=(), reads_only_shapes=True)
 def shape(call: Call, data: Array) -> Array:
     """Shape-1, 13, 15, 19, 21, 23, 24, 25: The sizes of data [*shape] of any dtype.
 
@@ -98,7 +98,7 @@ def shape(call: Call, data: Array) -> Array:
     return numpy.array(kept, dtype=numpy.int64)
 
 
-@kernel("Size", since=(1, 13, 19, 21, 23, 24, 25), reads_only_shapes=True)
+@kernel("Size", since=(1, 13, 19, 21, 23, 24, 25), changes=(), reads_only_shapes=True)
 def size(call: Call, data: Array) -> Array:
     """Size-1, 13, 19, 21, 23, 24, 25: The number of elements of data [*shape] of any dtype.
 

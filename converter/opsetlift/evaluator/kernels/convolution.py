@@ -21,7 +21,7 @@ _kept = threading.local()
 """The memory of the columns: pages that are fresh for every matrix would cost as much as the product itself."""
 
 
-@kernel("Conv", since=(1, 11, 22))
+@kernel("Conv", since=(1, 11, 22), changes=())
 def convolution(call: Call, x: Array, w: Array, b: Array | None = None) -> Array:
     """Conv-1, 11, 22: Windows of x times the weights, summed, plus the bias.
 

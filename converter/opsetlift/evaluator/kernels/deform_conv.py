@@ -15,7 +15,7 @@ from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
 
-@kernel("DeformConv", since=(19, 22))
+@kernel("DeformConv", since=(19, 22), changes=())
 def deform_conv(
     call: Call, data: Array, weight: Array, offset: Array, bias: Array | None = None, mask: Array | None = None
 ) -> Array:

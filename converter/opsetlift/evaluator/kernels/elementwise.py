@@ -72,26 +72,26 @@ def _declare(operator: str, since: tuple[int, ...], function: Function) -> None:
 
     versions = ", ".join(map(str, since))
     elementwise.__doc__ = f"{operator}-{versions}: the function of its name, of each element of float x [*shape]."
-    kernel(operator, since=since)(elementwise)
+    kernel(operator, since=since, changes=())(elementwise)
 
 
 for _operator, (_since, _function) in _FUNCTIONS.items():
     _declare(_operator, _since, _function)
 
 
-@kernel("Abs", since=(1, 6, 13))
+@kernel("Abs", since=(1, 6, 13), changes=())
 def absolute(call: Call, x: Array) -> Array:
     """Abs-1, 6, 13: |x|, for numbers [*shape]; the least integer stays as it is."""
     return numpy.asarray(numpy.abs(x))
 
 
-@kernel("Neg", since=(1, 6, 13))
+@kernel("Neg", since=(1, 6, 13), changes=())
 def negative(call: Call, x: Array) -> Array:
     """Neg-1, 6, 13: -x, for signed numbers [*shape]."""
     return numpy.asarray(-x)
 
 
-@kernel("Sign", since=(9, 13))
+@kernel("Sign", since=(9, 13), changes=())
 def sign(call: Call, x: Array) -> Array:
     """Sign-9, 13: -1, 0 or 1; of NaN, which the text leaves open, NaN. Numbers [*shape]."""
     return apply(numpy.sign, x) if is_float(x.dtype) else numpy.asarray(numpy.sign(x))
@@ -108,13 +108,13 @@ def erf_of_any_number(call: Call, x: Array) -> Array:
     return float_to_integer(erf(x.astype(numpy.float64)), x.dtype)
 
 
-@kernel("IsNaN", since=(9, 13, 20))
+@kernel("IsNaN", since=(9, 13, 20), changes=())
 def is_nan(call: Call, x: Array) -> Array:
     """IsNaN-9, 13, 20: Where floats [*shape] are NaN, as bool."""
     return numpy.asarray(numpy.isnan(widened(x)))
 
 
-@kernel("IsInf", since=(10, 20))
+@kernel("IsInf", since=(10, 20), changes=())
 def is_infinite(call: Call, x: Array) -> Array:
     """IsInf-10, 20: Where floats [*shape] are infinite, of the signs asked for, as bool."""
     wide = widened(x)

@@ -17,7 +17,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
 
-@kernel("Range", since=(11, 27))
+@kernel("Range", since=(11, 27), changes=())
 def range_(call: Call, start: Array, limit: Array, delta: Array) -> Array:
     """Range-11, 27: start + i * delta, up to limit.
 

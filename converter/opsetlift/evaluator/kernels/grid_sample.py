@@ -94,7 +94,7 @@ def _read(flat: Array, indices: Sequence[Array], spatial: Sequence[int], confine
     return values if inside.all() else numpy.where(inside[:, None], values, zero(flat.dtype))
 
 
-@kernel("GridSample", since=(16, 20, 22))
+@kernel("GridSample", since=(16, 20, 22), changes=(20,))
 def grid_sample(call: Call, data: Array, grid: Array) -> Array:
     """GridSample-16, 20, 22: data interpolated at the places of a grid.
 

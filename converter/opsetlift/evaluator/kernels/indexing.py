@@ -33,7 +33,7 @@ def _within_bounds(call: Call, indices: Array, size: int) -> Array:
     return indices
 
 
-@kernel("Gather", since=(1, 11, 13))
+@kernel("Gather", since=(1, 11, 13), changes=(11,))
 def gather(call: Call, data: Array, indices: Array) -> Array:
     """Gather-1, 11, 13: Slices of data along an axis.
 
@@ -54,7 +54,7 @@ def gather(call: Call, data: Array, indices: Array) -> Array:
     return numpy.asarray(data.take(_within_bounds(call, indices, data.shape[axis]), axis), data.dtype)
 
 
-@kernel("GatherElements", since=(11, 13))
+@kernel("GatherElements", since=(11, 13), changes=())
 def gather_elements(call: Call, data: Array, indices: Array) -> Array:
     """GatherElements-11, 13: The element of data at each index along an axis.
 
@@ -90,7 +90,7 @@ def _positions_along_axis(call: Call, data: Array, indices: Array, axis: int) ->
     return result
 
 
-@kernel("GatherND", since=(11, 12, 13))
+@kernel("GatherND", since=(11, 12, 13), changes=())
 def gather_nd(call: Call, data: Array, indices: Array) -> Array:
     """GatherND-11, 12, 13: Slices of data at tuples of indices.
 
@@ -152,7 +152,7 @@ def scatter_elements(call: Call, data: Array, indices: Array, updates: Array) ->
     return result.reshape(data.shape)
 
 
-@kernel("ScatterND", since=(11, 13, 16, 18))
+@kernel("ScatterND", since=(11, 13, 16, 18), changes=(18,))
 def scatter_nd(call: Call, data: Array, indices: Array, updates: Array) -> Array:
     """ScatterND-11, 13, 16, 18: data, with updates at tuples of indices.
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.evaluator.kernels.axes import int_list, nonnegative_axis
-from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.kernels.registry import Call, every_node, kernel, negative_axes
 from opsetlift.model.arrays import Array
 
 
-@kernel("Concat", since=(1, 4, 11, 13))
+@kernel("Concat", since=(1, 4, 11, 13), changes={4: every_node, 11: negative_axes})
 def concat(call: Call, *tensors: Array) -> Array:
     """Concat-1, 4, 11, 13: Tensors joined along an axis.
 
@@ -49,7 +49,7 @@ def split_by_attribute_or_input(call: Call, data: Array, split: Array | None = N
     return _split(call, data, lengths)
 
 
-@kernel("Split", since=(2, 11))
+@kernel("Split", since=(2, 11), changes={11: negative_axes})
 def split_by_attribute(call: Call, data: Array) -> tuple[Array, ...]:
     """Split-2, 11: Parts of data along an axis.
 

@@ -27,7 +27,7 @@ def check_matmul(call: Call, a: Array, b: Array) -> None:
         call.fail(f"the batches of {list(a.shape)} and {list(b.shape)} cannot be broadcast")
 
 
-@kernel("MatMul", since=(1, 9, 13))
+@kernel("MatMul", since=(1, 9, 13), changes=())
 def matmul(call: Call, a: Array, b: Array) -> Array:
     """MatMul-1, 9, 13: The matrix product, as numpy.matmul defines it.
 
@@ -37,7 +37,7 @@ def matmul(call: Call, a: Array, b: Array) -> Array:
     return narrowed_as(product(widened(a), widened(b)), a.dtype)
 
 
-@kernel("Gemm", since=(1, 6, 7, 9, 11, 13))
+@kernel("Gemm", since=(1, 6, 7, 9, 11, 13), changes=(7,))
 def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
     """Gemm-1, 6, 7, 9, 11, 13: alpha * A * B + beta * C.
 
@@ -86,7 +86,7 @@ def _check_bias(call: Call, c: Array, shape: tuple[int, int]) -> None:
         call.fail(f"C of shape {list(c.shape)} cannot be broadcast to {list(shape)}")
 
 
-@kernel("Einsum", since=(12, 28))
+@kernel("Einsum", since=(12, 28), changes=())
 def einsum(call: Call, *operands: Array) -> Array:
     """Einsum-12, 28: Einstein summation by the attribute equation.
 
@@ -133,7 +133,7 @@ def _check_letters(call: Call, terms: list[str], operands: tuple[Array, ...]) ->
                 call.fail_if_strict(f"{letter!r} stands for {known} and for {size}")
 
 
-@kernel("Det", since=(11, 22))
+@kernel("Det", since=(11, 22), changes=())
 def determinant(call: Call, x: Array) -> Array:
     """Det-11, 22: Determinants of float matrices [*batch, M, M].
 

@@ -11,7 +11,7 @@ from opsetlift.evaluator.kernels.softmax import logarithms_of_shares
 from opsetlift.model.arrays import Array
 
 
-@kernel("NegativeLogLikelihoodLoss", since=(12, 13, 22))
+@kernel("NegativeLogLikelihoodLoss", since=(12, 13, 22), changes=())
 def negative_log_likelihood_loss(call: Call, x: Array, target: Array, weight: Array | None = None) -> Array:
     """NegativeLogLikelihoodLoss-12, 13, 22: The negated input at each target, weighted.
 
@@ -27,7 +27,7 @@ def negative_log_likelihood_loss(call: Call, x: Array, target: Array, weight: Ar
     return as_dtype(_loss(call, widened(x), target, weight), x.dtype)
 
 
-@kernel("SoftmaxCrossEntropyLoss", since=(12, 13))
+@kernel("SoftmaxCrossEntropyLoss", since=(12, 13), changes=())
 def softmax_cross_entropy_loss(
     call: Call, scores: Array, labels: Array, weights: Array | None = None
 ) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from opsetlift.evaluator.kernels.windows import per_axis, spatial_shape
 from opsetlift.model.arrays import Array
 
 
-@kernel("MaxUnpool", since=(9, 11, 22))
+@kernel("MaxUnpool", since=(9, 11, 22), changes=())
 def max_unpool(call: Call, x: Array, indices: Array, output_shape: Array | None = None) -> Array:
     """MaxUnpool-9, 11, 22: Elements put where MaxPool found them, else 0.
 

@@ -17,7 +17,7 @@ def _single(call: Call, tensor: Array | None, name: str, default: float) -> floa
     return float(tensor.reshape(-1)[0])
 
 
-@kernel("NonMaxSuppression", since=(10, 11))
+@kernel("NonMaxSuppression", since=(10, 11), changes=())
 def non_max_suppression(
     call: Call,
     boxes: Array,

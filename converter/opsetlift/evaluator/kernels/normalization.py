@@ -20,7 +20,7 @@ from opsetlift.specification.dtypes import numpy_dtype
 _STAGE_DTYPES = {1: "float", 10: "float16", 11: "double", 16: "bfloat16"}
 
 
-@kernel("InstanceNormalization", since=(1, 6, 22))
+@kernel("InstanceNormalization", since=(1, 6, 22), changes=(6,))
 def instance_normalization(call: Call, x: Array, scale: Array, b: Array) -> Array:
     """InstanceNormalization-1, 6, 22: Each channel of each instance standardized.
 
@@ -121,7 +121,7 @@ def rms_normalization(call: Call, x: Array, scale: Array) -> Array:
     return as_dtype(as_dtype(stage / root, x.dtype), scale.dtype) * scale
 
 
-@kernel("LRN", since=(1, 13))
+@kernel("LRN", since=(1, 13), changes=())
 def local_response_normalization(call: Call, x: Array) -> Array:
     """LRN-1, 13: x over a power of the squares in channels nearby.
 
@@ -152,7 +152,7 @@ def _power(x: Array, exponent: float) -> Array:
     return numpy.asarray(numpy.power(x, x.dtype.type(exponent)))
 
 
-@kernel("MeanVarianceNormalization", since=(9, 13))
+@kernel("MeanVarianceNormalization", since=(9, 13), changes=())
 def mean_variance_normalization(call: Call, x: Array) -> Array:
     """MeanVarianceNormalization-9, 13: (x - mean) / deviation over axes.
 

@@ -34,7 +34,7 @@ def pad_by_pads_attribute(call: Call, data: Array) -> Array:
     return _pad(call, data, call.attributes["pads"], range(data.ndim), value)
 
 
-@kernel("Pad", since=(11, 13, 18, 19, 21, 23, 24, 25))
+@kernel("Pad", since=(11, 13, 18, 19, 21, 23, 24, 25), changes=(19,))
 def pad_by_inputs(
     call: Call, data: Array, pads: Array, constant_value: Array | None = None, axes: Array | None = None
 ) -> Array:

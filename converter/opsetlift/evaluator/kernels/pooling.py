@@ -15,7 +15,7 @@ from opsetlift.evaluator.kernels.windows import Windows, element_counts, kernel_
 from opsetlift.model.arrays import Array
 
 
-@kernel("MaxPool", since=(1, 8, 10, 11, 12, 22))
+@kernel("MaxPool", since=(1, 8, 10, 11, 12, 22), changes=())
 def max_pool(call: Call, x: Array) -> Array | tuple[Array, Array]:
     """MaxPool-1, 8, 10, 11, 12, 22: The greatest element of each window.
 
@@ -37,7 +37,7 @@ def max_pool(call: Call, x: Array) -> Array | tuple[Array, Array]:
     return maxima, _indices_of_maxima(x, windows, column_major=bool(call.attributes["storage_order"]))
 
 
-@kernel("AveragePool", since=(1, 7, 10, 11, 19, 22))
+@kernel("AveragePool", since=(1, 7, 10, 11, 19, 22), changes=())
 def average_pool(call: Call, x: Array) -> Array:
     """AveragePool-1, 7, 10, 11, 19, 22: The average of each window.
 
@@ -64,7 +64,7 @@ def lp_pool(call: Call, x: Array) -> Array:
     return as_dtype(_root(sums, p), x.dtype)
 
 
-@kernel("GlobalMaxPool", since=(1, 22))
+@kernel("GlobalMaxPool", since=(1, 22), changes=())
 def global_max_pool(call: Call, x: Array) -> Array:
     """GlobalMaxPool-1, 22: The greatest element of each channel.
 
@@ -78,7 +78,7 @@ def global_max_pool(call: Call, x: Array) -> Array:
     return as_dtype(_with_greater_zeros(maxima, wide, None), x.dtype)
 
 
-@kernel("GlobalAveragePool", since=(1, 22))
+@kernel("GlobalAveragePool", since=(1, 22), changes=())
 def global_average_pool(call: Call, x: Array) -> Array:
     """GlobalAveragePool-1, 22: The average of each channel.
 
@@ -88,7 +88,7 @@ def global_average_pool(call: Call, x: Array) -> Array:
     return as_dtype(mean(widened(x), _spatial_axes(x), keepdims=True), x.dtype)
 
 
-@kernel("GlobalLpPool", since=(1, 2, 22))
+@kernel("GlobalLpPool", since=(1, 2, 22), changes=())
 def global_lp_pool(call: Call, x: Array) -> Array:
     """GlobalLpPool-1, 2, 22: The p-norm of each channel.
 

@@ -15,7 +15,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype
 
 
-@kernel("QuantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
+@kernel("QuantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28), changes=(13,))
 def quantize_linear(call: Call, x: Array, y_scale: Array, y_zero_point: Array | None = None) -> Array:
     """QuantizeLinear-10, 13, 19, 21, 23, 24, 25, 28: x / y_scale + y_zero_point, rounded and saturated.
 
@@ -96,7 +96,7 @@ def _divided(call: Call, x: Array, scale: Array) -> Array:
     return narrowed_as(numpy.asarray(x.astype(wide) / scale.astype(wide)), precision)
 
 
-@kernel("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
+@kernel("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28), changes=(13,))
 def dequantize_linear(call: Call, x: Array, x_scale: Array, x_zero_point: Array | None = None) -> Array:
     """DequantizeLinear-10, 13, 19, 21, 23, 24, 25, 28: (x - x_zero_point) * x_scale.
 

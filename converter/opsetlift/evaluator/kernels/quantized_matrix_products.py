@@ -62,7 +62,7 @@ def _per_column(call: Call, matrix: Array, parameter: Array, name: str) -> Array
     return parameter
 
 
-@kernel("QLinearMatMul", since=(10, 21))
+@kernel("QLinearMatMul", since=(10, 21), changes=())
 def qlinear_matmul(
     call: Call,
     a: Array,

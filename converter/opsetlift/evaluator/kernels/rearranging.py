@@ -30,7 +30,7 @@ def _blocksize(call: Call, data: Array) -> int:
     return block
 
 
-@kernel("DepthToSpace", since=(1, 11, 13, 28))
+@kernel("DepthToSpace", since=(1, 11, 13, 28), changes=())
 def depth_to_space(call: Call, data: Array) -> Array:
     """DepthToSpace-1, 11, 13, 28: Blocks of channels laid out in space.
 
@@ -48,7 +48,7 @@ def depth_to_space(call: Call, data: Array) -> Array:
     return blocks.reshape(batch, depth, height * block, width * block)
 
 
-@kernel("SpaceToDepth", since=(1, 13, 28))
+@kernel("SpaceToDepth", since=(1, 13, 28), changes=())
 def space_to_depth(call: Call, data: Array) -> Array:
     """SpaceToDepth-1, 13, 28: Blocks of space laid out in channels.
 
@@ -64,7 +64,7 @@ def space_to_depth(call: Call, data: Array) -> Array:
     return blocks.transpose(order).reshape(batch, channels * block * block, height // block, width // block)
 
 
-@kernel("ReverseSequence", since=(10, 28))
+@kernel("ReverseSequence", since=(10, 28), changes=())
 def reverse_sequence(call: Call, data: Array, lengths: Array) -> Array:
     """ReverseSequence-10, 28: The first elements of each sequence reversed.
 

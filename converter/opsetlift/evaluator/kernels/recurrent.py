@@ -34,7 +34,7 @@ class _Direction:
     functions: list[Activation]
 
 
-@kernel("RNN", since=(1, 7, 14, 22))
+@kernel("RNN", since=(1, 7, 14, 22), changes=())
 def rnn(
     call: Call,
     x: Array,
@@ -71,7 +71,7 @@ def rnn(
     return _unrolled(call, x, (w, r, b), sequence_lens, [initial_h], ["Tanh"], gates=1, step_of=step_of)
 
 
-@kernel("GRU", since=(1, 3, 7, 14, 22))
+@kernel("GRU", since=(1, 3, 7, 14, 22), changes=())
 def gru(
     call: Call,
     x: Array,
@@ -120,7 +120,7 @@ def gru(
     return _unrolled(call, x, (w, r, b), sequence_lens, [initial_h], ["Sigmoid", "Tanh"], gates=3, step_of=step_of)
 
 
-@kernel("LSTM", since=(1, 7, 14, 22))
+@kernel("LSTM", since=(1, 7, 14, 22), changes=())
 def lstm(
     call: Call,
     x: Array,

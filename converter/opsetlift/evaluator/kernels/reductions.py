@@ -22,7 +22,7 @@ from opsetlift.evaluator.kernels.numeric import (
     smallest,
     widened,
 )
-from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.kernels.registry import Call, every_node, kernel, negative_axes
 from opsetlift.model.arrays import Array
 
 Axes = tuple[int, ...]
@@ -138,61 +138,61 @@ def _for_function(values: Array) -> Array:
     return values if values.dtype.kind == "f" else values.astype(numpy.float64)
 
 
-@kernel("ReduceSum", since=(1, 11, 13))
+@kernel("ReduceSum", since=(1, 11, 13), changes={13: every_node, 11: negative_axes})
 def reduce_sum(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceSum-1, 11, 13: The sum over axes, in the dtype of data."""
     return _reduce(call, data, axes, _sum, input_since=13)
 
 
-@kernel("ReduceProd", since=(1, 11, 13, 18))
+@kernel("ReduceProd", since=(1, 11, 13, 18), changes={18: every_node, 11: negative_axes})
 def reduce_prod(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceProd-1, 11, 13, 18: The product over axes, in the dtype of data."""
     return _reduce(call, data, axes, _product)
 
 
-@kernel("ReduceMean", since=(1, 11, 13, 18))
+@kernel("ReduceMean", since=(1, 11, 13, 18), changes={18: every_node, 11: negative_axes})
 def reduce_mean(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceMean-1, 11, 13, 18: The average over axes, in the dtype of data."""
     return _reduce(call, data, axes, _mean)
 
 
-@kernel("ReduceMin", since=(1, 11, 12, 13, 18, 20))
+@kernel("ReduceMin", since=(1, 11, 12, 13, 18, 20), changes={18: every_node, 11: negative_axes})
 def reduce_min(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceMin-1, 11, 12, 13, 18, 20: The least element over axes, NaN where one is NaN."""
     return _reduce(call, data, axes, _minimum)
 
 
-@kernel("ReduceMax", since=(1, 11, 12, 13, 18, 20))
+@kernel("ReduceMax", since=(1, 11, 12, 13, 18, 20), changes={18: every_node, 11: negative_axes})
 def reduce_max(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceMax-1, 11, 12, 13, 18, 20: The greatest element over axes, NaN where one is NaN."""
     return _reduce(call, data, axes, _maximum)
 
 
-@kernel("ReduceSumSquare", since=(1, 11, 13, 18))
+@kernel("ReduceSumSquare", since=(1, 11, 13, 18), changes={18: every_node, 11: negative_axes})
 def reduce_sum_square(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceSumSquare-1, 11, 13, 18: The sum of squares over axes."""
     return _reduce(call, data, axes, _sum_of_squares)
 
 
-@kernel("ReduceL1", since=(1, 11, 13, 18))
+@kernel("ReduceL1", since=(1, 11, 13, 18), changes={18: every_node, 11: negative_axes})
 def reduce_l1(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceL1-1, 11, 13, 18: The sum of magnitudes over axes."""
     return _reduce(call, data, axes, _l1)
 
 
-@kernel("ReduceL2", since=(1, 11, 13, 18))
+@kernel("ReduceL2", since=(1, 11, 13, 18), changes={18: every_node, 11: negative_axes})
 def reduce_l2(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceL2-1, 11, 13, 18: The root of the sum of squares over axes."""
     return _reduce(call, data, axes, _l2)
 
 
-@kernel("ReduceLogSum", since=(1, 11, 13, 18, 28))
+@kernel("ReduceLogSum", since=(1, 11, 13, 18, 28), changes={18: every_node, 11: negative_axes})
 def reduce_log_sum(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceLogSum-1, 11, 13, 18, 28: The logarithm of the sum over axes."""
     return _reduce(call, data, axes, _log_sum)
 
 
-@kernel("ReduceLogSumExp", since=(1, 11, 13, 18, 28))
+@kernel("ReduceLogSumExp", since=(1, 11, 13, 18, 28), changes={18: every_node, 11: negative_axes})
 def reduce_log_sum_exp(call: Call, data: Array, axes: Array | None = None) -> Array:
     """ReduceLogSumExp-1, 11, 13, 18, 28: The logarithm of the sum of exp over axes, without overflow."""
     return _reduce(call, data, axes, _log_sum_exp)

@@ -21,7 +21,8 @@ class Call(Protocol):
 
     node: onnx.NodeProto
     since_version: int
-    """The since-version of the operator's definition in force, so that one function may serve several."""
+    """The since-version of the operator's definition in force, so that one function may serve several; where versions
+    are declared to mean the same, the first of these."""
     attributes: Mapping[str, Any]
     """Decoded attributes, the schema's defaults filled in. INT -> int, FLOAT -> float, STRING -> str (bytes where they
     are not UTF-8), TENSOR -> numpy.ndarray, lists -> list; GRAPH -> GraphProto; absent without default -> missing."""
@@ -55,7 +56,42 @@ class KernelKey:
     since_version: int
 
 
+@dataclass(frozen=True)
+class Alike:
+    """The versions that one kernel executes without being told which of them it is."""
+
+    shown: int
+    """The version that it sees."""
+    latest: int
+    """The last of them, whose defaults stand for the attributes that an earlier one lacks."""
+
+
+Concerns = Callable[[Mapping[str, Any], int], bool]
+"""Whether a change concerns a node, by its decoded attributes and by how many outputs it names."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the since-versions of one kernel change."""
+
+    since: Sequence[int]
+    concerned: Mapping[int, Concerns]
+    """By the versions from which on something changes, which nodes that concerns."""
+
+
+def every_node(attributes: Mapping[str, Any], output_count: int) -> bool:
+    """All nodes."""
+    return True
+
+
+def negative_axes(attributes: Mapping[str, Any], output_count: int) -> bool:
+    """Nodes that count an axis in their attributes from the last one: before opset 11 no text speaks of that."""
+    return any(axis < 0 for axis in (attributes.get("axis", 0), *attributes.get("axes", ())))
+
+
 _kernels: dict[KernelKey, Kernel] = {}
+_changes: dict[KernelKey, Changes] = {}
+"""The versions of the kernel of a definition, and which of them change something for which nodes."""
 _shape_readers: set[KernelKey] = set()
 _form_readers: set[KernelKey] = set()
 _form_keepers: set[KernelKey] = set()
@@ -66,6 +102,7 @@ def kernel(
     since: Sequence[int],
     *,
     domain: str = "",
+    changes: Sequence[int] | Mapping[int, Concerns] | None = None,
     reads_only_shapes: bool = False,
     reads_no_elements: bool = False,
     keeps_form: bool = False,
@@ -80,6 +117,10 @@ def kernel(
         operator: The operator's name.
         since: The since-versions whose text it implements.
         domain: The operator's domain.
+        changes: Those from which on the operator computes something else, or takes other inputs, than before, or which
+            nodes that concerns. All other versions differ from those before them in dtypes, and in attributes whose
+            defaults change nothing. The function is not told such versions apart, so that nothing has to be tried where
+            a node goes from one to another. None: it is told each version.
         reads_only_shapes: The result depends on the inputs' shapes alone: it is a constant wherever those are.
         reads_no_elements: The result depends on the inputs' form alone: the shapes of tensors, the length of a
             sequence, the presence of an optional.
@@ -88,6 +129,8 @@ def kernel(
     Raises:
         ValueError: A version has a kernel already.
     """
+    listed = since if changes is None else changes
+    found = Changes(since, listed if isinstance(listed, Mapping) else dict.fromkeys(listed, every_node))
 
     def register(function: K) -> K:
         for since_version in since:
@@ -95,6 +138,7 @@ def kernel(
             if key in _kernels:
                 raise ValueError(f"two kernels for {key}: {_kernels[key].__qualname__} and {function.__qualname__}")
             _kernels[key] = function
+            _changes[key] = found
             if reads_only_shapes:
                 _shape_readers.add(key)
             if reads_only_shapes or reads_no_elements:
@@ -117,6 +161,17 @@ def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None
     """Return the kernel of exactly this definition, or None."""
     _import_all()
     return _kernels.get(KernelKey(domain, operator, since_version))
+
+
+def alike(domain: str, operator: str, since_version: int, attributes: Mapping[str, Any], output_count: int) -> Alike:
+    """Return from which other versions the kernel of this definition cannot tell it for a node."""
+    _import_all()
+    found = _changes.get(KernelKey(domain, operator, since_version))
+    if found is None:
+        return Alike(since_version, since_version)
+    starts = [one for one, concerns in found.concerned.items() if concerns(attributes, output_count)]
+    shown = max((one for one in starts if one <= since_version), default=min(found.since))
+    return Alike(shown, max(one for one in found.since if not any(shown < start <= one for start in starts)))
 
 
 def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:

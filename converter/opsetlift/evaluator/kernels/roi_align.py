@@ -19,7 +19,7 @@ _MOST_SAMPLES = 1 << 20
 """On an axis of a region. In float32, where one has more the places run together."""
 
 
-@kernel("RoiAlign", since=(10, 16, 22))
+@kernel("RoiAlign", since=(10, 16, 22), changes=(16,))
 def roi_align(call: Call, data: Array, rois: Array, batch_indices: Array) -> Array:
     """RoiAlign-10, 16, 22: Averages or maxima of interpolated points in regions.
 

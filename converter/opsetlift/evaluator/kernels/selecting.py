@@ -26,7 +26,7 @@ def _sortable(values: Array) -> Array:
     return values
 
 
-@kernel("Compress", since=(9, 11, 28))
+@kernel("Compress", since=(9, 11, 28), changes=(11,))
 def compress(call: Call, data: Array, condition: Array) -> Array:
     """Compress-9, 11, 28: The slices of data where a condition is true.
 
@@ -44,7 +44,7 @@ def compress(call: Call, data: Array, condition: Array) -> Array:
     return data.take(numpy.flatnonzero(condition), axis)
 
 
-@kernel("NonZero", since=(9, 13))
+@kernel("NonZero", since=(9, 13), changes=())
 def non_zero(call: Call, data: Array) -> Array:
     """NonZero-9, 13: The indices of elements that are not 0, int64 [rank, n].
 
@@ -57,7 +57,7 @@ def non_zero(call: Call, data: Array) -> Array:
     return numpy.array(numpy.nonzero(data), numpy.int64)
 
 
-@kernel("Unique", since=(11, 28))
+@kernel("Unique", since=(11, 28), changes=())
 def unique(call: Call, data: Array) -> tuple[Array, Array, Array, Array]:
     """Unique-11, 28: The distinct elements, or slices along an axis.
 
@@ -106,7 +106,7 @@ def top_k_by_attribute(call: Call, data: Array) -> tuple[Array, Array]:
     return _top_k(call, data, call.attributes["k"])
 
 
-@kernel("TopK", since=(10, 11, 24))
+@kernel("TopK", since=(10, 11, 24), changes=())
 def top_k_by_input(call: Call, data: Array, k: Array) -> tuple[Array, Array]:
     """TopK-10, 11, 24: The k greatest or least elements along an axis.
 

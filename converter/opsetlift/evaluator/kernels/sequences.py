@@ -75,7 +75,7 @@ def sequence_length(call: Call, sequence: values.Sequence) -> Array:
     return numpy.array(len(sequence), dtype=numpy.int64)
 
 
-@kernel("SplitToSequence", since=(11, 24))
+@kernel("SplitToSequence", since=(11, 24), changes=())
 def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> values.Sequence:
     """SplitToSequence-11, 24: Parts of a tensor along an axis, as a sequence.
 
@@ -132,7 +132,7 @@ def _shape_without(tensor: Array, axis: int | None) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-@kernel("Optional", since=(15, 28), keeps_form=True)
+@kernel("Optional", since=(15, 28), changes=(), keeps_form=True)
 def optional(call: Call, element: Any = None) -> values.Optional:
     """Optional-15, 28: An optional that holds the input, or none of the attribute type."""
     declared = call.attributes.get("type")
@@ -144,14 +144,14 @@ def optional(call: Call, element: Any = None) -> values.Optional:
     return values.Optional(element, f"optional({kind})")
 
 
-@kernel("OptionalHasElement", since=(15, 18, 28), reads_no_elements=True)
+@kernel("OptionalHasElement", since=(15, 18, 28), changes=(), reads_no_elements=True)
 def optional_has_element(call: Call, value: Any = None) -> Array:
     """OptionalHasElement-15, 18, 28: Whether there is an element, bool []."""
     element = value.element if isinstance(value, values.Optional) else value
     return numpy.array(element is not None)
 
 
-@kernel("OptionalGetElement", since=(15, 18, 28))
+@kernel("OptionalGetElement", since=(15, 18, 28), changes=())
 def optional_get_element(call: Call, value: Any) -> Any:
     """OptionalGetElement-15, 18, 28: The element, a tensor or sequence; an empty one is refused."""
     element = value.element if isinstance(value, values.Optional) else value

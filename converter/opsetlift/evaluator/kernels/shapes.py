@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.evaluator.kernels.axes import distinct_axes, int_list, lenient_int_list, nonnegative_axis, scalar
-from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.kernels.registry import Call, kernel, negative_axes
 from opsetlift.model.arrays import Array
 
 
@@ -27,7 +27,7 @@ def reshape_by_attribute(call: Call, data: Array) -> Array:
     return _reshape(call, data, call.attributes["shape"], zero_copies=True)
 
 
-@kernel("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
+@kernel("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25), changes=())
 def reshape_by_input(call: Call, data: Array, shape: Array) -> Array:
     """Reshape-5, 13, 14, 19, 21, 23, 24, 25: data in an int64 shape [rank].
 
@@ -58,13 +58,13 @@ def _reshape(call: Call, data: Array, requested: Sequence[int], zero_copies: boo
     return data.reshape(shape)
 
 
-@kernel("Squeeze", since=(1, 11))
+@kernel("Squeeze", since=(1, 11), changes={11: negative_axes})
 def squeeze_by_attribute(call: Call, data: Array) -> Array:
     """Squeeze-1, 11: data without axes of size 1: those of the attribute axes, or all."""
     return _squeeze(call, data, call.attributes.get("axes"))
 
 
-@kernel("Squeeze", since=(13, 21, 23, 24, 25))
+@kernel("Squeeze", since=(13, 21, 23, 24, 25), changes=())
 def squeeze_by_input(call: Call, data: Array, axes: Array | None = None) -> Array:
     """Squeeze-13, 21, 23, 24, 25: data without axes of size 1: those of int64 axes [n], or all."""
     return _squeeze(call, data, None if axes is None else lenient_int_list(call, axes, "axes"))
@@ -83,13 +83,13 @@ def _squeeze(call: Call, data: Array, axes: Sequence[int] | None) -> Array:
     return data.squeeze(tuple(selected))
 
 
-@kernel("Unsqueeze", since=(1, 11))
+@kernel("Unsqueeze", since=(1, 11), changes={11: negative_axes})
 def unsqueeze_by_attribute(call: Call, data: Array) -> Array:
     """Unsqueeze-1, 11: data with new axes of size 1 at the attribute axes."""
     return _unsqueeze(call, data, call.attributes["axes"])
 
 
-@kernel("Unsqueeze", since=(13, 21, 23, 24, 25))
+@kernel("Unsqueeze", since=(13, 21, 23, 24, 25), changes=(23,))
 def unsqueeze_by_input(call: Call, data: Array, axes: Array) -> Array:
     """Unsqueeze-13, 21, 23, 24, 25: data with new axes of size 1 at int64 axes [n]."""
     if call.since_version >= 23:
@@ -102,7 +102,7 @@ def _unsqueeze(call: Call, data: Array, axes: Sequence[int]) -> Array:
     return numpy.expand_dims(data, tuple(distinct_axes(call, axes, data.ndim + len(axes))))
 
 
-@kernel("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+@kernel("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25), changes={11: negative_axes})
 def flatten(call: Call, data: Array) -> Array:
     """Flatten-1, 9, 11, 13, 21, 23, 24, 25: data as a matrix, [sizes before axis, sizes from it on].
 
@@ -116,7 +116,7 @@ def flatten(call: Call, data: Array) -> Array:
     return data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))
 
 
-@kernel("Transpose", since=(1, 13, 21, 23, 24, 25))
+@kernel("Transpose", since=(1, 13, 21, 23, 24, 25), changes=())
 def transpose(call: Call, data: Array) -> Array:
     """Transpose-1, 13, 21, 23, 24, 25: data with its axes in the order perm, or reversed."""
     permutation = call.attributes.get("perm")
@@ -127,7 +127,7 @@ def transpose(call: Call, data: Array) -> Array:
     return data.transpose(permutation)
 
 
-@kernel("Expand", since=(8, 13))
+@kernel("Expand", since=(8, 13), changes=())
 def expand(call: Call, data: Array, shape: Array) -> Array:
     """Expand-8, 13: data broadcast with an int64 shape [rank]; the broadcast goes both ways."""
     requested = int_list(call, shape, "shape")
@@ -153,7 +153,7 @@ def tile_one_axis(call: Call, data: Array, tiles: Array, axis: Array) -> Array:
     return _tile(call, data, repeats)
 
 
-@kernel("Tile", since=(6, 13))
+@kernel("Tile", since=(6, 13), changes=())
 def tile(call: Call, data: Array, repeats: Array) -> Array:
     """Tile-6, 13: data repeated along each axis, int64 repeats [rank] times."""
     counts = int_list(call, repeats, "repeats")

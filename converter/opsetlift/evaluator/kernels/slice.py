@@ -19,7 +19,7 @@ def slice_by_attributes(call: Call, data: Array) -> Array:
     return _slice(call, data, attributes["starts"], attributes["ends"], attributes.get("axes"), None)
 
 
-@kernel("Slice", since=(10, 11, 13))
+@kernel("Slice", since=(10, 11, 13), changes=(11,))
 def slice_by_inputs(
     call: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None
 ) -> Array:

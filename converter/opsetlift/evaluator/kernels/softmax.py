@@ -9,7 +9,7 @@ import numpy
 from opsetlift.evaluator.kernels.accumulation import total
 from opsetlift.evaluator.kernels.axes import nonnegative_axis
 from opsetlift.evaluator.kernels.numeric import narrowed_as, widened
-from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.kernels.registry import Call, every_node, kernel, negative_axes
 from opsetlift.model.arrays import Array
 
 
@@ -48,7 +48,7 @@ def logarithms_of_shares(x: Array) -> Array:
     return numpy.asarray(shifted - numpy.log(_total(numpy.exp(shifted))))
 
 
-@kernel("Softmax", since=(1, 11, 13))
+@kernel("Softmax", since=(1, 11, 13), changes={13: every_node, 11: negative_axes})
 def softmax(call: Call, x: Array) -> Array:
     """Softmax-1, 11, 13: exp(x) over its sum along the axis; float x [*shape].
 
@@ -57,7 +57,7 @@ def softmax(call: Call, x: Array) -> Array:
     return _along_axis(call, x, shares)
 
 
-@kernel("LogSoftmax", since=(1, 11, 13))
+@kernel("LogSoftmax", since=(1, 11, 13), changes={13: every_node, 11: negative_axes})
 def log_softmax(call: Call, x: Array) -> Array:
     """LogSoftmax-1, 11, 13: The logarithm of Softmax; float x [*shape].
 
@@ -66,7 +66,7 @@ def log_softmax(call: Call, x: Array) -> Array:
     return _along_axis(call, x, logarithms_of_shares)
 
 
-@kernel("Hardmax", since=(1, 11, 13))
+@kernel("Hardmax", since=(1, 11, 13), changes={13: every_node, 11: negative_axes})
 def hardmax(call: Call, x: Array) -> Array:
     """Hardmax-1, 11, 13: 1 at the first maximum along the axis, else 0; float x [*shape].
 
@@ -82,7 +82,7 @@ def hardmax(call: Call, x: Array) -> Array:
     return _along_axis(call, x, first_maximum)
 
 
-@kernel("LpNormalization", since=(1, 22))
+@kernel("LpNormalization", since=(1, 22), changes=())
 def lp_normalization(call: Call, x: Array) -> Array:
     """LpNormalization-1, 22: x over its 1- or 2-norm along the axis; float x [*shape]."""
     order = call.attributes["p"]

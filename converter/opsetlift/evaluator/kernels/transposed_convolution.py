@@ -26,7 +26,7 @@ class _Canvas:
     output_shape: Ints
 
 
-@kernel("ConvTranspose", since=(1, 11, 22))
+@kernel("ConvTranspose", since=(1, 11, 22), changes=(11,))
 def transposed_convolution(call: Call, x: Array, w: Array, b: Array | None = None) -> Array:
     """ConvTranspose-1, 11, 22: The gradient of a convolution: what it would read, added up.
 
