@@ -6,6 +6,8 @@ an integer. The evaluator has one for each, and another on request, so that it c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Any

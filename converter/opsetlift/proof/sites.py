@@ -212,8 +212,8 @@ class Site:
 
     @cached_property
     def runs_same_code(self) -> bool:
-        """Whether it is one unchanged node that the evaluator executes by the same code on both sides."""
-        if self.joined or [*self.after] != [self.node]:
+        """Whether it is one unchanged node, declared as before, that the same code executes on both sides."""
+        if self.joined or [*self.after] != [self.node] or self.declared_anew:
             return False
         opsets = self.pair.source, self.pair.target
         node = self.node
