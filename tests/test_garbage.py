@@ -24,8 +24,8 @@ def test_the_threshold_comes_back_after_blocks_in_blocks_and_errors() -> None:
     def fail() -> None:
         with rarely_collected():
             with rarely_collected():
-                assert gc.get_threshold() == (50_000, 10, 10)
-            assert gc.get_threshold()[0] == 50_000
+                assert gc.get_threshold() == (500_000, 10, 10)
+            assert gc.get_threshold()[0] == 500_000
             raise ValueError("inside")
 
     with pytest.raises(ValueError, match="inside"):

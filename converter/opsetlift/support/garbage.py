@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-_OBJECTS_BETWEEN = 50_000
+_OBJECTS_BETWEEN = 500_000
 """A large model is hundreds of thousands of objects of which none is garbage; to look through them after each 700 new
 ones takes a third of the time."""
 
