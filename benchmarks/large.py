@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,17 +210,17 @@ def commands(form: Form, source: Path, target: Path) -> dict[str, list[str]]:
 TITLES = ("load + save", "C++ converter", "opsetlift --no-prove", "opsetlift")
 
 
-def measured(command: Sequence[str], limit: float) -> str:
+def measured(command: Sequence[str], limit: int) -> str:
     """The processor seconds and the peak megabytes of a process, or how it failed."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        stop = threading.Timer(limit, process.kill)
-        stop.start()
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limited) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        is_late = not stop.is_alive()
-        stop.cancel()
     if process.returncode:
-        return f"over {limit:.0f} s" if is_late else "fails"
+        return f"over {limit} s" if process.returncode == -signal.SIGXCPU else "fails"
     megabytes = usage.ru_maxrss * _KILOBYTES / (1 << 20)
     return f"{usage.ru_utime + usage.ru_stime:.1f} s / {megabytes:,.0f} MB"
 
@@ -229,7 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(FORMS), help=f"forms: {', '.join(FORMS)}")
     parser.add_argument("--scale", type=float, default=1.0, help="the factor of all sizes but the depth of nested Ifs")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds after which a process is stopped")
+    parser.add_argument("--timeout", type=int, default=600, help="processor seconds after which a process is stopped")
     parser.add_argument("--folder", help="where the models are written; by default that of temporary files")
     options = parser.parse_args()
     print(f"{'processor seconds / peak memory':<32}" + "".join(f"{title:>24}" for title in TITLES))

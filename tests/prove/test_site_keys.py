@@ -272,3 +272,21 @@ def test_inputs_have_no_more_elements_than_allowed() -> None:
     InputGenerator([Input("x", kind)], [0], most_elements=200).run(attempt)
     assert max(sizes) <= 200
     assert len(set(sizes)) > 3
+
+
+def test_nodes_of_one_model_share_a_key_only_where_nothing_differs() -> None:
+    text = """g (float[4] x, float[4] z, double[4] d, float[N] n) => (a, b, e, f, h, i, j, k, l, m, o, p, q, r, s, t)
+        <float[4] c = {1, 2, 3, 4}, float[4] other = {1, 2, 3, 5}> {
+        a = Add (x, z)  b = Add (z, x)
+        e = Sub (x, z)  f = Add (d, d)  h = Add (x, x)  i = Add (x, n)
+        j = Add (x, c)  k = Add (z, c)  l = Add (x, other)  o = Add (c, x)
+        p = ReduceMin <axes = [0]> (x)  q = ReduceMin <axes = [0], keepdims = 0> (x)
+        r = Dropout (x)  s, m = Dropout (x)  t, unused = Dropout (z)
+    }"""
+    keys = keys_of(conversion(text, text, (11, 13)))
+    names = ["a", "b", "e", "f", "h", "i", "j", "k", "l", "o", "p", "q", "r", "s", "t"]
+    alike: dict[Key | None, str] = {}
+    for name, key in zip(names, keys, strict=True):
+        assert key is not None
+        alike[key] = alike.get(key, "") + name
+    assert sorted(alike.values()) == ["ab", "e", "f", "h", "i", "jk", "l", "o", "p", "q", "r", "s", "t"]

@@ -8,7 +8,7 @@ from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from opsetlift.model.files.partial_copies import check_text, copy_without
-from opsetlift.model.files.tensors import all_tensors
+from opsetlift.model.files.tensors import all_tensors, takes_at_most
 
 _MOST_COPIED = 1 << 26
 """Bytes of a model that is copied with its weights: protobuf does that many times faster than all else is done."""
@@ -44,7 +44,7 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
 
 def is_copied_whole(model: ModelProto) -> bool:
     """Whether a model is so small that its weights are copied sooner than left out."""
-    return bool(model.ByteSize() <= _MOST_COPIED)
+    return takes_at_most(model, _MOST_COPIED)
 
 
 def copy_whole(model: ModelProto) -> ModelProto:

@@ -44,6 +44,20 @@ def is_external(tensor: TensorProto) -> bool:
     return tensor.data_location == TensorProto.EXTERNAL
 
 
+def takes_at_most(model: onnx.ModelProto, size: int) -> bool:
+    """Whether a model takes at most so many bytes, where each element of a weight counts as four.
+
+    Protobuf finds out by writing all of it, so it is asked only where the dimensions of weights do not tell.
+    """
+    weights = 0
+    for tensor in model.graph.initializer:
+        if not is_external(tensor):
+            weights += 4 * prod(tensor.dims)
+            if weights > size:
+                return False
+    return bool(model.ByteSize() <= size)
+
+
 def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
     """Every tensor of a model: initializers and attributes, in subgraphs, functions and training graphs too."""
     yield from _tensors_of_graph(model.graph)
