@@ -216,7 +216,8 @@ class ConversionProof:
             return "No operator definition changed; only version stamps differ."
         if kept := sum(site.from_cache for site in self.sites):
             others.append(f"{kept} of them in earlier runs (--no-cache proves them again)")
-        return f"{nodes}: all proven equal ({tried})" + "".join(f", {other}" for other in others)
+        tried = f" ({tried})" if self.cases else ""
+        return f"{nodes}: all proven equal{tried}" + "".join(f", {other}" for other in others)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -66,6 +66,9 @@ class Tolerance:
         return numpy.asarray(close & numpy.isfinite(first) & numpy.isfinite(second))
 
 
+_FEW = 1 << 12
+"""Tensors of so few elements are first compared as bytes."""
+
 EXACT = Tolerance()
 
 
@@ -160,6 +163,8 @@ def _compare_arrays(expected: Array, actual: Array, ulps: int, tolerance: Tolera
         return Comparison(False, sentence=f"dtype {names[0]} became {names[1]}")
     if expected.shape != actual.shape:
         return Comparison(False, sentence=f"shape {expected.shape} became {actual.shape}")
+    if names[0] != "string" and expected.size <= _FEW and expected.tobytes() == actual.tobytes():
+        return SAME  # as nearly always, found out in a quarter of the time
     if names[0] == "string":
         return _first_difference(numpy.asarray(expected != actual, dtype=bool), expected, actual, 0.0)
     if not is_floating(expected.dtype):
