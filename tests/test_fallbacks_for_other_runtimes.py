@@ -429,13 +429,13 @@ class TestNodesThatOnnxruntimeMerges:
         text = "g (float[1,1,2,2] x) => (float[1,1,2,2] y) <int64[8] s = {0,0,1,1,0,0,0,0}> "
         node = f"{{ p = Pad (x, s) {between} y = MaxPool <kernel_shape = [2,2]> ({'i' if between else 'p'}) }}"
         for runtime in ("onnxruntime==1.17", "onnxruntime==1.32"):
-            assert operators(converted(text + node, runtime))[-2:] == ["Sum", "MaxPool"]
-        assert "Sum" not in operators(converted(text + node, "onnxruntime==1.16"))
+            assert operators(converted(text + node, runtime))[-2:] == ["Max", "MaxPool"]
+        assert "Max" not in operators(converted(text + node, "onnxruntime==1.16"))
 
     def test_a_pad_stays_apart_from_the_averages_after_it(self) -> None:
         text = "g (float[1,1,2,2] x) => (float[1,1,2,2] y) <int64[8] s = {0,0,1,1,0,0,0,0}> "
         node = "{ p = Pad (x, s) y = AveragePool <kernel_shape = [2,2]> (p) }"
-        assert operators(converted(text + node, "onnxruntime==1.19")) == ["Pad", "Sum", "AveragePool"]
+        assert operators(converted(text + node, "onnxruntime==1.19")) == ["Pad", "Max", "AveragePool"]
         assert operators(converted(text + node, "onnxruntime==1.23")) == ["Pad", "AveragePool"]
 
     def test_averages_without_count_include_pad_are_refused_after_a_pad(self) -> None:
@@ -472,3 +472,49 @@ class TestCastsThatAreUndone:
         found = converted(text, "openvino==2022.3")
         result = Evaluator(found).run({"x": numpy.array([0.5, -1.25, 3], numpy.float32)})["y"]
         assert result.tolist() == [-0.5, 1.25, -3]
+
+
+class TestMasksOfAttention:
+    """OpenVINO before 2023 distributes a product over the difference before it, and huge factors overflow."""
+
+    _TEXT = "g (float[4] x) => (float[4] y) <float o = {{1}}, float m = {{{0}}}> {{ d = Sub (o, x) y = Mul (d, m) }}"
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+    def test_keep_difference_and_product_apart(self, runtime: str) -> None:
+        assert operators(converted(self._TEXT.format("-3.4e38"), runtime)) == ["Sub", "Max", "Mul"]
+
+    def test_small_factors_stay(self) -> None:
+        assert operators(converted(self._TEXT.format("-10000"), "openvino==2022.3")) == ["Sub", "Mul"]
+
+
+class TestConstantsJoinedWithInputsOfTheModel:
+    """OpenCV 4 joins them wrongly, and joins them well with results of other nodes."""
+
+    def test_are_joined_with_what_is_transposed(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,2,2,2] y) <float[1,1,2,2] c = {1, 2, 3, 4}> "
+        found = converted(text + "{ y = Concat <axis = 1> (x, c) }", "opencv==4.14")
+        assert operators(found) == ["Transpose", "Concat", "Transpose"]
+
+    def test_are_joined_with_copies_along_the_last_axis(self) -> None:
+        text = "g (float[1,1,2,1] x) => (float[1,1,2,2] y) <float[1,1,2,1] c = {1, 2}> "
+        found = converted(text + "{ y = Concat <axis = 3> (x, c) }", "opencv==4.14")
+        assert operators(found) == ["Identity", "Concat"]
+
+    def test_stay_with_results_of_other_nodes(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,2,2,2] y) <float[1,1,2,2] c = {1, 2, 3, 4}> "
+        found = converted(text + "{ r = Relu (x) y = Concat <axis = 1> (r, c) }", "opencv==4.14")
+        assert operators(found) == ["Relu", "Concat"]
+
+
+class TestNanInOpenvino:
+    """2021.4 has no IsNaN, and 2022.3 fails on one with the result of arithmetic."""
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+    def test_is_what_does_not_equal_itself(self, runtime: str) -> None:
+        found = converted("g (float[3] x) => (bool[3] y) { s = Add (x, x) y = IsNaN (s) }", runtime)
+        assert operators(found) == ["Add", "Equal", "Not"]
+
+
+def test_clip_of_int64_is_written_with_comparisons_for_opencv_5() -> None:
+    text = "g (int64[2] x) => (int64[2] y) <int64 m = {1}> { y = Clip (x, m) }"
+    assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]

@@ -25,7 +25,7 @@ from opsetlift_rules.helpers.narrow_floats import (
     cast_bfloat16_and_round,
     in_float,
 )
-from opsetlift_rules.helpers.separating import put_sums_before
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
 
 # ceil_mode
@@ -56,7 +56,7 @@ def write_out_how_pads_count(site: Site) -> None:
     if site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
     elif not any(site.attribute("pads") or ()) or site.attribute("count_include_pad") == 0:
-        put_sums_before(site)
+        put_maxima_before(site)
     if not any(site.attribute("pads") or ()):
         return
     if site.attribute("count_include_pad", 0):
@@ -127,7 +127,7 @@ def write_dilations_and_ceil_mode_out(site: Site) -> None:
     elif site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
     else:
-        put_sums_before(site)
+        put_maxima_before(site)
 
 
 def compute_8_bit_integers_in_float16(site: Site) -> None:
