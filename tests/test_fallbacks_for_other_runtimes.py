@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy
 import pytest
 
@@ -373,3 +375,146 @@ class TestComputedSlopes:
     def test_are_refused(self) -> None:
         text = "g (float[1,2,2,2] x) => (float[1,2,2,2] y) { s = Abs (x) y = PRelu (x, s) }"
         refused(text, "opencv==5.0", because="OpenCV DNN 5.0 takes no computed slope of PRelu")
+
+
+class TestPadsOfConvolutions:
+    """OpenCV 5 pads no Conv of single elements; 4.14 pads their ends otherwise."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "opencv==4.14"])
+    def test_are_written_as_a_pad_before_kernels_of_one_element(self, runtime: str) -> None:
+        text = "g (float[1,2,3,3] x) => (float[1,1,4,4] y) <float[1,2,1,1] w = {2, 3}> "
+        node = "{ r = Relu (x) y = Conv <kernel_shape = [1,1], pads = [0,0,1,1]> (r, w) }"
+        assert operators(converted(text + node, runtime)) == ["Relu", "Pad", "Conv"]
+
+    def test_stay_with_larger_kernels(self) -> None:
+        text = "g (float[1,1,4] x) => (float[1,1,4] y) <float[1,1,3] w = {2, 3, 4}> "
+        node = "{ r = Relu (x) y = Conv <kernel_shape = [3], pads = [1,1]> (r, w) }"
+        assert operators(converted(text + node, "opencv==5.0")) == ["Relu", "Conv"]
+
+
+class TestKernelsOfNineElementsInARow:
+    """OpenCV 5 takes them for kernels of 3x3."""
+
+    _WEIGHTS = "{1, 2, 3, 4, 5, 6, 7, 8, 9}"
+
+    def test_convolve_volumes(self) -> None:
+        text = f"g (float[1,1,12] x) => (float[1,1,12] y) <float[1,1,9] w = {self._WEIGHTS}> "
+        found = converted(text + "{ r = Relu (x) y = Conv <kernel_shape = [9], pads = [4,4]> (r, w) }", "opencv==5.0")
+        assert operators(found) == ["Relu", "Unsqueeze", "Conv", "Squeeze"]
+
+    def test_convolve_images_with_pads_that_differ_after_a_pad(self) -> None:
+        text = f"g (float[1,1,2,12] x) => (float[1,1,2,12] y) <float[1,1,1,9] w = {self._WEIGHTS}> "
+        node = "{ r = Relu (x) y = Conv <kernel_shape = [1,9], pads = [0,8,0,0]> (r, w) }"
+        assert "Conv" in operators(converted(text + node, "opencv==5.0"))
+
+    def test_stay_in_other_runtimes(self) -> None:
+        text = f"g (float[1,1,12] x) => (float[1,1,12] y) <float[1,1,9] w = {self._WEIGHTS}> "
+        found = converted(text + "{ r = Relu (x) y = Conv <kernel_shape = [9], pads = [4,4]> (r, w) }", "opencv==4.14")
+        assert operators(found) == ["Relu", "Conv"]
+
+    def test_are_refused_where_the_rank_is_not_known(self) -> None:
+        text = f"g (float x) => (float y) <float[1,1,9] w = {self._WEIGHTS}> {{ y = Conv <kernel_shape = [9]> (x, w) }}"
+        proto = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        proto.graph.input[0].type.tensor_type.ClearField("shape")
+        proto.graph.output[0].type.tensor_type.ClearField("shape")
+        with pytest.raises(ConversionRefused, match="nine elements in a row"):
+            convert(proto, target="opencv==5.0")
+
+
+class TestNodesThatOnnxruntimeMerges:
+    """Its optimiser merges a Pad into the pads of a pooling, and a Transpose into products without a kernel."""
+
+    @pytest.mark.parametrize("between", ["", "i = Identity (p)"])
+    def test_a_pad_stays_apart_from_the_maxima_after_it(self, between: str) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,1,2,2] y) <int64[8] s = {0,0,1,1,0,0,0,0}> "
+        node = f"{{ p = Pad (x, s) {between} y = MaxPool <kernel_shape = [2,2]> ({'i' if between else 'p'}) }}"
+        for runtime in ("onnxruntime==1.17", "onnxruntime==1.32"):
+            assert operators(converted(text + node, runtime))[-2:] == ["Max", "MaxPool"]
+        assert "Max" not in operators(converted(text + node, "onnxruntime==1.16"))
+
+    def test_a_pad_stays_apart_from_the_averages_after_it(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,1,2,2] y) <int64[8] s = {0,0,1,1,0,0,0,0}> "
+        node = "{ p = Pad (x, s) y = AveragePool <kernel_shape = [2,2]> (p) }"
+        assert operators(converted(text + node, "onnxruntime==1.19")) == ["Pad", "Max", "AveragePool"]
+        assert operators(converted(text + node, "onnxruntime==1.23")) == ["Pad", "AveragePool"]
+
+    def test_averages_without_count_include_pad_are_refused_after_a_pad(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,1,3,3] y) <int64[8] s = {0,0,1,1,0,0,0,0}> "
+        node = "{ p = Pad (x, s) y = AveragePool <kernel_shape = [2,2], pads = [0,0,1,1]> (p) }"
+        refused(text + node, "onnxruntime==1.19", because="merges a Pad into the pads of an AveragePool")
+
+    def test_a_transpose_stays_apart_from_products_of_double(self) -> None:
+        text = "g ({0}[2,3] x) => ({0}[2,2] y) {{ t = Transpose <perm = [1,0]> (x) y = MatMul (x, t) }}"
+        assert operators(converted(text.format("double"), "onnxruntime==1.10")) == ["Transpose", "Sum", "Sum", "MatMul"]
+        for dtype, runtime in (("float", "onnxruntime==1.10"), ("double", "onnxruntime==1.26")):
+            assert operators(converted(text.format(dtype), runtime)) == ["Transpose", "MatMul"]
+
+
+class TestCastsThatAreUndone:
+    """Two Casts stay apart by a product with one, in the dtype between them, so that no fraction is lost."""
+
+    def test_floats_between_them_are_multiplied_as_floats(self, tmp_path: Path) -> None:
+        target = tmp_path / "casts.toml"
+        target.write_text(
+            'title = "Casts"\n[sources]\nmade = "made up"\n[[release]]\nversions = ["1"]\n[[form]]\noperator = "Cast"\n'
+            'undoes_cast = true\ntext = "drops two Casts"\nsource = "made"\n'
+        )
+        text = "g (double[2] x) => (double[2] y) { c = Cast <to = 1> (x) y = Cast <to = 11> (c) }"
+        found = converted(text, str(target))
+        assert operators(found) == ["Mul"]
+        assert Evaluator(found).run({"x": numpy.array([0.5, -1.25])})["y"].tolist() == [0.5, -1.25]
+        refused(text.replace("to = 1>", "to = 16>"), str(target), because="keep two Casts apart in bfloat16")
+
+    @pytest.mark.parametrize("dtype", ["double", "float16"])
+    def test_fractions_stay(self, dtype: str) -> None:
+        number = {"double": 11, "float16": 10}[dtype]
+        text = f"g (float[3] x) => (float[3] y) {{ c = Cast <to = {number}> (x) r = Neg (c) y = Cast <to = 1> (r) }}"
+        found = converted(text, "openvino==2022.3")
+        result = Evaluator(found).run({"x": numpy.array([0.5, -1.25, 3], numpy.float32)})["y"]
+        assert result.tolist() == [-0.5, 1.25, -3]
+
+
+class TestMasksOfAttention:
+    """OpenVINO before 2023 distributes a product over the difference before it, and huge factors overflow."""
+
+    _TEXT = "g (float[4] x) => (float[4] y) <float o = {{1}}, float m = {{{0}}}> {{ d = Sub (o, x) y = Mul (d, m) }}"
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+    def test_keep_difference_and_product_apart(self, runtime: str) -> None:
+        assert operators(converted(self._TEXT.format("-3.4e38"), runtime)) == ["Sub", "Max", "Mul"]
+
+    def test_small_factors_stay(self) -> None:
+        assert operators(converted(self._TEXT.format("-10000"), "openvino==2022.3")) == ["Sub", "Mul"]
+
+
+class TestConstantsJoinedWithInputsOfTheModel:
+    """OpenCV 4 joins them wrongly, and joins them well with results of other nodes."""
+
+    def test_are_joined_with_what_is_transposed(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,2,2,2] y) <float[1,1,2,2] c = {1, 2, 3, 4}> "
+        found = converted(text + "{ y = Concat <axis = 1> (x, c) }", "opencv==4.14")
+        assert operators(found) == ["Transpose", "Concat", "Transpose"]
+
+    def test_are_joined_with_copies_along_the_last_axis(self) -> None:
+        text = "g (float[1,1,2,1] x) => (float[1,1,2,2] y) <float[1,1,2,1] c = {1, 2}> "
+        found = converted(text + "{ y = Concat <axis = 3> (x, c) }", "opencv==4.14")
+        assert operators(found) == ["Identity", "Concat"]
+
+    def test_stay_with_results_of_other_nodes(self) -> None:
+        text = "g (float[1,1,2,2] x) => (float[1,2,2,2] y) <float[1,1,2,2] c = {1, 2, 3, 4}> "
+        found = converted(text + "{ r = Relu (x) y = Concat <axis = 1> (r, c) }", "opencv==4.14")
+        assert operators(found) == ["Relu", "Concat"]
+
+
+class TestNanInOpenvino:
+    """2021.4 has no IsNaN, and 2022.3 fails on one with the result of arithmetic."""
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+    def test_is_what_does_not_equal_itself(self, runtime: str) -> None:
+        found = converted("g (float[3] x) => (bool[3] y) { s = Add (x, x) y = IsNaN (s) }", runtime)
+        assert operators(found) == ["Add", "Equal", "Not"]
+
+
+def test_clip_of_int64_is_written_with_comparisons_for_opencv_5() -> None:
+    text = "g (int64[2] x) => (int64[2] y) <int64 m = {1}> { y = Clip (x, m) }"
+    assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]

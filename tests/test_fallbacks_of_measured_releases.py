@@ -301,3 +301,10 @@ class TestModelsAsAWhole:
         assert conversion.certificate is not None
         assert conversion.certificate.is_proven
         assert len(conversion.model.functions) == remain
+
+
+def test_onnxruntime_0_4_gets_computed_constants_folded() -> None:
+    """Its shape inference reads K of TopK only as an initializer or a Constant."""
+    text = "g (float[1,4] x) => (float[1,2] v, int64[1,2] i) <int64[1] a = {1}> { k = Add (a, a) v, i = TopK (x, k) }"
+    found = convert(model(f'<ir_version: 4, opset_import: ["": 10]> {text}'), target="onnxruntime==0.4").model
+    assert "Add" not in [node.op_type for node in found.graph.node]

@@ -19,6 +19,7 @@ from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
+from opsetlift_rules.helpers.separating import put_sums_before
 
 _SELU_DEFAULTS = {
     1: {"alpha": 1.6732, "gamma": 1.0507},
@@ -63,7 +64,7 @@ def separate_from_the_node_before(site: Site) -> None:
     """Put a Sum of one term before an activation, so that no optimiser merges it with the node before."""
     dtype = site.dtype(0)
     if site.computes(site.node.op_type, T=dtype) and dtype in FIRST_FLOATS:
-        site.set_input(0, site.op_at(opsets.BFLOAT16).Sum(site.input(0)))
+        put_sums_before(site)
     else:
         widen_to_kernel(site)
 

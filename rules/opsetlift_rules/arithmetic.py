@@ -19,6 +19,7 @@ from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
+from opsetlift_rules.helpers.separating import put_maxima_before
 
 
 @for_lost_types
@@ -137,6 +138,10 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
     if dtype in FLOATING and site.computes("Mul", T=dtype):
         for position in (1, 0):
             factor = site.constant_value(position)
+            if factor is not None and (abs(factor) >= _HUGE).any():
+                # Optimisers that distribute it over a sum before it get other infinities.
+                put_maxima_before(site, 1 - position)
+                return
             if factor is not None and _has_an_exact_reciprocal(factor):
                 divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
                 site.replace(site.op.Div(site.input(1 - position), divisor))
@@ -155,6 +160,7 @@ def _has_an_exact_reciprocal(factor: Array) -> bool:
     return bool((abs(fractions) == 0.5).all() and (abs(exponents) <= _LARGEST_EXPONENT).all())
 
 
+_HUGE = 1e30
 _LARGEST_EXPONENT = 12
 """Also float16 holds 2 to this power and its reciprocal, and neither is subnormal."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute
 from opsetlift.specification.dtypes import element_type
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 
@@ -45,11 +46,13 @@ def replace_with_cast(site: Site) -> None:
 
 
 def multiply_by_one_in_between(site: Site) -> None:
-    """Keep a Cast to integers and the Cast back apart: some optimisers drop both, and fractions stay."""
+    """Keep a Cast and the Cast back apart: some optimisers drop both, and fractions stay."""
     value, op = site.input(0), site.op_at(opsets.INTEGERS_IN_ARITHMETIC)
     dtype = site.dtype(value)
-    if dtype not in _MULTIPLIED:
+    if dtype in NARROW_INTEGERS or dtype == "bool":
         dtype, value = "int64", op.Cast(value, to="int64")
+    if dtype not in _MULTIPLIED:
+        site.refuse(Why.DTYPE_NOT_AVAILABLE, f"no Mul by one can keep two Casts apart in {dtype}")
     site.set_input(0, op.Mul(value, site.constant(1, dtype, "one")))
 
 
@@ -74,7 +77,7 @@ def compare_truncate_or_multiply_by_one(site: Site) -> None:
 
 
 _WIDE_INTEGERS = frozenset(["int32", "uint32", "int64", "uint64"])
-_MULTIPLIED = ("int32", "int64")
+_MULTIPLIED = frozenset(["float16", "float", "double"]) | _WIDE_INTEGERS
 
 _RANGES = (
     "13 defines the results for values out of range, which 9 leaves open: integers lose their higher "

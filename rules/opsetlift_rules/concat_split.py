@@ -14,7 +14,7 @@ from opsetlift.rulebook.site import Site, has_attribute, pop_attribute, widen_to
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 
 
 def write_default_axis(site: Site) -> None:
@@ -37,14 +37,16 @@ def make_axis_non_negative(site: Site) -> None:
 def concatenate_along_the_last_axis(site: Site) -> None:
     """Make the axis non-negative; where it is, join along the last axis, between two transpositions.
 
-    For runtimes that join other values than they should along an axis before it.
+    For runtimes that join other values than they should along an axis before it. Along the last axis, copies are
+    joined: some runtimes take an input of the model otherwise.
     """
     axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
     (place,) = counted_from_front(site, [axis], rank, name="axis")
     op = site.op
     if axis < 0 or place == rank - 1:
-        if axis < 0:
-            site.replace(op.copy(*site.inputs, axis=place))
+        is_copied = place == rank - 1 and site.dtype(0) in FLOATING
+        copies = [op.Identity(one) if is_copied and site.constant_value(one) is None else one for one in site.inputs]
+        site.replace(op.copy(*copies, axis=place))
         return
     perm = list(range(rank))
     perm[place], perm[-1] = perm[-1], perm[place]

@@ -64,26 +64,43 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
 
 def convolve_rows_as_images(site: Site) -> None:
     """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], for runtimes without the former."""
-    if site.rank(0, because="only a convolution with one spatial axis is rewritten") != 3:
-        return
-    op, row = site.op_at(opsets.AXES_AS_INPUTS), site.constant([2], "int64")
-    for name, first in _OF_A_ROW.items():
-        if along := site.attribute(name):
-            site.set_attribute(name, [first, *along])
-    if pads := site.attribute("pads"):
-        site.set_attribute("pads", [0, pads[0], 0, pads[1]])
-    data, weights = site.inputs[:2]
-    values = [op.Unsqueeze(data, row), site.folded(lambda: str(op.Unsqueeze(weights, row)), "weights")]
-    site.replace(op.Squeeze(site.op.copy(*values, *site.inputs[2:]), row))
+    if site.rank(0, because="only a convolution with one spatial axis is rewritten") == 3:
+        _add_spatial_axes(site, 1)
 
 
-def pad_before_convolving(site: Site) -> None:
-    """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise."""
-    pads = site.attribute("pads")
-    if pads and any(pads):
+def pad_before_or_convolve_volumes(site: Site) -> None:
+    """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise.
+
+    A kernel of nine elements in a row, which some runtimes take for one of 3x3, gets the axes of a volume; pads that
+    are the same at both ends stay with it.
+    """
+    pads = site.attribute("pads") or []
+    half, is_row = len(pads) // 2, _is_row_of_nine(site)
+    if any(pads) and not (is_row and pads[:half] == pads[half:]):
         op = site.op_at(opsets.BFLOAT16)
         site.set_input(0, padded(site, op, site.input(0), site.dtype(0), pads))
         site.set_attribute("pads", [0] * len(pads))
+    if is_row:
+        _add_spatial_axes(site, 5 - site.rank(0, because="the number of spatial axes is needed to add others"))
+
+
+def _is_row_of_nine(site: Site) -> bool:
+    kernel = site.attribute("kernel_shape") or (site.shape(1) or [])[2:]
+    return len(kernel) < 3 and sorted(kernel)[-1:] == [9] and set(kernel) <= {1, 9}
+
+
+def _add_spatial_axes(site: Site, count: int) -> None:
+    """Compute a convolution of [N, C, *spatial] with axes of one element before the spatial ones."""
+    op, axes = site.op_at(opsets.AXES_AS_INPUTS), site.constant(list(range(2, 2 + count)), "int64", "axes")
+    for name, one in _OF_A_ROW.items():
+        if along := site.attribute(name):
+            site.set_attribute(name, [one] * count + along)
+    if pads := site.attribute("pads"):
+        half = len(pads) // 2
+        site.set_attribute("pads", [0] * count + pads[:half] + [0] * count + pads[half:])
+    data, weights = site.inputs[:2]
+    values = [op.Unsqueeze(data, axes), site.folded(lambda: str(op.Unsqueeze(weights, axes)), "weights")]
+    site.replace(op.Squeeze(site.op.copy(*values, *site.inputs[2:]), axes))
 
 
 _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0, "output_shape": 1}
@@ -98,6 +115,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Conv", pad_before_convolving),
+    Fallback("Conv", pad_before_or_convolve_volumes),
     Fallback("ConvTranspose", convolve_rows_as_images),
 ]

@@ -14,6 +14,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.separating import put_sums_before
 
 
 def multiply_and_sum_integers(site: Site) -> None:
@@ -101,9 +102,15 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
 
 
 def multiply_vectors_as_matrices(site: Site) -> None:
-    """Write a vector as a matrix of one row or column, and leave that out of the product."""
+    """Write a vector as a matrix of one row or column, and leave that out of the product.
+
+    Matrices of double are kept apart from the nodes before: some optimisers merge a Transpose into products of dtypes
+    that the merged operator does not compute.
+    """
     ranks = [site.rank(place, because="a vector has one axis") for place in (0, 1)]
     if 1 not in ranks:
+        if site.dtype(0) == "double":
+            put_sums_before(site, (0, 1))
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     operands, rank = site.inputs, max(2, *ranks)

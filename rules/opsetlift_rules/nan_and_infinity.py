@@ -11,6 +11,7 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 
 
 def detect_nan_by_comparison(site: Site) -> None:
@@ -21,10 +22,13 @@ def detect_nan_by_comparison(site: Site) -> None:
     site.replace(op.Not(op.Or(below, above)))
 
 
-def cast_double_to_float(site: Site) -> None:
-    """Compute IsNaN of double in float, for runtimes without the former: casts never give NaN for numbers."""
+def cast_double_or_compare_with_itself(site: Site) -> None:
+    """Compute IsNaN of double in float, as casts never give NaN for numbers; else find what does not equal itself."""
     if site.dtype(0) == "double":
         site.replace(site.op.IsNaN(site.op.Cast(site.input(0), to="float")))
+    else:
+        op = site.op_at(opsets.FLOATS_IN_EQUAL)
+        site.replace(op.Not(op.Equal(site.input(0), site.input(0))))
 
 
 def detect_infinities_by_comparison(site: Site) -> None:
@@ -56,5 +60,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("IsNaN", cast_double_to_float),
+    Fallback("IsNaN", cast_double_or_compare_with_itself),
 ]

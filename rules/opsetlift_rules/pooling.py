@@ -25,6 +25,7 @@ from opsetlift_rules.helpers.narrow_floats import (
     cast_bfloat16_and_round,
     in_float,
 )
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
 
 # ceil_mode
@@ -48,9 +49,14 @@ def replace_ceil_mode_with_pads(site: Site) -> None:
 
 
 def write_out_how_pads_count(site: Site) -> None:
-    """Replace ceil_mode with pads, write count_include_pad, and pad before the node where pads count."""
+    """Replace ceil_mode with pads, write count_include_pad, and pad before the node where pads count.
+
+    Where that changes nothing, keep it apart from a Pad before it, which some optimisers merge into the pads.
+    """
     if site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
+    elif not any(site.attribute("pads") or ()) or site.attribute("count_include_pad") == 0:
+        put_maxima_before(site)
     if not any(site.attribute("pads") or ()):
         return
     if site.attribute("count_include_pad", 0):
@@ -112,11 +118,16 @@ def maximize_dilated_windows_over_slices(site: Site) -> None:
 
 
 def write_dilations_and_ceil_mode_out(site: Site) -> None:
-    """Replace a dilated MaxPool with the Max of Slices, and ceil_mode of others with pads."""
+    """Replace a dilated MaxPool with the Max of Slices, and ceil_mode of others with pads.
+
+    Others are kept apart from the node before: some optimisers merge a Pad, whose zeros count, into pads that do not.
+    """
     if windows_of(site).is_dilated:
         maximize_dilated_windows_over_slices(site)
-    else:
+    elif site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
+    else:
+        put_maxima_before(site)
 
 
 def compute_8_bit_integers_in_float16(site: Site) -> None:

@@ -95,6 +95,10 @@ class Form:
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
     joins_channels: bool = False
     """Whether two computed inputs of three axes or more, neither by Identity, may differ in their second size."""
+    reads_graph_inputs: bool = False
+    """Whether one of its inputs is an input of the graph."""
+    magnitudes: Mapping[str, float] = field(default_factory=dict)
+    """Constant inputs, each with a magnitude that one of its numbers reaches."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
     """Inputs that have only one element along an axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -133,6 +137,8 @@ class Form:
             and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
             and (not self.lengths or self._has_the_lengths(node, definition, scope))
             and (not self.joins_channels or _joins_channels(node, scope))
+            and (not self.reads_graph_inputs or any(name and _is_graph_input(name, scope) for name in node.input))
+            and (not self.magnitudes or self._reaches_the_magnitudes(node, definition, scope))
             and (not self.single_axes or self._has_single_elements(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
             and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
@@ -197,6 +203,13 @@ class Form:
             return False
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+
+    def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+        return all(
+            (value := values.get(formal)) is not None and value.dtype.kind == "f" and bool((abs(value) >= least).any())
+            for formal, least in self.magnitudes.items()
+        )
 
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
@@ -268,6 +281,10 @@ def _is_stored(name: str, scope: ScopeFacts) -> bool:
     """Whether a constant is an initializer or a Constant, and not computed from some."""
     producer = scope.producer(name)
     return producer is None or producer.op_type == "Constant"
+
+
+def _is_graph_input(name: str, scope: ScopeFacts) -> bool:
+    return scope.producer(name) is None and scope.constant(name) is None
 
 
 def _undoes_the_cast_before(node: NodeProto, scope: ScopeFacts) -> bool:
