@@ -94,7 +94,7 @@ def follow(copy: Copy, rules: str, entry: str, kernel: str, newest: str, tests: 
     """Put code where the recipe says, and write the pages that it names."""
     copy.edit(RULES, "\nSTEPS = [\n", f"\n{rules}\n\nSTEPS = [\n    {entry.strip()},\n")
     copy.edit(HISTORY, "WRITTEN_FOR = {AI_ONNX: 28, AI_ONNX_ML: 5}\n", newest)
-    copy.edit(KERNELS, '@kernel("TopK", since=(10, 11, 24))\n', kernel)
+    copy.edit(KERNELS, '@kernel("TopK", since=(10, 11, 24), changes=())\n', kernel)
     with (copy.folder / TESTS).open("a", encoding="utf-8") as file:
         file.write(f"\n\n{tests}")
     coverage = copy.run("-m", "opsetlift", "coverage", "--markdown")
