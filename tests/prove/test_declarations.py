@@ -118,3 +118,24 @@ def test_of_values_that_no_rule_touches_only_what_follows_from_the_original_is_d
     made = conversion(text.format(""), text.format(f"<{declared}>"), (11, 12))
     made.trace.scope("graph").declared_values.add("t")
     assert (not made.prove().structure) is follows
+
+
+UNUSED = "g (float[N, 4] x) => (float[N, 4] z) {{ {} z = Neg (x) }}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "declared", "outcome"),
+    [
+        ("t = Identity (x)", "float[N, 4] t", Outcome.UNUSED),
+        ("t = Identity (x)", "float[N, 5] t", Outcome.DIFFERENT),
+        ("t = Identity (x)", "double[N, 4] t", Outcome.DIFFERENT),
+        ("s = Constant <value = int64[1] {3}> () t = Reshape (x, s)", "", Outcome.DIFFERENT),
+    ],
+    ids=["true", "size", "dtype", "the result stops"],
+)
+def test_nodes_that_nothing_reads_may_neither_declare_what_is_not_so_nor_stop_the_model(
+    nodes: str, declared: str, outcome: Outcome
+) -> None:
+    result = UNUSED.replace("{{", f"<{declared}> {{{{" if declared else "{{").format(nodes)
+    site = site_of(UNUSED.format("y = ReduceSum <axes = [1]> (x)"), result, [(0, 0, nodes.count("("))])
+    assert site.outcome is outcome

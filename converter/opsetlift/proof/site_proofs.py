@@ -253,7 +253,7 @@ class SiteProofs:
         seen: Mapping[str, Array] = NOTHING,
         is_last: bool = True,
     ) -> Verdict:
-        if not site.outputs:
+        if not site.outputs and not site.after:
             return Verdict(Outcome.UNUSED)
         try:
             alternatives = typings(site)
@@ -302,6 +302,8 @@ class SiteProofs:
                 inputs = drawn_inputs(site, left, site.dims, seen)
                 verdicts.append(self._with_declarations(verdicts[-1], site, sides, declarations, inputs, key))
         verdict = verdicts[0] if len(verdicts) == 1 else _joined(verdicts, are_alternatives=len(alternatives) > 1)
+        if not site.outputs and verdict.outcome is Outcome.EQUAL:
+            return replace(verdict, outcome=Outcome.UNUSED)
         definition = site.definition
         if definition is not None and definition.is_random and not definition.takes_subgraphs:
             return _judged_as_random(site, verdict)
@@ -365,6 +367,8 @@ def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:
         return Verdict(Outcome.DIFFERENT, *numbers, trial.counterexample, notes)
     if not trial.cases or trial.blocked:
         return Verdict(Outcome.UNPROVEN, *numbers, f"the original never ran: {trial.obstacle}", notes)
+    if not site.outputs:
+        return Verdict(Outcome.EQUAL, *numbers, notes=notes)
     if not (trial.has_elements or may_be_empty):
         return Verdict(Outcome.UNPROVEN, *numbers, "no input was found for which an output has elements", notes)
     if may_be_empty and not trial.has_elements:

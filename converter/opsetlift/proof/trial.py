@@ -252,7 +252,8 @@ class _Runner:
                 consequence = f"with {instead} in its place the result rejects the input: {error}"
             try:
                 if consequence:
-                    list(of_the_original(self._sides.outputs[0][0]))
+                    for name, _ in self._sides.outputs[:1]:
+                        list(of_the_original(name))
                 else:
                     decided = (
                         name
