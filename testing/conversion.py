@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from opsetlift import ConversionRefused, convert
+from opsetlift.model.scopes import subgraphs_within
 from opsetlift.support.refusal import Refusal, Why
 
 
@@ -31,16 +32,37 @@ def check_rewrite(before: str, after: str, *, exact: bool = True) -> None:
     to = {entry.domain: entry.version for entry in expected.opset_import}
     conversion = convert(source, to=to, exact=exact)
     assert normalised(conversion.model) == normalised(expected)
+    if not loops_that_onnxruntime_refuses(source):
+        assert not loops_that_onnxruntime_refuses(conversion.model)
     assert conversion.certificate is not None
     assert conversion.certificate.is_proven, conversion.certificate.summary()
 
 
 def check_converts(before: str, to: int, *, exact: bool = False, domain: str = "") -> onnx.ModelProto:
     """Converting `before` to opset `to` is proven equal, whatever it looks like."""
-    conversion = convert(model(before), to={domain: to}, exact=exact)
+    original = model(before)
+    conversion = convert(original, to={domain: to}, exact=exact)
     assert conversion.certificate is not None
     assert conversion.certificate.is_proven, conversion.certificate.summary()
+    if not loops_that_onnxruntime_refuses(original):
+        assert not loops_that_onnxruntime_refuses(conversion.model)
     return conversion.model
+
+
+def loops_that_onnxruntime_refuses(model_proto: onnx.ModelProto) -> list[str]:
+    """The bodies of Loops that do not declare the rank of the iteration number or of the condition.
+
+    onnxruntime 1.32 runs no such Loop ("Loop subgraph input 0 has unknown shape"), though no text asks for it.
+    """
+    graphs = [model_proto.graph, *subgraphs_within(model_proto.graph)]
+    loops = [node for graph in graphs for node in graph.node if node.op_type == "Loop"]
+    bodies = [onnx.helper.get_node_attr_value(node, "body") for node in loops]
+    return [
+        f"{body.name}: {info.name}"
+        for body in bodies
+        for info in body.input[:2]
+        if not info.type.tensor_type.HasField("shape")
+    ]
 
 
 def check_refusal(before: str, to: int, why: Why, *words: str, domain: str = "", exact: bool = False) -> Refusal:

@@ -188,6 +188,25 @@ def test_overflow_half_way_beside_an_infinity_is_held_against_exact_rules_only(u
     assert bool(found.difference) is differs, found.difference
 
 
+@pytest.mark.parametrize(
+    ("node", "differs"),
+    [("y = Max (zero, x)", False), ("z = Abs (x) m = Neg (z) y = Max (m, zero)", True), ("y = Neg (x)", True)],
+    ids=["the same operands", "others", "no Max"],
+)
+def test_which_of_two_zeros_max_gives_is_held_against_nobody(node: str, differs: bool) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) <float[2] zero = {0, 0}> { %s }'
+    original = model(text % "y = Max (x, zero)")
+    found = judged(original, model(text % node), original, shipped=[{"x": numpy.array([-0.0, -1.0], numpy.float32)}])
+    assert found is not None
+    assert bool(found.difference) is differs, found.difference
+
+
+def test_what_is_drawn_at_random_is_held_against_nobody() -> None:
+    original = one_node("RandomUniformLike (x)", 13)
+    found = judged(original, one_node("RandomUniformLike <high = 1.0> (x)", 13), original)
+    assert found is None or not found.difference
+
+
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
     """The exit status of the command, and its trials: of mutants of the rules of Clip, on the models of their tests."""
     results = tmp_path / "trials.json"
