@@ -312,3 +312,16 @@ def test_a_rule_that_takes_boxes_for_others_is_refuted() -> None:
     after = text % ("c = Constant <value = float[4] {1, 1, 2, 2}> () b = Mul (boxes, c) " + node % "b")
     source = conversion(text % (node % "boxes"), after, (10, 11), claims=[(0, 0, 3)])
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+@pytest.mark.parametrize("dtype", ["float", "string", "bool", "int8"])
+@pytest.mark.parametrize(("repeats", "outcome"), [("s, one", Outcome.EQUAL), ("one, s", Outcome.DIFFERENT)])
+def test_a_rule_that_repeats_another_number_of_times_is_refuted(dtype: str, repeats: str, outcome: Outcome) -> None:
+    """Only sizes of 1 are repeated as often as asked for; of others the original accepts hardly anything else."""
+    graph = f"g ({dtype}[N, M] x, int64[2] s) => ({dtype}[A, B] y) {{ %s }}"
+    after = graph % (
+        "one = Constant <value = int64[2] {1, 1}> () sizes = Shape (x) is = Equal (sizes, one) i = Cast <to = 7> (is) "
+        f"more = Sub ({repeats}) m = Mul (i, more) r = Add (m, one) y = Tile (x, r)"
+    )
+    source = conversion(graph % "y = Expand (x, s)", after, (12, 13), claims=[(0, 0, 8)])
+    assert [site.outcome for site in source.prove().sites] == [outcome]

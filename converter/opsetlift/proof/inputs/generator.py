@@ -404,6 +404,16 @@ class InputGenerator:
         for variant in self._layouts.variants(layout, few=not first):
             if self._find_strategies(variant, attempt, LATER_REJECTIONS)[1] is not None:
                 self._fill(variant, attempt, thoroughly=False)
+                if set(variant.sizes.values()) == {1}:
+                    self._vary_controls_of_ones(variant, attempt)
+
+    def _vary_controls_of_ones(self, layout: Layout, attempt: Attempt) -> None:
+        """Vary what controls shapes where all open sizes are 1: more of it is accepted, as sizes of 1 broadcast."""
+        for name, accepted in self._accepted.controls.items():
+            for strategy in self._builder.strategies_for(name, (*self._builder.control_strategies, *CONTROLLING_AGAIN)):
+                controls = {**self._accepted.controls, name: strategy}
+                if strategy != accepted:
+                    self._try(layout, attempt, self._accepted.data, controls)
 
     def _find_strategies(
         self, layout: Layout, attempt: Attempt, most_rejected: int
