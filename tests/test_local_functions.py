@@ -216,3 +216,17 @@ def test_a_certificate_of_inlined_functions_can_be_run_again() -> None:
     assert conversion.certificate is not None
     read = Certificate.from_json(conversion.certificate.to_json())
     assert verify(read, source, conversion.model).is_proven
+
+
+UNCALLED = """<ir_version: 9, opset_import: ["": 19, "f": 1]> g (float[2, 3] x) => (float[2, 3] y) { y = Relu (x) }
+<domain: "f", opset_import: ["": 19]> inner <axis> (x) => (y) { y = Softmax <axis: int = @axis> (x) }
+<domain: "f", opset_import: ["": 19, "f": 1]> outer (x) => (y) { a = f.inner <axis = 1> (x) y = LeakyRelu (a) }"""
+
+
+@pytest.mark.parametrize(("to", "kept"), [(13, ["inner", "outer"]), (12, []), (7, [])])
+def test_functions_that_nothing_calls_neither_keep_a_model_from_being_converted_nor_from_being_proven(to, kept):
+    """Without calls nothing tells the dtypes of their values: what cannot be converted for all of them goes."""
+    conversion = convert(parser.parse_model(UNCALLED), to=to)
+    assert [function.name for function in conversion.model.functions] == kept
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    assert len([note for note in conversion.report.notes if "nothing calls it" in note]) == 2 - len(kept)

@@ -46,11 +46,22 @@ def specialisable(model: ModelProto, keys: set[FunctionKey]) -> set[FunctionKey]
         telling = {
             key
             for key in candidates
-            if len(calls[key]) > 1 or any(_tells_more(functions[key], node) for node in calls[key])
+            if len(calls[key]) != 1 or any(_tells_more(functions[key], node) for node in calls[key])
         }
         if outermost := {key for key in telling if telling.isdisjoint(above[key])}:
             return outermost
     return set()
+
+
+def uncalled(model: ModelProto) -> list[FunctionProto]:
+    """The functions that no run of the model calls."""
+    left = {function_key(function): function for function in model.functions}
+    pending: list[Container] = [model.graph] if left else []
+    while pending:
+        for _, _, node in _nodes("", pending.pop()):
+            if (function := left.pop(called_function_key(node), None)) is not None:
+                pending.append(function)
+    return list(left.values())
 
 
 def _all_above(key: FunctionKey, callers: Mapping[FunctionKey, set[FunctionKey]]) -> set[FunctionKey]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, OperatorSetIdProto
 
-from opsetlift.conversion.specialise import CallSite, specialisable, specialise
+from opsetlift.conversion.specialise import CallSite, specialisable, specialise, uncalled
 from opsetlift.conversion.walk import WalkState, walk_model
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import without_weights
@@ -42,6 +42,8 @@ class Walked:
     names: Names
     applied: Mapping[str, AppliedRules]
     """The rules that were applied in each function, also in those that only the result has."""
+    left_out: Sequence[str] = ()
+    """The paths of functions that nothing calls and that could not be converted: the result is without them."""
 
     def applied_of(self, path: str) -> AppliedRules:
         """The rules that were applied in the function at a path."""
@@ -131,7 +133,8 @@ def walked_copy(
     if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
         walk.model.opset_import.pop()
     _stamp(walk.model, targets)
-    return Walked(walk.model, walk.trace, walk.names, applied)
+    left_out = [path for path in map(function_path, uncalled(source)) if path in walk.trace.dropped_functions]
+    return Walked(walk.model, walk.trace, walk.names, applied, left_out)
 
 
 def _trace_of_source(

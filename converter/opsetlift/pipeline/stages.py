@@ -174,6 +174,7 @@ def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[
                 facts=job.facts_of(model),
                 runtime=options.runtime,
             )
+    job.notes += [f"{path}: left out, as nothing calls it and it could not be converted" for path in walked.left_out]
     if job.evidence and isinstance(job.evidence[-1], Retyped):
         job.evidence[-1].converted = walked.model
     destination = Destination.of(opsets, options.ir, options.runtime)

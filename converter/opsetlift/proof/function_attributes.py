@@ -41,7 +41,7 @@ def resolved(node: NodeProto, binding: Binding) -> NodeProto:
 
 
 def attribute_bindings(model: ModelProto) -> dict[FunctionKey, list[Binding]]:
-    """The different attributes with which each function is called; where nothing calls it, its defaults."""
+    """The different attributes with which each function is called from the graph, at first hand or not."""
     functions = {function_key(function): function for function in model.functions}
     found: dict[FunctionKey, dict[bytes, Binding]] = {key: {} for key in functions}
     pending: list[tuple[NodeProto, Binding]] = [(node, {}) for node in _calls(model.graph.node)] if functions else []
@@ -55,16 +55,18 @@ def attribute_bindings(model: ModelProto) -> dict[FunctionKey, list[Binding]]:
         if identity not in found[key]:
             found[key][identity] = binding
             pending += [(inner, binding) for inner in _calls(functions[key].node)]
-    return {
-        key: list(bindings.values()) or [{one.name: one for one in functions[key].attribute_proto}]
-        for key, bindings in found.items()
-    }
+    return {key: list(bindings.values()) for key, bindings in found.items()}
+
+
+def defaults(function: FunctionProto) -> Binding:
+    """The defaults of a function's attributes."""
+    return {attribute.name: attribute for attribute in function.attribute_proto}
 
 
 def _binding(function: FunctionProto, call: NodeProto) -> Binding:
     named = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
     given = {attribute.name: attribute for attribute in call.attribute if attribute.name in named}
-    return {**{attribute.name: attribute for attribute in function.attribute_proto}, **given}
+    return {**defaults(function), **given}
 
 
 def _calls(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

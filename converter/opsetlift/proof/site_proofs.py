@@ -113,24 +113,28 @@ class SiteProofs:
         done, total = 0, sum(len(pair.aligned) for pair in pairs)
         for pair in pairs:
             keys = SiteKeys(pair, facts, finder.overridable(pair), types)
+            is_called = finder.is_called(pair)
             for aligned in finder.changed(pair):
                 self._nodes += 1
                 tell("proving", done + aligned.position, total)
                 key = finder.same_code_key(pair, aligned) or keys.of(aligned)
                 records = None if key is None else self._like_sites.get(key)
                 if records is None:
-                    found = [self._added(site) for site in finder.sites(pair, aligned)]
-                    if key is not None and all(is_general for _, is_general in found):
+                    found = [self._added(site, is_called=is_called) for site in finder.sites(pair, aligned)]
+                    if key is not None and is_called and all(is_general for _, is_general in found):
                         self._like_sites[key] = [record for record, _ in found]
                 else:
                     for record in records:
                         record.count += 1
             done += len(pair.aligned)
 
-    def _added(self, site: Site) -> tuple[SiteRecord, bool]:
+    def _added(self, site: Site, *, is_called: bool) -> tuple[SiteRecord, bool]:
         """The record of a site, and whether it is that of all sites with the same cheap key, too."""
         key, verdict = self._verdict(site)
-        identity = (key, site.rules)
+        if not is_called and verdict.outcome in (Outcome.UNPROVEN, Outcome.WEAK):
+            # Only a call would tell the types; nothing runs the node.
+            verdict = Verdict(Outcome.UNUSED, verdict.cases, verdict.rejected, verdict.worst_ulps)
+        identity = (*key, is_called), site.rules
         if identity not in self._records:
             self._records[identity] = _record(site, verdict)
         record = self._records[identity]

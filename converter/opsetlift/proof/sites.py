@@ -13,7 +13,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, V
 from opsetlift.evaluator import same_code
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key, function_key, subgraph_path, subgraphs
-from opsetlift.proof.function_attributes import attribute_bindings, refers, resolved
+from opsetlift.proof.function_attributes import attribute_bindings, defaults, refers, resolved
 from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
 from opsetlift.proof.scopes import Aligned, ScopePair, names_read
 from opsetlift.proof.shapes import Dims, dims_of, elements, follows_from
@@ -448,10 +448,15 @@ class SiteFinder:
         """The initializers seen from a scope that callers of the model may override."""
         return {} if isinstance(pair.root.original, FunctionProto) else self._overridable
 
+    def is_called(self, pair: ScopePair) -> bool:
+        """Whether the scope is no part of a function that nothing calls."""
+        function = pair.root.original
+        return not isinstance(function, FunctionProto) or bool(self._bindings[function_key(function)])
+
     def sites(self, pair: ScopePair, aligned: Aligned) -> Iterator[Site]:
         """The site of a node; in a function, one per kind of call where that matters."""
         function = pair.root.original if isinstance(pair.root.original, FunctionProto) else None
-        calls = self._bindings[function_key(function)] if function is not None else [{}]
+        calls = (self._bindings[function_key(function)] or [defaults(function)]) if function is not None else [{}]
         joined = pair.joined(aligned)
         nodes = [*(one.node for one in joined), aligned.node]
         after = [node for one in (*joined, aligned) for node in one.after]

@@ -252,8 +252,8 @@ class _Runner:
                 consequence = f"with {instead} in its place the result rejects the input: {error}"
             try:
                 if consequence:
-                    for name, _ in self._sides.outputs[:1]:
-                        list(of_the_original(name))
+                    for first, _ in self._sides.outputs[:1]:
+                        list(of_the_original(first))
                 else:
                     decided = (
                         name
