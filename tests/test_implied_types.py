@@ -52,3 +52,18 @@ def test_a_dtype_that_the_target_lacks_is_refused_all_the_same() -> None:
     made = with_own("t = own.F (x) y = Relu (t)", "(float[N] x) => (bfloat16[N] y)")
     with pytest.raises(opsetlift.ConversionRefused, match="bfloat16"):
         opsetlift.convert(made, to=12)
+
+
+@pytest.mark.parametrize(
+    ("opset", "graph", "to"),
+    [
+        (15, "g (float x) => (float[N, 0] y) { y = Hardmax (x) }", 8),
+        (24, "g (float x) => (float[3, 1, 3] y) { y = LogSoftmax <axis = 2> (x) }", 7),
+    ],
+    ids=["no elements", "a size of 1"],
+)
+def test_what_an_output_declares_is_tried_where_the_rank_of_an_input_is_not_known(opset, graph, to):
+    """Rules take the rank from the output; inputs of other ranks are none of the model."""
+    original = model(f'<ir_version: 8, opset_import: ["": {opset}]> {graph}')
+    original.graph.input[0].type.tensor_type.ClearField("shape")
+    assert opsetlift.convert(original, to=to).certificate.is_proven

@@ -172,3 +172,11 @@ def test_local_responses_of_bfloat16_are_refused_below_13_since_nothing_there_ta
         Why.DTYPE_NOT_AVAILABLE,
         "bfloat16",
     )
+
+
+def test_outputs_of_a_layer_normalization_that_nothing_reads_are_left_out():
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[N, 3] x, float[3] s) => (float[N, 3] y) {{ {} (x, s) }}'
+    named, unnamed = (
+        check_converts(text.format(f"{names} = LayerNormalization"), 16) for names in ("y, mean, inverse", "y")
+    )
+    assert {node.op_type for node in named.graph.node} == {node.op_type for node in unnamed.graph.node}

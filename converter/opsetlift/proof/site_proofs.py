@@ -299,7 +299,8 @@ class SiteProofs:
                 if trial.cases and not (trial.counterexample or measured.outputs_vary or measured.may_be_constant):
                     seed = seed_of(self._seed, key)
                     measured.may_be_constant = cannot_vary(before, inputs, seed, lenient=trial.is_lenient)
-                verdicts.append(_judged(site, trial, may_be_empty=_may_be_empty(dims) and dims == site.dims))
+                may_be_empty = (_may_be_empty(dims) and dims == site.dims) or (as_declared and _declares_empty(site))
+                verdicts.append(_judged(site, trial, may_be_empty=may_be_empty))
                 if verdicts[-1].outcome not in _AGREE:
                     break
             if not declarations.were_compared and verdicts[-1].outcome in _AGREE:
@@ -358,6 +359,11 @@ def _may_be_empty(dims: Open) -> bool:
     return all(one is not None and all(isinstance(size, int) for size in one) for one in dims.values()) or all(
         one is not None and 0 in one for one in dims.values()
     )
+
+
+def _declares_empty(site: Site) -> bool:
+    """Whether the model declares that no output has elements."""
+    return all(0 in (site.declared.get(name) or ()) for name in site.outputs)
 
 
 def _judged(site: Site, trial: Trial, *, may_be_empty: bool) -> Verdict:

@@ -71,7 +71,9 @@ class Layouts:
     ) -> None:
         self._dims = dims
         self._beside_constants = any(size > 1 for shape in beside for size in shape)
-        self._beside = [*beside, *results, *(sizes for sizes in dims.values() if sizes)]
+        least = [*((shape, 0) for shape in results), *((shape, 2) for shape in beside)]
+        self._beside = [*least, *((sizes, 2) for sizes in dims.values() if sizes)]
+        """Shapes that inputs may have to be like, and the least of their sizes that tells something: 1 broadcasts."""
         self._rng = rng
         self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
@@ -114,14 +116,14 @@ class Layouts:
     def _fitting(self, small: Mapping[str, int], ranks: Mapping[str, int]) -> Iterator[dict[str, int]]:
         """Open sizes set to those of the constants and of other inputs, aligned at the last dimension or the first."""
         found: list[Mapping[str, int]] = [small]
-        for shape in self._beside:
+        for shape, least in self._beside:
             for name in self._dims:
                 tokens = self._tokens(name, ranks)
                 for pairs in (zip(tokens[::-1], shape[::-1], strict=False), zip(tokens, shape, strict=False)):
                     bound = {
                         token: size
                         for token, size in pairs
-                        if token in small and token != _LENGTH and isinstance(size, int) and size > 1
+                        if token in small and token != _LENGTH and isinstance(size, int) and size >= least
                     }
                     sizes: dict[str, int] = {**small, **bound}  # type: ignore[dict-item]
                     if sizes not in found and len(found) <= MOST_FITTED:

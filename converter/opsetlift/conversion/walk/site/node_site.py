@@ -95,8 +95,8 @@ class NodeSite(EditableSite):
         """Replace the node's outputs with values, and remove the node."""
         producers = {name: node for node, _ in self._emitted for name in node.output}
         taken: set[str] = set()
-        for output, value in zip(self.node.output, values, strict=False):
-            if not output:
+        for position, (output, value) in enumerate(zip(self.node.output, values, strict=False)):
+            if not output or (not value and not self.is_read(position)):
                 continue
             if not value:
                 self.refuse(Why.NO_EQUIVALENT, f"output {output!r} has no counterpart at opset {self.opset}")
