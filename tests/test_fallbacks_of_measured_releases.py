@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy
 import onnx
 import pytest
@@ -98,14 +100,29 @@ class TestFormsThatNeedMore:
 
 
 class TestReleasesWithoutAMeasurement:
-    def test_are_taken_to_be_like_the_one_before_which_reports_and_refusals_say(self) -> None:
+    def test_are_taken_to_be_like_the_one_before_which_reports_and_refusals_say(self, tmp_path: Path) -> None:
+        board = tmp_path / "board.toml"
+        board.write_text(
+            'title = "Board"\n[sources]\nmine = "measured"\n'
+            '[[release]]\nversions = ["1.29", "1.30"]\nopset = { min = 7, max = 20, source = "mine" }\n'
+            '[kernels]\nversions = ["1.29"]\nsource = "mine"\n'
+            '[kernels.operators]\nAcos-7 = ["T: float"]\nNeg-13 = ["T: float"]\n'
+        )
         text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
-        report = convert(source, target="onnxruntime==1.30").report
+        report = convert(source, target=f"{board}==1.30").report
         assert any("1.30 was not measured; it is assumed to match 1.29" in note for note in report.notes)
         lacking = model('<ir_version: 7, opset_import: ["": 13]> g (double[A] x) => (double[A] y) { y = Acos (x) }')
         with pytest.raises(ConversionRefused, match=r"1\.30 \(not measured; assumed to match 1\.29\) has no kernel"):
-            convert(lacking, target="onnxruntime==1.30")
+            convert(lacking, target=f"{board}==1.30")
+
+    @pytest.mark.parametrize("release", ["1.26", "1.28", "1.30"])
+    def test_are_none_of_onnxruntime_since_one(self, release: str) -> None:
+        text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
+        notes = convert(
+            model(f'<ir_version: 7, opset_import: ["": 13]> {text}'), target=f"onnxruntime=={release}"
+        ).report.notes
+        assert not any("measured" in note for note in notes)
 
     def test_of_runtimes_that_are_known_from_documents_are_said_to_be_so(self) -> None:
         text = "g (float[A] x) => (float[A] y) { y = Neg (x) }"
