@@ -4,7 +4,7 @@ Facts are read off the original model, which a conversion never edits, and off t
 its name through a conversion, and hence its facts.
 """
 
-from opsetlift.facts.inference import inferred_types, overrides_operator, type_told_by_outputs
+from opsetlift.facts.inference import inferred_types, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
 from opsetlift.facts.scope import ScopeFacts
@@ -20,6 +20,5 @@ __all__ = [
     "is_static",
     "merged",
     "objection_to",
-    "overrides_operator",
     "type_told_by_outputs",
 ]

@@ -26,6 +26,7 @@ from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.scopes import (
     FunctionKey,
     called_function_key,
+    overrides_operator,
     referenced_names,
     subgraphs,
     subgraphs_within,
@@ -36,11 +37,6 @@ from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
-
-
-def overrides_operator(function: FunctionProto) -> bool:
-    """Whether a function takes the place of an operator, as it has its name."""
-    return history.history(history.canonical_domain(function.domain), function.name) is not None
 
 
 def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:

@@ -10,16 +10,18 @@ import numpy
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, shape_inference
 
 from opsetlift.facts.environment import Types
-from opsetlift.facts.inference import MOST_DIMENSIONS, overrides_operator
+from opsetlift.facts.inference import MOST_DIMENSIONS
 from opsetlift.facts.value_types import MOST_ELEMENTS, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
+from opsetlift.model.inlined_calls import with_calls_inlined
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,
     function_path,
     imported_opsets,
+    overrides_operator,
     subgraph_path,
     subgraphs,
 )
@@ -49,23 +51,26 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
             # The inference reads shapes from small tensors only; without their bytes large ones cost nothing.
             tensor.ClearField("raw_data")
             tensor.data_location = TensorProto.EXTERNAL
+    original = light
+    if not twice:
+        light = with_calls_inlined(light) or light
     by_operator = _by_operator(light.graph)
     hide_wrongly_inferred_axes(by_operator, imported_opsets(light.opset_import).get(AI_ONNX, 0))
     infer_windows_rightly(by_operator)
     for one in (by_operator, *map(_by_operator, light.functions)):
         _stop_propagation_at_lossy_casts(one.get("Cast", ()))
     holds_large_numbers = _hold_a_large_number(_small_tensors(light.graph))
-    plain = _inferred(light) if twice or holds_large_numbers else {}
+    plain = _inferred(light, original) if twice or holds_large_numbers else {}
     if plain is None:
-        declared = _declared(light)
+        declared = _declared(light, original)
         return declared, declared
     if plain and (_is_complete(plain) or (holds_large_numbers and _has_long_vectors(plain))):
         return plain, plain
-    propagated = _inferred(light, data_prop=True) or _declared(light)
+    propagated = _inferred(light, original, data_prop=True) or _declared(light, original)
     return plain or propagated, propagated
 
 
-def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
+def _inferred(model: ModelProto, original: ModelProto, *, data_prop: bool = False) -> Types | None:
     """None where the inference does not get through the model: it is a hint, and nodes are still read one by one."""
     if any(map(overrides_operator, model.functions)):
         return None  # The inference would take such a function for the operator that has its name.
@@ -73,22 +78,27 @@ def _inferred(model: ModelProto, *, data_prop: bool = False) -> Types | None:
         inferred = shape_inference.infer_shapes(model, data_prop=data_prop)
     except ONNX_ERRORS:
         return None
-    return _declared(inferred)
+    return _declared(inferred, original)
 
 
-def _declared(model: ModelProto) -> Types:
-    """The types that a model declares; those that are equal are one object."""
+def _declared(model: ModelProto, original: ModelProto) -> Types:
+    """The types that a model declares; those that are equal are one object.
+
+    Paths are those of the original, whose calls may be inlined here, so that nodes have other positions.
+    """
     found: dict[str, Mapping[str, TypeProto]] = {}
     shared: dict[bytes, TypeProto] = {}
 
-    def visit(path: str, graph: GraphProto) -> None:
+    def visit(path: str, graph: GraphProto, original: GraphProto) -> None:
         found[path] = declared_types((*graph.value_info, *graph.output, *graph.input), shared)
-        for index, node in enumerate(graph.node):
+        held = {tuple(node.output): own for node in graph.node if node.attribute and (own := dict(subgraphs(node)))}
+        for index, node in enumerate(original.node if held else ()):
             for attribute, subgraph in subgraphs(node):
-                visit(subgraph_path(path, index, node, attribute), subgraph)
+                if attribute in (own := held.get(tuple(node.output), {})):
+                    visit(subgraph_path(path, index, node, attribute), own[attribute], subgraph)
 
-    visit(GRAPH_PATH, model.graph)
-    for function in model.functions:
+    visit(GRAPH_PATH, model.graph, original.graph)
+    for function in original.functions:
         found[function_path(function)] = declared_types(function.value_info, shared)
     return found
 

@@ -5,6 +5,7 @@ PUBLIC_MODULES = (
     "dead_code",  # nodes that nothing uses
     "def_use",  # definitions and uses of values, one index per scope
     "files",  # load, validate, check and save
+    "inlined_calls",  # what functions do in place of the calls, for onnx's inference
     "inlining",  # functions and subgraphs in place of the nodes that run them
     "ir_version",  # the IR version that a model needs
     "matching",  # which nodes of two models are the same

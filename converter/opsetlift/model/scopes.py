@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
-from opsetlift.specification.history import canonical_domain
+from opsetlift.specification.history import canonical_domain, history
 
 Container = GraphProto | FunctionProto
 """What holds the nodes of a scope."""
@@ -94,6 +94,11 @@ def function_key(function: FunctionProto) -> FunctionKey:
 def called_function_key(node: NodeProto) -> FunctionKey:
     """The function that a node calls, if the model has one of that key."""
     return (canonical_domain(node.domain), node.op_type, node.overload)
+
+
+def overrides_operator(function: FunctionProto) -> bool:
+    """Whether a function takes the place of an operator, as it has its name."""
+    return history(canonical_domain(function.domain), function.name) is not None
 
 
 def omitted_inputs(function: FunctionProto, call: NodeProto) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from opsetlift.facts import overrides_operator
+from opsetlift.model.scopes import overrides_operator
 from opsetlift.normalizer import FOLDING, MOST_ROUNDS, SIZE_LIMIT, Options, PassFailed, Undoing, chosen_passes
 from opsetlift.pipeline.job import Job
 from opsetlift.specification.history import AI_ONNX, canonical_domain

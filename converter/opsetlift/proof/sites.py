@@ -433,7 +433,7 @@ class SiteFinder:
         None for all other nodes.
         """
         node = aligned.node
-        if aligned.site is not None or pair.joined(aligned) or refers(node):
+        if aligned.site is not None or pair.joined(aligned) or _has_subgraphs(node) or refers(node):
             return None
         attributes = tuple(attribute.SerializeToString() for attribute in node.attribute)
         form = tuple(map(bool, node.input)), tuple(map(bool, node.output))

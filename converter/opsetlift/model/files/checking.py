@@ -17,9 +17,11 @@ from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_lin
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.inference_in_parts import infer_in_parts, needs_parts
 from opsetlift.model.files.tensors import is_external, stored_bytes
+from opsetlift.model.inlined_calls import with_calls_inlined
 from opsetlift.model.scopes import Container, imported_opsets, subgraphs
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.history import canonical_domain, definition
+from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 LARGEST_KEPT_TENSOR = 4096
 """Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
@@ -87,18 +89,34 @@ def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
     for container in (copied.graph, *copied.functions):
         _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
     try:
-        in_parts = needs_parts(copied)
-        onnx.checker.check_model(copied, full_check=not (incomplete or in_parts))
+        flat = with_calls_inlined(copied)
+        is_inferred_here = incomplete or flat is not None or needs_parts(copied)
+        onnx.checker.check_model(copied, full_check=not is_inferred_here)
         if incomplete:
             copied = without_weights(model, base_dir)
-        if in_parts:
-            infer_in_parts(copied)
-        elif incomplete:
-            onnx.shape_inference.infer_shapes(copied, check_type=True, strict_mode=True)
+            flat = flat and with_calls_inlined(copied)
+        if is_inferred_here and not (flat is not None and _is_inferred(flat)):
+            _infer(copied)
     except EncodeError as error:
         raise ModelFileError("the model cannot be written: it is nested too deeply, or too large") from error
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise ModelFileError(f"onnx does not accept the model: {_sentence(error)}") from error
+
+
+def _infer(model: ModelProto) -> None:
+    if needs_parts(model):
+        infer_in_parts(model)
+    else:
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+
+
+def _is_inferred(model: ModelProto) -> bool:
+    """Whether types follow without a fault, of which only inference of the model as it is can tell the place."""
+    try:
+        _infer(model)
+    except ONNX_ERRORS:
+        return False
+    return True
 
 
 def without_weights(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> ModelProto:
