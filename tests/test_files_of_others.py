@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy
@@ -526,6 +526,17 @@ remove_leftovers(Path({str(tmp_path)!r}))
 
 
 class TestSignals:
+    @pytest.fixture(autouse=True)
+    def _none_is_ignored(self) -> Iterator[None]:
+        """A process passes on what it ignores: SIGINT in the background of a shell, SIGHUP under nohup."""
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+        for number in ignored:
+            signal.signal(number, lambda *_: None)
+        yield
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
     @pytest.mark.quick_share(45)
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.run", "os.fsync", "os.replace", "os.link", "show"])
