@@ -186,7 +186,7 @@ class Body:
         """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
         environment.update(plan.constants)
         if self._declared is not None:
-            self._declared.compare(environment)
+            self._declared.compare(environment.keys(), environment.values())
         for step, releases in plan.steps_and_releases:
             results = step.execute(environment)
             if len(results) == 1:
@@ -194,7 +194,7 @@ class Body:
             else:
                 environment.update(zip(step.outputs, results, strict=False))
             if self._declared is not None:
-                self._declared.compare(dict(zip(step.outputs, results, strict=False)))
+                self._declared.compare(step.outputs, results)
             for name in releases:
                 environment.pop(name, None)
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]

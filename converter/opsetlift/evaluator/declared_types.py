@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
+import numpy
 from onnx import TypeProto, ValueInfoProto
 
 from opsetlift.evaluator import values
@@ -22,11 +23,12 @@ class DeclaredTypes:
     """What a graph declares of values in it, to be compared with each that it computes."""
 
     def __init__(self, infos: Iterable[ValueInfoProto], checked: Checked) -> None:
-        self._types: dict[str, list[TypeProto]] = {}
+        self._types: dict[str, list[_Declared]] = {}
         for info in infos:
             kind = checked(info)
-            if kind is not None and dtypes.type_string(kind) is not None:
-                self._types.setdefault(info.name, []).append(kind)
+            spelling = None if kind is None else dtypes.type_string(kind)
+            if kind is not None and spelling is not None:
+                self._types.setdefault(info.name, []).append(_Declared(kind, spelling))
 
     def __bool__(self) -> bool:
         return bool(self._types)
@@ -34,15 +36,38 @@ class DeclaredTypes:
     def __contains__(self, name: str) -> bool:
         return name in self._types
 
-    def compare(self, computed: Mapping[str, Value]) -> None:
-        """Report the values that are not as they are declared."""
-        for name in self._types.keys() & computed.keys():
-            for kind in self._types[name] if computed[name] is not None else ():
-                try:
-                    value = values.as_type(computed[name], str(dtypes.type_string(kind)))
-                    check_shape(kind, value, sizes_of_symbols())
-                except ValueError as error:
-                    report_false_declaration(f"declares {name!r} falsely: {error}")
+    def compare(self, names: Iterable[str], computed: Iterable[Value]) -> None:
+        """Report the values, one per name, that are not as they are declared."""
+        for name, value in zip(names, computed, strict=False):
+            if name in self._types and value is not None:
+                for declared in self._types[name]:
+                    declared.compare(name, value)
+
+
+class _Declared:
+    """One declaration, read once: bodies of Loops compare each value of each iteration."""
+
+    def __init__(self, kind: TypeProto, spelling: str) -> None:
+        self._kind = kind
+        self._spelling = spelling
+        dtype = dtypes.dtype_of_type(spelling)
+        self._dims = None if dtype is None else dtypes.shape_of_type(kind)
+        # Of text the elements are looked at, too.
+        is_plain = dtype not in (None, "string") and self._dims is not None
+        self._dtype = dtypes.numpy_dtype(str(dtype)) if is_plain else None
+
+    def compare(self, name: str, value: Value) -> None:
+        """Report a value that is not as it is declared."""
+        if type(value) is numpy.ndarray and value.dtype is self._dtype and list(value.shape) == self._dims:
+            return
+        try:
+            value = values.as_type(value, self._spelling)
+            if type(value) is numpy.ndarray:
+                _check_dims(self._dims, value, sizes_of_symbols())
+            else:
+                check_shape(self._kind, value, sizes_of_symbols())
+        except ValueError as error:
+            report_false_declaration(f"declares {name!r} falsely: {error}")
 
 
 def check_shape(declared: TypeProto, value: Value, sizes: dict[str, int]) -> None:

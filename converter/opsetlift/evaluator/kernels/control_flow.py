@@ -90,21 +90,18 @@ def loop(
     iterations = None if trip_count is None else int(trip_count.item())
     going = numpy.array(True) if condition is None else condition
     state, columns = list(states), _Columns(call, body.output[1 + len(states) :])
+    # The iteration number is a scalar; exporters also declare it with shape [1], which onnxruntime obliges.
+    rank = len(body.input[0].type.tensor_type.shape.dim) if body.input else 0
     iteration = 0
     while (iterations is None or iteration < iterations) and (condition is None or going.item()):
-        going, *results = call.run_subgraph("body", [_iteration_number(iteration, body), going, *state])
+        number = numpy.array(iteration, dtype=numpy.int64, ndmin=rank)
+        going, *results = call.run_subgraph("body", [number, going, *state])
         if going.dtype != bool or going.size != 1:
             call.fail("the body's first output must be a single bool, the condition")
         state = results[: len(states)]
         columns.append(results[len(states) :])
         iteration += 1
     return (*state, *(columns.stacked(index, 0) for index in range(len(columns))))
-
-
-def _iteration_number(iteration: int, body: GraphProto) -> Array:
-    # It is a scalar; exporters also declare it with shape [1], which onnxruntime obliges.
-    declared = body.input[0].type.tensor_type
-    return numpy.full((1,) * len(declared.shape.dim), iteration, dtype=numpy.int64)
 
 
 class _Columns:
