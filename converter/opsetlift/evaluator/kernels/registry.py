@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import onnx
@@ -169,9 +169,14 @@ def alike(domain: str, operator: str, since_version: int, attributes: Mapping[st
     found = _changes.get(KernelKey(domain, operator, since_version))
     if found is None:
         return Alike(since_version, since_version)
-    starts = [one for one, concerns in found.concerned.items() if concerns(attributes, output_count)]
-    shown = max((one for one in starts if one <= since_version), default=min(found.since))
-    return Alike(shown, max(one for one in found.since if not any(shown < start <= one for start in starts)))
+    starts = tuple(one for one, concerns in found.concerned.items() if concerns(attributes, output_count))
+    return _alike_between(since_version, tuple(found.since), starts)
+
+
+@lru_cache(maxsize=1 << 12)
+def _alike_between(since_version: int, since: tuple[int, ...], starts: tuple[int, ...]) -> Alike:
+    shown = max((one for one in starts if one <= since_version), default=min(since))
+    return Alike(shown, max(one for one in since if not any(shown < start <= one for start in starts)))
 
 
 def reads_only_shapes(domain: str, operator: str, since_version: int) -> bool:
