@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import signal
@@ -651,6 +652,37 @@ class TestStandardOutput:
         assert "ReduceMin 13" in ended.stderr.decode()
         assert names(workplace) == {"in.onnx", "d/external.onnx", "d/ext.data"}
 
+    @pytest.mark.parametrize(
+        ("command", "status", "words"),
+        [
+            ("inspect - --fast", 0, "standard input: "),
+            ("reach - --for onnxruntime==1.4", 0, "onnxruntime==1.4"),
+            ("reach - --for onnxruntime==1.4 --report page.html", 0, "onnxruntime==1.4"),
+            ("diff - in.onnx", 0, ""),
+            ("prove - in.onnx", 0, "equal on"),
+            ("prove in.onnx -", 0, "equal on"),
+            ("prove - -", 1, "standard input holds one model"),
+            ("diff - -", 2, "standard input holds one model"),
+            ("prove - in.onnx --judge ort", 1, "--judge ort runs files"),
+            ("prove - in.onnx --certificate proof.json", 1, "--certificate describes files"),
+            ("prove d/external.onnx -", 3, "input"),
+        ],
+    )
+    def test_commands_that_only_read_take_a_model_from_standard_input(
+        self,
+        workplace: Path,
+        command: str,
+        status: int,
+        words: str,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((workplace / "in.onnx").read_bytes())))
+        assert main(command.split()) == status
+        said = capsys.readouterr()
+        assert words in said.out + said.err
+        assert ("page.html" in names(workplace)) == ("page.html" in command)
+
     @pytest.mark.quick_share(27)
     @pytest.mark.parametrize(
         ("command", "words"),
@@ -658,7 +690,7 @@ class TestStandardOutput:
             ("convert d/external.onnx - --to 18", "external data cannot go to standard output"),
             ("convert - out.onnx --to 18 < d/external.onnx", "external data must be read from a file"),
             ("convert - out.onnx --to 18 < /dev/null", "there is nothing to read"),
-            ("convert - out.onnx --to 18 <&-", "standard input is neither a file nor a pipe"),
+            ("convert - out.onnx --to 18 <&-", "standard input (-), which is neither a file nor a pipe"),
             ("convert in.onnx - --to 18 --json", "--json also writes to standard output"),
             ("convert in.onnx out.onnx --to 18 --certificate -", "a certificate belongs to a file"),
             ("convert in.onnx - --to 18 --certificate proof.json", "a certificate describes a file"),

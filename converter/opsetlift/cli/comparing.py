@@ -8,9 +8,10 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from opsetlift.cli.errors import UNUSABLE, status_of
+from opsetlift.cli.files import models_or_paths, opened
 from opsetlift.cli.output import complain, show, show_json, show_versioned
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import load_model, validate_model
+from opsetlift.model.files import validate_model
 from opsetlift.reporting.differences import (
     ModelDifference,
     Region,
@@ -48,7 +49,7 @@ def diff_files(
     """
     try:
         target = ReportTarget(report, [first, second], overwrite=overwrite)
-        models = [load_model(path) for path in (first, second)]
+        models = [opened(one) for one in models_or_paths(first, second)]
         for model in models:
             validate_model(model)
         found = difference_of(*models, base_dir=str(first.parent), other_dir=str(second.parent))

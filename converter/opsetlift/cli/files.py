@@ -136,6 +136,27 @@ class CommandFiles:
         return redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext()
 
 
+def model_or_path(path: Path) -> ModelProto | Path:
+    """The model on standard input for -, any other path as it is: for commands that only read.
+
+    Raises:
+        UsageFault, ModelFileError: Standard input holds no model.
+    """
+    return _model_from_standard_input() if path == STANDARD_STREAM else path
+
+
+def models_or_paths(first: Path, second: Path) -> tuple[ModelProto | Path, ModelProto | Path]:
+    """Do the same for two models, of which one may be on standard input. Raises as `model_or_path` does."""
+    if first == second == STANDARD_STREAM:
+        raise UsageFault("A and B are both -, but standard input holds one model")
+    return model_or_path(first), model_or_path(second)
+
+
+def opened(model: ModelProto | Path) -> ModelProto:
+    """The model itself. Raises ModelFileError."""
+    return model if isinstance(model, ModelProto) else load_model(model)
+
+
 def _check_standard_output(certificate: Path | None, *, as_json: bool) -> None:
     if as_json:
         raise UsageFault("OUT is -, but --json also writes to standard output: name a file")
@@ -147,7 +168,7 @@ def _check_standard_output(certificate: Path | None, *, as_json: bool) -> None:
 
 def _model_from_standard_input() -> ModelProto:
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageFault("IN is -, but standard input is neither a file nor a pipe")
+        raise UsageFault("the model is to come from standard input (-), which is neither a file nor a pipe")
     try:
         return model_from(sys.stdin.buffer.read())
     except OSError as error:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from opsetlift.cli.errors import DONE
+from opsetlift.cli.files import model_or_path
 from opsetlift.cli.output import opsets, show, show_json
 from opsetlift.reporting.inspection import Inspection, inspect
 from opsetlift.support.text import as_bytes, counted, printable
@@ -21,7 +22,7 @@ _WIDTH = 80
 
 def inspect_file(path: Path, *, is_fast: bool, as_json: bool) -> int:
     """Print what a model holds; returns the exit status. Raises ModelFileError."""
-    found = inspect(path, looks_for_opsets=not is_fast)
+    found = inspect(model_or_path(path), looks_for_opsets=not is_fast)
     if as_json:
         show_json(found.as_dict())
     else:
@@ -33,7 +34,8 @@ def _page(found: Inspection) -> Iterator[RenderableType]:
     size = as_bytes(found.file_bytes)
     if found.external_bytes:
         size += f" and {as_bytes(found.external_bytes)} of external data"
-    yield printable(f"{found.path}: {size}{f', by {found.producer}' if found.producer else ''}")
+    path = "standard input" if found.path == "-" else found.path
+    yield printable(f"{path}: {size}{f', by {found.producer}' if found.producer else ''}")
     rows = Table(box=None, show_header=False, pad_edge=False, width=_WIDTH)
     rows.add_column(no_wrap=True)
     rows.add_column(overflow="fold")

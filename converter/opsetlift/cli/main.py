@@ -365,6 +365,7 @@ def prove(
 ) -> int:
     """Run two models on the same inputs and report whether they compute the same."""
     from opsetlift.cli.certificates import prove_again
+    from opsetlift.cli.files import STANDARD_STREAM
     from opsetlift.cli.progress import progress_shown
     from opsetlift.cli.proving import prove_files
     from opsetlift.cli.reports import ReportTarget
@@ -373,6 +374,8 @@ def prove(
         if inputs is not None or judge is not None or expected is not None or rtol or atol:
             sentence = "leave out --inputs, --expected, --judge, --rtol and --atol"
             raise UsageFault(f"--certificate chooses its own inputs, evaluator and bounds: {sentence}")
+        if STANDARD_STREAM in (first, second):
+            raise UsageFault("--certificate describes files, and - is standard input; name a file")
         target = ReportTarget(report, [first, second, certificate], overwrite=force)
         with progress_shown(is_wanted=not quiet):
             return prove_again(certificate, first, second, as_json=json, is_quiet=quiet, runtime=runtime, report=target)

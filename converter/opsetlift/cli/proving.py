@@ -10,10 +10,11 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.cli.errors import DONE, NOT_EQUIVALENT, REFUSED, UsageFault
+from opsetlift.cli.files import STANDARD_STREAM, models_or_paths, opened
 from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import load_model, validate_model
+from opsetlift.model.files import validate_model
 from opsetlift.proof import (
     OnnxruntimeMissing,
     OnnxruntimeVerdict,
@@ -76,12 +77,15 @@ def prove_files(
         tolerance = Tolerance(rtol, atol)
     except ValueError as error:
         raise UsageFault(f"--{error}") from error
-    models = [load_model(path) for path in (first, second)]
+    if asks_onnxruntime and STANDARD_STREAM in (first, second):
+        raise UsageFault("--judge ort runs files, and - is standard input; name a file")
+    one, other = models_or_paths(first, second)
+    models = [opened(one), opened(other)]
     for model in models:
         validate_model(model)
     bounds: dict[str, Any] = {"runs": runs, "seed": seed, "ulps": ulps}
     with progress_shown(is_wanted=not is_quiet):
-        result = prove_models(first, second, inputs=inputs, expected=expected, rtol=rtol, atol=atol, **bounds)
+        result = prove_models(one, other, inputs=inputs, expected=expected, rtol=rtol, atol=atol, **bounds)
     if report.is_asked_for:
         _write_report(report, result, models, (first, second))
     opinion = None

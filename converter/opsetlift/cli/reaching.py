@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from onnx import ModelProto
 from rich.console import RenderableType
 
 from opsetlift.batch.planning import SUFFIX, models_of
 from opsetlift.cli.errors import DONE, REFUSED, UNUSABLE, UsageFault
+from opsetlift.cli.files import model_or_path, opened
 from opsetlift.cli.output import complain, opsets, show, show_versioned, table
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import ModelFileError, load_model
+from opsetlift.model.files import ModelFileError
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.pipeline.reach import reach as reach_of
 from opsetlift.support.progress import tell, watched_by
@@ -22,12 +24,12 @@ from opsetlift.support.text import printable
 from opsetlift.targets import find_target
 
 
-def _write_report(found: Reach, model: Path, report: ReportTarget) -> None:
+def _write_report(found: Reach, model: ModelProto | Path, name: str, report: ReportTarget) -> None:
     """Write the report, where one is asked for. Raises ModelFileError."""
     if report.is_asked_for:
         from opsetlift.reporting import pages
 
-        report.write(pages.reach_page(found, str(model), load_model(model)))
+        report.write(pages.reach_page(found, name, opened(model)))
 
 
 def show_reach(
@@ -37,9 +39,10 @@ def show_reach(
 
     It is REFUSED where one of the runtimes that were asked for cannot be reached.
     """
+    source = model_or_path(model)
     with progress_shown(is_wanted=not is_quiet):
-        reach = reach_of(model, targets=runtimes or None, opsets=not runtimes, exact=exact)
-    _write_report(reach, model, report)
+        reach = reach_of(source, targets=runtimes or None, opsets=not runtimes, exact=exact)
+    _write_report(reach, source, str(model), report)
     if as_json:
         show_versioned(reach.as_dict())
     elif not is_quiet:

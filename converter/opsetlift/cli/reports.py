@@ -30,7 +30,8 @@ class ReportTarget:
         if report is None and overwrite:
             raise UsageFault("--force is used only with --report, which names the file to overwrite")
         for source in sources:
-            self._files.read(source, f"the input {source}")
+            if source != STANDARD_STREAM:
+                self._files.read(source, f"the input {source}")
         if report is not None:
             self._files.write(report, REPORT)
 

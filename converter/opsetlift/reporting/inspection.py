@@ -88,17 +88,18 @@ class Inspection:
         return {"schema_version": SCHEMA_VERSION, **asdict(self)}
 
 
-def inspect(path: Path, *, looks_for_opsets: bool = True) -> Inspection:
-    """Look at a model file.
+def inspect(source: Path | ModelProto, *, looks_for_opsets: bool = True) -> Inspection:
+    """Look at a model.
 
     Args:
-        path: The file.
+        source: The file, or a model that came from none.
         looks_for_opsets: Whether to try to which opsets it can be converted, which takes a dry run for each.
 
     Raises:
         ModelFileError: The file or the model cannot be read.
     """
-    given = load_model(path)
+    given = source if isinstance(source, ModelProto) else load_model(source)
+    path = Path("-") if isinstance(source, ModelProto) else source
     model, notes = repaired(given)
     notes += validate_model(model)
     folder = str(path.parent)
@@ -107,7 +108,7 @@ def inspect(path: Path, *, looks_for_opsets: bool = True) -> Inspection:
     initialized = {tensor.name for tensor in model.graph.initializer}
     return Inspection(
         path=str(path),
-        file_bytes=path.stat().st_size,
+        file_bytes=source.ByteSize() if isinstance(source, ModelProto) else source.stat().st_size,
         external_bytes=sum(stored_bytes(one) or 0 for one in tensors if is_external(one)),
         producer=f"{model.producer_name} {model.producer_version}".strip(),
         ir_version=model.ir_version,
