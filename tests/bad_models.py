@@ -98,11 +98,6 @@ def dangling_input() -> ModelProto:
     return model
 
 
-@bad_model("reads 'm' before it is computed: the nodes of graph are not sorted")
-def unsorted_nodes() -> ModelProto:
-    return model_of([helper.make_node("Abs", ["m"], ["y"], name="b"), helper.make_node("Neg", ["x"], ["m"], name="a")])
-
-
 @bad_model("form a cycle: first -> second -> first")
 def cyclic_nodes() -> ModelProto:
     first = helper.make_node("Min", ["x", "q"], ["p"], name="first")

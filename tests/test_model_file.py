@@ -14,6 +14,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from opsetlift import convert
+from opsetlift.cli import main
 from opsetlift.model.files import (
     ModelFileError,
     ResultRejected,
@@ -22,6 +23,7 @@ from opsetlift.model.files import (
     save_model,
     saving,
     validate_model,
+    validated,
 )
 from testing.small_models import externalise, minimum_model, model_of, nested_model, weighted_model
 
@@ -295,6 +297,54 @@ class TestValidation:
         nodes[0].input[0] = "v2999"
         with pytest.raises(ModelFileError, match=r"cycle: Identity -> .* -> \.\.\. -> "):
             validate_model(model_of(nodes))
+
+    @pytest.mark.parametrize(
+        ("body", "path"),
+        [
+            ("{ y = Abs (m) m = Neg (x) }", "graph"),
+            (
+                "{ y = If (c) <then_branch = t () => (z) { z = Abs (m) }, else_branch = e () => (k) { k = Exp (m) }> "
+                "m = Neg (x) }",
+                "graph",
+            ),
+            (
+                "{ y = If (c) <then_branch = t () => (z) { z = Abs (m) m = Neg (x) }, "
+                "else_branch = e () => (k) { k = Exp (x) }> }",
+                "graph/0:If.then_branch",
+            ),
+            (
+                '{ y = f.F (x) } <domain: "f", opset_import: ["": 13]> F (a) => (b) { b = Abs (m) m = Neg (a) }',
+                "function:f:F",
+            ),
+        ],
+    )
+    def test_nodes_are_sorted_where_some_come_too_soon(self, tmp_path: Path, body: str, path: str) -> None:
+        text = f'<ir_version: 8, opset_import: ["": 13, "f": 1]> g (float[N] x, bool c) => (float[N] y) {body}'
+        source = onnx.parser.parse_model(text)
+        before = source.SerializeToString()
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.checker.check_model(source)
+        result = convert(source, to=18)
+        check_model(result.model)
+        assert f"the nodes of {path} were sorted: some came before those whose values they read" in result.report.notes
+        assert result.certificate is not None
+        assert result.certificate.is_proven
+        assert source.SerializeToString() == before
+        onnx.save(source, tmp_path / "in.onnx")
+        command = ["convert", str(tmp_path / "in.onnx"), str(tmp_path / "out.onnx"), "--to", "18"]
+        certificate = ["--certificate", str(tmp_path / "proof.json")]
+        assert main([*command, *certificate]) == 0
+        assert main(["prove", *command[1:3], *certificate]) == 0
+        assert main(["prove", *command[1:3]]) == 0
+        assert main(["diff", command[1], command[1]]) == 0
+        assert main(["inspect", command[1], "--fast"]) == 0
+        assert main(["check", command[1], "--max-opset", "13"]) == 0
+
+    def test_no_node_is_moved_further_than_it_must_be(self) -> None:
+        names = [("x", "a"), ("b", "y"), ("x", "c"), ("a", "b"), ("c", "d")]
+        model = model_of([helper.make_node("Abs", [one], [other], name=other) for one, other in names])
+        result, _ = validated(model)
+        assert [node.name for node in result.graph.node] == ["a", "c", "b", "y", "d"]
 
 
 class TestChecking:

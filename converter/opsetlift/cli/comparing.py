@@ -11,7 +11,7 @@ from opsetlift.cli.errors import UNUSABLE, status_of
 from opsetlift.cli.files import models_or_paths, opened
 from opsetlift.cli.output import complain, show, show_json, show_versioned
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import validate_model
+from opsetlift.model.files import validated
 from opsetlift.reporting.differences import (
     ModelDifference,
     Region,
@@ -49,9 +49,7 @@ def diff_files(
     """
     try:
         target = ReportTarget(report, [first, second], overwrite=overwrite)
-        models = [opened(one) for one in models_or_paths(first, second)]
-        for model in models:
-            validate_model(model)
+        models = [validated(opened(one))[0] for one in models_or_paths(first, second)]
         found = difference_of(*models, base_dir=str(first.parent), other_dir=str(second.parent))
         if target.is_asked_for:
             from opsetlift.reporting.pages import difference_page

@@ -14,7 +14,7 @@ from opsetlift.cli.files import STANDARD_STREAM, models_or_paths, opened
 from opsetlift.cli.output import complain, show, show_versioned
 from opsetlift.cli.progress import progress_shown
 from opsetlift.cli.reports import ReportTarget
-from opsetlift.model.files import validate_model
+from opsetlift.model.files import validated
 from opsetlift.proof import (
     OnnxruntimeMissing,
     OnnxruntimeVerdict,
@@ -80,9 +80,7 @@ def prove_files(
     if asks_onnxruntime and STANDARD_STREAM in (first, second):
         raise UsageFault("--judge ort runs files, and - is standard input; name a file")
     one, other = models_or_paths(first, second)
-    models = [opened(one), opened(other)]
-    for model in models:
-        validate_model(model)
+    models = [validated(opened(one))[0], validated(opened(other))[0]]
     bounds: dict[str, Any] = {"runs": runs, "seed": seed, "ulps": ulps}
     with progress_shown(is_wanted=not is_quiet):
         result = prove_models(one, other, inputs=inputs, expected=expected, rtol=rtol, atol=atol, **bounds)

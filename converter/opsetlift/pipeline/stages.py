@@ -22,7 +22,7 @@ from opsetlift.conversion.objections import false_shapes, forget_false_shapes, o
 from opsetlift.conversion.unnamed_dimensions import name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
-from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validate_model
+from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised, Repaired, Retyped, ShapesFixed
@@ -91,7 +91,8 @@ def _load(model: ModelProto, job: Job) -> StageResult:
 def _repair(model: ModelProto, job: Job) -> StageResult:
     result, notes = repaired(model)
     if job.options.check:
-        notes += validate_model(result, job.facts_of(result).tables.index)
+        result, more = validated(result, job.facts_of(result).tables.index)
+        notes += more
     if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
         result, corrected = with_true_shapes(job.facts_of(result))
         notes += corrected

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from onnx import ModelProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import load_model, repaired, validate_model
+from opsetlift.model.files import load_model, repaired, validated
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.reach import reach
 from opsetlift.reporting.inspection import Objection, objections_of
@@ -82,8 +82,7 @@ def check(path: Path, targets: Sequence[Target], max_opset: int | None) -> Itera
     requirements = [target.spelling for target in targets]
     limit = [] if max_opset is None else [f"opset <= {max_opset}"]
     try:
-        model, _ = repaired(load_model(path))
-        validate_model(model)
+        model, _ = validated(repaired(load_model(path))[0])
     except OpsetLiftError as error:
         yield Result(str(path), ", ".join((*requirements, *limit)), [Problem(UNREADABLE, str(error))])
         return

@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.objections import objections
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import all_tensors, is_external, load_model, repaired, stored_bytes, validate_model
+from opsetlift.model.files import all_tensors, is_external, load_model, repaired, stored_bytes, validated
 from opsetlift.model.scopes import function_path, imported_opsets, subgraphs_within
 from opsetlift.pipeline.reach import reach
 from opsetlift.reporting.differences import operator_of, shown_type
@@ -101,7 +101,8 @@ def inspect(source: Path | ModelProto, *, looks_for_opsets: bool = True) -> Insp
     given = source if isinstance(source, ModelProto) else load_model(source)
     path = Path("-") if isinstance(source, ModelProto) else source
     model, notes = repaired(given)
-    notes += validate_model(model)
+    model, more = validated(model)
+    notes += more
     folder = str(path.parent)
     tensors = list(all_tensors(model))
     nodes = list(_nodes(model))

@@ -7,7 +7,7 @@ from opsetlift.model.files.external_data import with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
 from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
-from opsetlift.model.files.repairing import repaired
+from opsetlift.model.files.repairing import repaired, validated
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
 from opsetlift.model.files.tensors import all_tensors, check_data, is_external, stored_bytes
 from opsetlift.model.files.validation import validate_model
@@ -39,6 +39,7 @@ __all__ = [
     "save_model",
     "stored_bytes",
     "validate_model",
+    "validated",
     "with_data",
     "without_weights",
 ]

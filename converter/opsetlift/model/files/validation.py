@@ -14,7 +14,7 @@ from onnx import AttributeProto
 
 from opsetlift.model.def_use import DefUse, ModelIndex
 from opsetlift.model.files.errors import ModelFileError
-from opsetlift.model.files.order import explain_missing_value, find_cycle
+from opsetlift.model.files.order import find_cycle, missing_value
 from opsetlift.model.files.tensors import stored_bytes
 from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs_within
 from opsetlift.specification.dtypes import type_string
@@ -334,7 +334,7 @@ class _Scope:
 
     def _missing_value(self, node: onnx.NodeProto, name: str) -> ModelFileError:
         scopes = [(scope.path, scope.nodes) for scope in (self, *reversed(self.outer))]
-        return ModelFileError(explain_missing_value(f"{describe(node)} in {self.path}", name, scopes))
+        return missing_value(f"{describe(node)} in {self.path}", name, scopes)
 
     def _validate_attributes(self, index: int, node: onnx.NodeProto, attributes: Iterable[AttributeProto]) -> None:
         seen: set[str] = set()
