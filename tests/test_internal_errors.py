@@ -256,7 +256,7 @@ class TestTheCommandLine:
         targets = {
             "convert": ("opsetlift.cli.conversion", "run", ["in.onnx", "out.onnx", "--to", "18"]),
             "normalize": ("opsetlift.normalizer", "chosen_passes", ["in.onnx", "out.onnx"]),
-            "prove": ("opsetlift.cli.proving", "load_model", ["in.onnx", "in.onnx"]),
+            "prove": ("opsetlift.cli.proving", "opened", ["in.onnx", "in.onnx"]),
             "reach": ("opsetlift.cli.reaching", "reach_of", ["in.onnx"]),
             "explain": ("opsetlift.cli.pages", "explain_operator", ["Add"]),
         }

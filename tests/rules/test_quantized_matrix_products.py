@@ -55,8 +55,15 @@ def test_integers_are_convolved_exactly_below_10(attributes, zero_point):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "zero_point"), [("float", "int8"), ("float[2]", "int8[2]")])
-@pytest.mark.parametrize(("bias", "channels"), [("", 3), (", b", 3), (", b", 90)])
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "bias", "channels"),
+    [
+        ("float", "int8", "", 3),
+        ("float", "int8", ", b", 90),
+        ("float[2]", "int8[2]", ", b", 3),
+        ("float[2]", "int8[2]", ", b", 90),
+    ],
+)
 def test_quantized_convolutions_round_once(scale, zero_point, bias, channels):
     declared = ", int32[2] b" if bias else ""
     check_converts(
