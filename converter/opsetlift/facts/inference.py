@@ -18,6 +18,8 @@ from onnx import (
 )
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
+from opsetlift.facts.onnxruntime_operators import DOMAIN as ONNXRUNTIME
+from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
 from opsetlift.facts.value_types import has_rank, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
@@ -110,7 +112,7 @@ def _inferred_types(
     domain = history.canonical_domain(node.domain)
     definition = history.definition(domain, node.op_type, imports.get(domain, 0))
     if definition is None:
-        return {}
+        return types_in_onnxruntime(node, type_of) if domain == ONNXRUNTIME else {}
     if spelt := _spelt_dtype(node):
         found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
         return {} if found is None else {node.output[0]: found}
