@@ -21,6 +21,8 @@ def shown() -> dict[str, object]:
         "without proof": opsetlift.convert(minimum_model(), to=18, prove=False),
         "certificate": conversion.certificate,
         "normalization": opsetlift.normalize(model_of(nodes)),
+        "report": opsetlift.normalize(model_of(nodes)).report,
+        "comparison": opsetlift.prove_models(model_of(nodes), model_of(nodes)),
         "reach": opsetlift.reach(minimum_model(), targets=["onnxruntime==1.4"]),
     }
 

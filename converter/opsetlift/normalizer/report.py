@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
@@ -14,6 +14,8 @@ from opsetlift.model.scopes import subgraphs_within
 from opsetlift.normalizer.pipeline import Account
 from opsetlift.normalizer.undoing import UndonePass
 from opsetlift.proof import Proof
+from opsetlift.support.showing import Shown
+from opsetlift.support.text import as_bytes, counted
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,8 @@ class PassReport:
     """"proven", or why it is not."""
 
 
-@dataclass(frozen=True)
-class NormalizationReport:
+@dataclass(frozen=True, repr=False)
+class NormalizationReport(Shown):
     """What the passes did."""
 
     passes: Sequence[PassReport]
@@ -54,6 +56,23 @@ class NormalizationReport:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {**asdict(self), "undone": [one.as_dict() for one in self.undone]}
+
+    def rows(self) -> list[tuple[str, int, str, str]]:
+        """For each pass that changed something its name, its changes, and by how much nodes and bytes grew."""
+        return [(one.name, one.changes, f"{one.nodes:+}", f"{one.bytes:+}") for one in self.passes if one.changes]
+
+    def _shown_lines(self) -> Sequence[str]:
+        changed = sum(bool(one.changes) for one in self.passes)
+        sizes = f"{as_bytes(self.bytes_before)} → {as_bytes(self.bytes_after)} of weights"
+        undone = f"undone: {', '.join(one.name for one in self.undone)}" if self.undone else "no pass was undone"
+        return (
+            f"NormalizationReport: {counted(changed, 'pass', 'passes')} changed the model",
+            f"{self.nodes_before:,} → {counted(self.nodes_after, 'node')}, {sizes}",
+            undone,
+        )
+
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("pass", "changes", "nodes", "bytes"), self.rows()
 
 
 def reports_of(accounts: Sequence[Account], proof: Proof | None) -> list[PassReport]:

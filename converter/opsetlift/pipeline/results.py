@@ -15,7 +15,7 @@ from opsetlift.pipeline.report import Report
 from opsetlift.proof import Certificate, Proof
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.showing import Shown
-from opsetlift.support.text import as_bytes, counted
+from opsetlift.support.text import counted
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -95,20 +95,11 @@ class Normalization(_ModelResult):
     """The proof of everything that was done to the model; None without proof."""
 
     def _shown_lines(self) -> Sequence[str]:
-        report = self.report
-        changed = sum(bool(one.changes) for one in report.passes)
-        sizes = f"{as_bytes(report.bytes_before)} → {as_bytes(report.bytes_after)} of weights"
-        return (
-            f"Normalization: {counted(changed, 'pass', 'passes')} changed the model",
-            f"{report.nodes_before:,} → {counted(report.nodes_after, 'node')}, {sizes}",
-            _proof_line(self.certificate),
-        )
+        changed, sizes, _ = repr(self.report).splitlines()
+        return changed.replace("NormalizationReport", "Normalization"), sizes, _proof_line(self.certificate)
 
     def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-        rows = [
-            (one.name, one.changes, f"{one.nodes:+}", f"{one.bytes:+}") for one in self.report.passes if one.changes
-        ]
-        return ("pass", "changes", "nodes", "bytes"), rows
+        return ("pass", "changes", "nodes", "bytes"), self.report.rows()
 
 
 def _proof_line(certificate: Certificate | None) -> str:

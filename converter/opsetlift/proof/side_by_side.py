@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
 from opsetlift.support.arguments import whole_number
 from opsetlift.support.progress import tell
+from opsetlift.support.showing import Shown
+from opsetlift.support.text import counted
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
@@ -34,8 +36,8 @@ MOST_NUMBERS = 12
 _INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
-@dataclass(frozen=True)
-class WholeModelResult:
+@dataclass(frozen=True, repr=False)
+class WholeModelResult(Shown):
     """What a comparison of two models found."""
 
     outcome: Outcome
@@ -66,6 +68,19 @@ class WholeModelResult:
     def agrees(self) -> bool:
         """Both models gave the same wherever both ran, whether that proves enough or not."""
         return self.outcome in (Outcome.EQUAL, Outcome.WEAK)
+
+    def _shown_lines(self) -> Sequence[str]:
+        within = f"within {self.worst_ulps:g} ULP" if self.worst_ulps else "bit for bit"
+        rejected = f"; the first model rejected {self.rejected} more" if self.rejected else ""
+        return (
+            f"WholeModelResult: {self.outcome.value}",
+            f"{counted(self.runs, 'test input')} agree {within}{rejected}",
+            self.sentence or "nothing was left untried",
+        )
+
+    def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        rows = [(one.name, one.dtype, one.role, one.cases, one.elements, one.distinct) for one in self.inputs]
+        return ("input", "dtype", "role", "cases", "elements", "distinct"), rows
 
 
 def prove_models(
