@@ -62,6 +62,23 @@ def test_bash_falls_back_to_names_of_files(tmp_path: Path) -> None:
     assert "-o default" in done.stdout
 
 
+FISH = """
+_OPSETLIFT_COMPLETE=source_fish opsetlift | source
+complete -C "opsetlift con"
+complete -C "opsetlift convert mod"
+complete -C "opsetlift explain ReduceLogS"
+"""
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.slow
+def test_fish_completes_commands_files_and_operators(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").touch()
+    done = shells(FISH, tmp_path, "fish")
+    answers = [line.partition("\t")[0] for line in done.stdout.splitlines()]
+    assert answers == ["convert", "model.onnx", "ReduceLogSum", "ReduceLogSumExp"]
+
+
 @pytest.mark.quick_share(3)
 @pytest.mark.parametrize(
     ("shell", "variables", "answer"),
