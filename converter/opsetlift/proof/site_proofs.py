@@ -166,7 +166,11 @@ class SiteProofs:
             if small != own or site.has_large or is_declared:
                 verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
-                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
+                # Inputs for which the declarations hold were found: others would say nothing.
+                declared = site.declares_shapes and verdict.cases > 0
+                ways = [{**own, **_sizes(seen)}]
+                found = self._try(site, ways, constants, key, seen=seen, as_declared=declared)
+                verdict = found if found.cases or not declared else verdict
             self._verdicts[own_key] = verdict
         return own_key, self._verdicts[own_key]
 
@@ -208,7 +212,7 @@ class SiteProofs:
         Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
         """
         verdict = self._try(site, [site.dims], constants, key, as_declared=True)
-        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes:
+        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes and not verdict.cases:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
         if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
