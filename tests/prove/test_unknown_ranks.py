@@ -123,7 +123,8 @@ def test_inputs_that_contradict_the_declared_result_are_no_evidence_against_a_ru
 
 def test_sizes_of_several_inputs_together_give_the_declared_result() -> None:
     source = model(
-        """g (float[D, 2, D] x, float[] z, bool[1] c) => (float[2, 1] a, float[1, 3, 3] b) <float[2, 1] zeros = {0, 0}> {
+        """g (float[D, 2, D] x, float[] z, bool[1] c) => (float[2, 1] a, float[1, 3, 3] b)
+            <float[2, 1] zeros = {0, 0}> {
             a, b = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1], body =
                 body (float[] state, float[] part) => (float[2, M] next, float[3, 3] out) {
                 next = Where (c, part, state)

@@ -36,7 +36,8 @@ def test_an_exponent_that_only_double_holds_makes_the_power_round_once_more():
 @pytest.mark.parametrize("base", ["float16", "float", "double"])
 @pytest.mark.parametrize("exponent", ["int64", "uint64"])
 def test_an_exponent_that_no_float_holds_is_rounded_to_double(base, exponent):
-    text = f'<ir_version: 7, opset_import: ["": 12]> g ({base}[3] x, {exponent}[3] e) => ({base}[3] y) {{ y = Pow (x, e) }}'
+    declared = f"({base}[3] x, {exponent}[3] e) => ({base}[3] y)"
+    text = f'<ir_version: 7, opset_import: ["": 12]> g {declared} {{ y = Pow (x, e) }}'
     check_converts(text, 11)
     check_refusal(text, 11, Why.ROUNDING, "double", exact=True)
 

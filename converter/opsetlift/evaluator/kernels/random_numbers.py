@@ -69,6 +69,7 @@ def multinomial(call: Call, x: Array) -> Array:
 
 
 def seeded_generator(call: Call) -> numpy.random.RandomState:
+    """The stream of the attribute seed."""
     seed = numpy.float32(call.attributes.get("seed") or 0)
     return numpy.random.RandomState(int(seed.view(numpy.uint32)))
 
