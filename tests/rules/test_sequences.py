@@ -209,7 +209,8 @@ POSITIONS_OF_THE_RUN = {
     "with another": "s = SequenceConstruct (x, z) t = SequenceInsert (s, w, p) y = SequenceAt (t, last)",
     "with another in the middle": "s = SequenceConstruct (x, z) t = SequenceInsert (s, w, p) y = SequenceAt (t, one)",
     "with the first": "s = SequenceEmpty () t = SequenceInsert (s, x, p) y = SequenceAt (t, p)",
-    "without and with": "s = SequenceConstruct (x, z) t = SequenceErase (s, p) u = SequenceInsert (t, w, p) y = SequenceAt (u, p)",
+    "without and with": "s = SequenceConstruct (x, z) t = SequenceErase (s, p) "
+    "u = SequenceInsert (t, w, p) y = SequenceAt (u, p)",
 }
 
 
