@@ -136,3 +136,17 @@ def test_sizes_of_several_inputs_together_give_the_declared_result() -> None:
     certificate = convert(source, to=8).certificate
     assert certificate is not None
     assert certificate.is_proven, certificate.summary()
+
+
+def test_a_rank_that_the_output_of_another_node_tells_is_one() -> None:
+    source = model(
+        """g (float[N] a, int64[K] s) => (float[A, B] y, float[] z) {
+            p = Reshape (a, s)
+            y = Softmax <axis = -1> (p)
+            z = Concat <axis = -1> (p, p)
+        }""",
+        13,
+    )
+    certificate = convert(source, to=10).certificate
+    assert certificate is not None
+    assert certificate.is_proven, certificate.summary()
