@@ -52,6 +52,13 @@ def files_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
+def test_a_folder_within_that_of_the_outputs_is_converted(zoo: Path) -> None:
+    results = {result.target: result.ending for result in convert_models(zoo / "a", zoo, to=13, executor=Immediate())}
+    assert results[zoo / "b" / "second.onnx"] is Ending.WRITTEN
+    assert "b/second.onnx" in files_in(zoo)
+
+
 class Immediate(Executor):
     """Runs each call at once, in this process."""
 
@@ -297,6 +304,11 @@ class TestCommand:
         assert "this file exists" in capsys.readouterr().err
         assert taken.read_text() == "mine"
         assert not (tmp_path / "out").exists()
+
+        (tmp_path / "link.json").symlink_to("summary.json")
+        assert main([*command[:-1], str(tmp_path / "link.json"), "--force", "--no-prove", "--jobs", "1"]) == 2
+        assert (tmp_path / "link.json").is_symlink()
+        assert len(json.loads(taken.read_text())["models"]) == 4
 
         onnx.save(means(), zoo / "model.json", format="json")
         before = (zoo / "model.json").read_bytes()

@@ -286,6 +286,28 @@ class TestWhatIsReplaced:
         assert "link to another folder" in capsys.readouterr().err
         assert snapshot(tmp_path) == before
 
+    @pytest.mark.parametrize(
+        ("option", "name"),
+        [
+            *itertools.product(["certificate", "report"], ["mine.onnx", "mine.json", "mine.onnxtxt", "link.json"]),
+            *itertools.product(["summary"], ["mine.json", "link.json"]),
+        ],
+    )
+    def test_a_model_is_replaced_by_nothing_but_a_model(
+        self, tmp_path: Path, name: str, option: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "in").mkdir()
+        onnx.save(minimum_model(), tmp_path / "in/in.onnx")
+        for form in ("onnx", "json", "onnxtxt"):
+            onnx.save(minimum_model(), tmp_path / f"mine.{form}", format=None if form == "onnx" else form)
+        (tmp_path / "link.json").symlink_to("mine.onnx")
+        files = ["in", "out"] if option == "summary" else ["in/in.onnx", "out.onnx"]
+        command = ["convert", *(tmp_path / one for one in files)]
+        before = snapshot(tmp_path)
+        assert main([*map(str, command), "--to", "18", "--force", f"--{option}", str(tmp_path / name)]) == 1
+        assert f"this is a model; choose another file for the {option}" in capsys.readouterr().err
+        assert snapshot(tmp_path) == before
+
     @pytest.mark.parametrize("kind", ["folder", "fifo", "device", "dangling", "loop", "link to fifo", "link to folder"])
     @pytest.mark.parametrize("role", ["model", "certificate"])
     def test_nothing_but_regular_files_is_replaced(

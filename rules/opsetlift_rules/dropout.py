@@ -11,9 +11,11 @@
 
 from __future__ import annotations
 
+import numpy
+
 from opsetlift.rulebook.rule import Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribute, widen_if_lost
-from opsetlift.support.refusal import Why
+from opsetlift.rulebook.site import Site, has_attribute, pop_attribute, widen_if_lost
+from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 
@@ -23,8 +25,6 @@ _TEST_FLAG = 6
 _TRAINING_MODE = 12
 """The first opset at which Dropout has training_mode."""
 
-_TRAINS = "the node is in training mode, which Dropout does not support at opsets 7 to 11"
-
 
 def remove_the_test_flag(site: Site) -> None:
     """Remove is_test of Dropout-6; a node in training mode becomes Dropout-12, which has training_mode."""
@@ -33,8 +33,6 @@ def remove_the_test_flag(site: Site) -> None:
     ratio = site.attribute("ratio", 0.5)
     if ratio == 0:
         return
-    if site.target < _TRAINING_MODE:
-        site.refuse(Why.TRAINING_MODE, _TRAINS)
     op, dtype = site.op_at(_TRAINING_MODE), site.dtype(0)
     trains, share = site.constant(True, "bool", "training_mode"), site.constant(ratio, "float", "ratio")
     output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
@@ -87,13 +85,20 @@ def move_ratio_to_an_input(site: Site) -> None:
 
 
 def move_ratio_to_an_attribute(site: Site) -> None:
-    """Move the ratio of Dropout-12 to the attribute of Dropout-10; a node in training mode becomes Dropout-6."""
-    ratio = site.constant_value(1) if site.input(1) else None
-    share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
-    if _trains(site) and (share != 0 or (site.input(1) and ratio is None)):
-        _train_below_7(site, None if site.input(1) and ratio is None else share)
+    """Move the ratio of Dropout-12 to the attribute of Dropout-10, where nothing is dropped.
+
+    A node in training mode becomes Dropout-6, or else uniform random numbers; one that may train, too.
+    """
+    ratio = site.constant_value(1) if site.input(1) else numpy.array(0.5)
+    share = None if ratio is None else float(ratio.reshape(-1)[0])
+    trains = site.constant_value(2) if site.input(2) else numpy.array(False)
+    if share != 0 and (trains is None or trains.any()):
+        if site.target > _TEST_FLAG or share is None or trains is None or has_attribute(site, "seed"):
+            drop_what_random_numbers_choose(site)
+        else:
+            _train_below_7(site, share)
         return
-    if ratio is not None:
+    if site.input(1) and share is not None:
         site.set_attribute("ratio", share)
     site.remove_attribute("seed")
     site.remove_input(2)
@@ -105,23 +110,46 @@ def move_ratio_to_an_attribute(site: Site) -> None:
         site.keep_outputs(1)
 
 
-def _trains(site: Site) -> bool:
-    if not site.input(2):
-        return False
-    trains = site.constant_value(2)
-    if trains is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, "training_mode is computed at run time; below opset 12 it must be constant")
-    return bool(trains.reshape(-1)[0])
+def drop_what_random_numbers_choose(site: Site) -> None:
+    """Replace a Dropout-12 that trains, or may, with data * mask * 1 / (1 - ratio), the formula of its text.
+
+    The mask is where a uniform random number reaches the ratio.
+    """
+    op, data, dtype = site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0)
+    wide = "double" if dtype == "double" else "float"
+    one = site.constant(1.0, "double", "one")
+
+    def share() -> str:
+        return str(op.Cast(_scalar(site, 1), to="double"))
+
+    ratio = site.folded(share) if site.input(1) else site.constant(0.5, "double", "ratio")
+    scale = site.folded(lambda: str(op.Cast(op.Div(one, op.Sub(one, ratio)), to=wide)))
+    drawn = op.RandomUniformLike(data, dtype=element_type("double"), low=0.0, high=1.0, seed=_seed(site))
+    mask = op.Not(op.Less(drawn, ratio))
+    masked = op.Mul(data if dtype == wide else op.Cast(data, to=wide), op.Cast(mask, to=wide))
+    output = op.Mul(masked, scale)
+    output = output if dtype == wide else op.Cast(output, to=dtype)
+    if site.constant_value(2) is None:
+        trains = _scalar(site, 2)
+        mask = op.Or(op.Not(trains), mask)
+        output = op.Where(trains, output, data)
+    site.replace(output, mask)
 
 
-def _train_below_7(site: Site, ratio: float | None) -> None:
-    if site.target > _TEST_FLAG:
-        site.refuse(Why.TRAINING_MODE, _TRAINS)
-    if ratio is None:
-        site.refuse(Why.INPUT_NOT_CONSTANT, "the ratio is computed at run time; below opset 12 it is an attribute")
-    if has_attribute(site, "seed"):
-        site.refuse(Why.NO_EQUIVALENT, "Dropout has no seed below opset 12")
-    op: Operators = site.op_at(_TEST_FLAG)
+def _seed(site: Site) -> float | None:
+    seed = site.attribute("seed")
+    return None if seed is None else float(seed)
+
+
+def _scalar(site: Site, position: int) -> str:
+    value = site.input(position)
+    if site.shape(value) == []:
+        return value
+    return str(site.op_at(opsets.BFLOAT16).Reshape(value, site.constant([], "int64", "scalar")))
+
+
+def _train_below_7(site: Site, ratio: float) -> None:
+    op = site.op_at(_TEST_FLAG)
     output, mask = op.Dropout(site.input(0), ratio=ratio, outputs=2)
     site.replace(output, op.Cast(mask, to="bool") if site.is_read(1) else mask)
 

@@ -11,7 +11,6 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged, widen_values
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
-from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import copy_repeated_channels
 from opsetlift_rules.helpers.counting import endless
@@ -38,16 +37,9 @@ def cast_exponent_to_the_type_of_the_base(site: Site) -> None:
         site.set_input(1, site.constant(value.astype(numpy_dtype(base)), hint="exponent"))
     elif exponent in _HELD_EXACTLY.get(base, ()):
         site.set_input(1, site.op_at(opsets.BFLOAT16).Cast(site.input(1), to=base))
-    elif exponent in _HELD_EXACTLY["double"] or exponent == "double":
-        _compute_in_double(site)
     else:
-        site.refuse(
-            Why.DTYPE_NOT_AVAILABLE,
-            (
-                f"Pow accepts only one floating-point dtype for both inputs at opset {site.opset}, and none "
-                f"represents every {exponent}"
-            ),
-        )
+        # No dtype holds every int64. onnxruntime and onnx.reference take the nearest double of an exponent, too.
+        _compute_in_double(site)
 
 
 def _is_held(value: Array, dtype: str) -> bool:

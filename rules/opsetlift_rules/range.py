@@ -42,6 +42,9 @@ def decompose_range(site: Site) -> None:
     dtype = site.dtype(0)
     op = site.op_at(opsets.AXES_AS_INPUTS)
     count = _floats_between(site, op, dtype) if dtype in _FLOATS else _integers_between(site, op, dtype)
+    if any(site.shape(position) != [] for position in range(3)):
+        # Of inputs with one element in one dimension, which runtimes take, the count has one, too.
+        count = op.Reshape(count, site.constant([], "int64", "scalar"))
     numbers = _up_to(site, op, count)
     if site.constant_value(start) == 0 and site.constant_value(delta) == 1 and dtype not in _FLOATS:
         site.replace(numbers if dtype == "int64" else op.Cast(numbers, to=dtype))

@@ -14,11 +14,12 @@ import numpy
 
 from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Introduction
-from opsetlift.rulebook.site import Operators, Site, static_shape
+from opsetlift.rulebook.site import Dims, Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.broadcasting import have_one_shape
+from opsetlift_rules.helpers.signs import added_where, is_negative
 
 _MOST_PARTS = 1024
 """The largest number of elements that are written out."""
@@ -36,40 +37,83 @@ def remove_empty_sequence(site: Site) -> None:
 
 def insert_element(site: Site) -> None:
     """Replace SequenceInsert-11: insert the tensor among the known elements."""
-    parts = list(_parts(site))
-    place = _constant_position(site, 2, len(parts), len(parts), default=len(parts))
-    site.scalarize(0, [*parts[:place], site.input(1), *parts[place:]])
+    parts, tensor = list(_parts(site)), site.input(1)
+    position = _position(site, 2, len(parts), len(parts), default=len(parts))
+    if isinstance(position, int):
+        site.scalarize(0, [*parts[:position], tensor, *parts[position:]])
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    before, after = [tensor, *parts], [*parts, tensor]
+    inserted = []
+    for place in range(len(parts) + 1):
+        # The tensor stands here, or else after this place, or before it.
+        stays = _chosen(site, op, _is_at(site, op, position, place), tensor, after[place])
+        inserted.append(_chosen(site, op, _is_below(site, op, position, place), before[place], stays))
+    site.scalarize(0, inserted)
 
 
 def erase_element(site: Site) -> None:
     """Replace SequenceErase-11: remove one of the known elements."""
     parts = list(_parts(site))
-    place = _constant_position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
-    site.scalarize(0, [*parts[:place], *parts[place + 1 :]])
+    position = _position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
+    if isinstance(position, int):
+        site.scalarize(0, [*parts[:position], *parts[position + 1 :]])
+        return
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    site.scalarize(
+        0,
+        [
+            _chosen(site, op, _is_below(site, op, position, place + 1), following, part)
+            for place, (part, following) in enumerate(pairwise(parts))
+        ],
+    )
 
 
 def select_element(site: Site) -> None:
     """Replace SequenceAt-11 with the element.
 
-    A position that is computed at run time gathers from all elements, which need one shape then.
+    A position that is computed at run time gathers from all elements of one shape, and else decides in Ifs.
     """
     parts = _parts(site)
-    if site.constant_value(1) is not None:
-        site.replace(parts[_constant_position(site, 1, len(parts), len(parts) - 1)])
+    position = _position(site, 1, len(parts), len(parts) - 1)
+    if isinstance(position, int):
+        site.replace(parts[position])
         return
-    if not parts or not have_one_shape([site.shape(part) for part in parts]):
-        site.refuse(
-            Why.INPUT_NOT_CONSTANT,
-            (
-                f"sequences do not exist below opset 11: the position {site.input(1)!r} is computed at run "
-                "time, and the elements may differ in shape"
-            ),
-        )
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    position = site.input(1)
-    if site.shape(position) != []:
-        position = op.Reshape(position, site.constant([], "int64", "scalar"))
-    site.replace(op.Gather(_stacked(site, op, list(parts), 0), position, axis=0))
+    if have_one_shape([site.shape(part) for part in parts]):
+        site.replace(gather_within(site, _stacked(site, op, list(parts), 0), position))
+        return
+    result = parts[-1]
+    for place in reversed(range(len(parts) - 1)):
+        result = _chosen(site, op, _is_at(site, op, position, place), parts[place], result)
+    site.replace(result)
+
+
+def _is_at(site: Site, op: Operators, position: str, place: int) -> str:
+    return str(op.Equal(position, site.constant(place, "int64", "place")))
+
+
+def _is_below(site: Site, op: Operators, position: str, place: int) -> str:
+    return is_negative(site, op, str(op.Sub(position, site.constant(place, "int64", "place"))))
+
+
+def _chosen(site: Site, op: Operators, condition: str, one: str, other: str) -> str:
+    """One of two values, which may differ in shape."""
+    if one == other:
+        return one
+    then_branch, else_branch = (
+        op.subgraph(lambda inner, value=value: [inner.Identity(value)]) for value in (one, other)
+    )
+    result = str(op.If(condition, then_branch=then_branch, else_branch=else_branch))
+    shapes = site.shape(one), site.shape(other)
+    op.declare(result, site.dtype(one), _shape_of_either(*shapes))
+    return result
+
+
+def _shape_of_either(one: Dims | None, other: Dims | None) -> Dims | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return [dim if dim == same else None for dim, same in zip(one, other, strict=True)]
 
 
 def fold_length(site: Site) -> None:
@@ -107,19 +151,18 @@ def _parts(site: Site) -> tuple[str, ...]:
     return parts
 
 
-def _constant_position(site: Site, position: int, length: int, highest: int, default: int | None = None) -> int:
-    if not site.input(position) and default is not None:
+def _position(site: Site, place: int, length: int, highest: int, default: int | None = None) -> int | str:
+    """The position, counted from the front: a number, or the name of an int64 scalar that is computed at run time."""
+    if not site.input(place) and default is not None:
         return default
-    value = site.constant_value(position)
-    if value is None:
-        site.refuse(
-            Why.INPUT_NOT_CONSTANT,
-            (
-                f"sequences do not exist below opset {site.opset + 1}, and the position "
-                f"{site.input(position)!r} is computed at run time"
-            ),
-        )
-    index = int(value.item())
+    value = site.constant_value(place)
+    if value is None and highest >= 0:
+        op, position = site.op_at(opsets.AXES_AS_INPUTS), site.input(place)
+        position = position if site.dtype(place) == "int64" else op.Cast(position, to="int64")
+        if site.shape(place) != []:
+            position = op.Reshape(position, site.constant([], "int64", "scalar"))
+        return added_where(op, is_negative(site, op, position), position, site.constant(length, "int64"), "int64")
+    index = 0 if value is None else int(value.item())
     if not -length <= index <= highest:
         site.refuse(Why.INVALID_MODEL, f"position {index} is out of range for a sequence of {length} elements")
     return index % length if length and index < 0 else index

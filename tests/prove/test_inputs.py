@@ -162,6 +162,15 @@ def test_inputs_that_control_shapes_stay_small() -> None:
     assert any(case.values["shape"].tolist() == [3, 4] for case in made.taken)
 
 
+@pytest.mark.parametrize("rounding", [False, True])
+def test_data_whose_type_is_that_of_indices_is_as_large_as_any(rounding: bool) -> None:
+    inputs = [Input("x", tensor("uint8", [3, 4])), Input("bias", tensor("int32", [2]), controls_shapes=True)]
+    made = Taker()
+    InputGenerator(inputs, [0], rounding=rounding).run(lambda case: None if made(case) is None else [(3, 4)])
+    magnitudes = [abs(int(number)) for case in made.taken for number in case.values["bias"]]
+    assert max(magnitudes) > 2**28
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 15), (-16, 15), (0, 200), (-1000, 999)])
 def test_all_indices_are_tried_that_the_original_takes(low: int, high: int) -> None:
     """What draws them otherwise keeps them as small as a size of another input may be."""
@@ -352,3 +361,16 @@ def test_neighbours_are_close_to_one_another_and_differ(dtype: str) -> None:
 def test_neighbours_are_tried_where_every_bit_counts() -> None:
     taken = [case for case in run(Input("x", tensor("int64", [5]))).taken if in_words(NEIGHBOURS) in case.label]
     assert any(len({int(one) for one in case.values["x"]}) > 1 for case in taken)
+
+
+def test_sites_that_round_meet_tensors_of_tiny_numbers_alone() -> None:
+    found = run(Input("x", tensor("float", [3, 4])), rounding=True)
+    largest = [float(numpy.abs(case.values["x"]).max()) for case in found.taken]
+    assert any(0 < one < 2.0**-53 for one in largest)
+
+
+def test_tensors_that_ascend_in_every_direction_are_tried_where_every_bit_counts() -> None:
+    found = run(Input("x", tensor("float16", [3, 4])))
+    tensors = [case.values["x"].astype(float) for case in found.taken]
+    ascend = [all((numpy.diff(one, axis=axis) > 0).all() for axis in (0, 1)) for one in tensors]
+    assert any(ascend)

@@ -105,3 +105,48 @@ def test_other_sizes_that_a_rule_declares_for_a_loop_that_never_runs_are_found()
     wrong = conversion(text % "float[]", text % "float[5]", (13, 16), claims=[(0, 0, 1)]).prove()
     assert right.is_proven, right.summary()
     assert wrong.is_refuted
+
+
+def test_inputs_that_contradict_the_declared_result_are_no_evidence_against_a_rule() -> None:
+    source = model(
+        """g (float[] x) => (float[3, A, B] y)
+            <int64[1] one = {1}, int64[1] two = {2}, int64[1] axis = {-2}, int64[1] back = {-1}> {
+            y = Slice (x, one, two, axis, back)
+        }""",
+        13,
+    )
+    certificate = convert(source, to=7).certificate
+    assert certificate is not None
+    assert [site.outcome for site in certificate.sites] == [Outcome.UNPROVEN]
+    assert "no input was found" in certificate.sites[0].reason
+
+
+def test_sizes_of_several_inputs_together_give_the_declared_result() -> None:
+    source = model(
+        """g (float[D, 2, D] x, float[] z, bool[1] c) => (float[2, 1] a, float[1, 3, 3] b)
+            <float[2, 1] zeros = {0, 0}> {
+            a, b = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1], body =
+                body (float[] state, float[] part) => (float[2, M] next, float[3, 3] out) {
+                next = Where (c, part, state)
+                out = Identity (z)
+            }> (zeros, x)
+        }""",
+        16,
+    )
+    certificate = convert(source, to=8).certificate
+    assert certificate is not None
+    assert certificate.is_proven, certificate.summary()
+
+
+def test_a_rank_that_the_output_of_another_node_tells_is_one() -> None:
+    source = model(
+        """g (float[N] a, int64[K] s) => (float[A, B] y, float[] z) {
+            p = Reshape (a, s)
+            y = Softmax <axis = -1> (p)
+            z = Concat <axis = -1> (p, p)
+        }""",
+        13,
+    )
+    certificate = convert(source, to=10).certificate
+    assert certificate is not None
+    assert certificate.is_proven, certificate.summary()

@@ -1,7 +1,11 @@
 """Pow across its versions: exponents of another dtype, integer bases."""
 
+import numpy
+import onnx
+import onnxruntime
 import pytest
 
+from opsetlift import convert
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
 
@@ -28,13 +32,28 @@ def test_an_exponent_that_only_double_holds_makes_the_power_round_once_more():
     check_refusal(text, 11, Why.ROUNDING, "double", exact=True)
 
 
-def test_an_exponent_that_no_float_holds_is_refused():
-    check_refusal(
-        '<ir_version: 7, opset_import: ["": 12]> g (float[3] x, int64[3] e) => (float[3] y) { y = Pow (x, e) }',
-        11,
-        Why.DTYPE_NOT_AVAILABLE,
-        "int64",
+@pytest.mark.quick_share(3)
+@pytest.mark.parametrize("base", ["float16", "float", "double"])
+@pytest.mark.parametrize("exponent", ["int64", "uint64"])
+def test_an_exponent_that_no_float_holds_is_rounded_to_double(base, exponent):
+    declared = f"({base}[3] x, {exponent}[3] e) => ({base}[3] y)"
+    text = f'<ir_version: 7, opset_import: ["": 12]> g {declared} {{ y = Pow (x, e) }}'
+    check_converts(text, 11)
+    check_refusal(text, 11, Why.ROUNDING, "double", exact=True)
+
+
+def test_the_exponent_is_rounded_as_onnxruntime_rounds_it():
+    text = '<ir_version: 7, opset_import: ["": 12]> g (double[N] x, int64[N] e) => (double[N] y) { y = Pow (x, e) }'
+    source = onnx.parser.parse_model(text)
+    converted = convert(source, to=11).model
+    exponents = numpy.array([2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 3, -3, 0], numpy.int64)
+    bases = numpy.array([-1.0, 1 + 2.0**-52, 1 - 2.0**-53, -2.0, 0.5, -numpy.inf, numpy.nan])
+    feeds = {"x": numpy.repeat(bases, exponents.size), "e": numpy.tile(exponents, bases.size)}
+    before, after = (
+        onnxruntime.InferenceSession(one.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+        for one in (source, converted)
     )
+    numpy.testing.assert_array_equal(before, after)
 
 
 def test_integers_are_raised_by_a_chain_of_products():

@@ -48,3 +48,14 @@ def test_narrow_floats_are_counted_in_the_stash_type_below_27(dtype, stash_type)
 def test_a_narrow_stash_type_is_refused_below_27():
     text = RANGE.format(dtype="float16").replace("Range", "Range <stash_type = 10>")
     check_refusal(f'<ir_version: 13, opset_import: ["": 27]> g ({text}', 26, Why.NO_EQUIVALENT, "compute in float16")
+
+
+@pytest.mark.parametrize("to", [10, 9, 7])
+@pytest.mark.parametrize("limit", ["int64[1]", "int64[]"])
+def test_inputs_that_are_no_scalars_or_may_be_none_count_all_the_same(to, limit):
+    check_converts(
+        f'<ir_version: 6, opset_import: ["": 11]> g ({limit} limit) => (int64[N] y) '
+        "<int64 start = {0}, int64 delta = {1}> { y = Range (start, limit, delta) }",
+        to,
+        exact=True,
+    )

@@ -187,15 +187,9 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
             ["run time"],
         ),
         (
-            "(float[N] x, float[M] z, int64 p) => (float[K] y) { s = SequenceConstruct (x, z) y = SequenceAt (s, p) }",
-            Why.INPUT_NOT_CONSTANT,
-            ["differ in shape"],
-        ),
-        (
-            "(float[N] x, float[M] z, int64 p) => (int64 y) "
-            "{ s = SequenceConstruct (x, z) t = SequenceErase (s, p) y = SequenceLength (t) }",
-            Why.INPUT_NOT_CONSTANT,
-            ["position"],
+            "(int64 p) => (float[N] y) { s = SequenceEmpty () y = SequenceAt (s, p) }",
+            Why.INVALID_MODEL,
+            ["a sequence of 0 elements"],
         ),
         (
             "(float[N] x) => (float[N] y) <int64 p = {1}> { s = SequenceConstruct (x) y = SequenceAt (s, p) }",
@@ -206,3 +200,54 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
 )
 def test_sequences_that_are_not_known_are_refused_below_11(text, why, words):
     check_refusal(f"{HEADER} g {text}", 10, why, *words)
+
+
+POSITIONS_OF_THE_RUN = {
+    "the element at": "s = SequenceConstruct (x, z, w) y = SequenceAt (s, p)",
+    "the only element": "s = SequenceConstruct (x) y = SequenceAt (s, p)",
+    "without one": "s = SequenceConstruct (x, z, w) t = SequenceErase (s, p) y = SequenceAt (t, last)",
+    "with another": "s = SequenceConstruct (x, z) t = SequenceInsert (s, w, p) y = SequenceAt (t, last)",
+    "with another in the middle": "s = SequenceConstruct (x, z) t = SequenceInsert (s, w, p) y = SequenceAt (t, one)",
+    "with the first": "s = SequenceEmpty () t = SequenceInsert (s, x, p) y = SequenceAt (t, p)",
+    "without and with": "s = SequenceConstruct (x, z) t = SequenceErase (s, p) "
+    "u = SequenceInsert (t, w, p) y = SequenceAt (u, p)",
+}
+
+
+@pytest.mark.quick_share(6)
+@pytest.mark.parametrize("to", [10, 9, 7])
+@pytest.mark.parametrize("shapes", [("[N]", "[N]", "[N]"), ("[N]", "[M]", "[2]"), ("[N]", "[M, 2]", "")])
+@pytest.mark.parametrize("position", ["int64", "int32[1]"])
+@pytest.mark.parametrize("name", POSITIONS_OF_THE_RUN)
+def test_positions_computed_at_run_time_choose_among_the_elements(name, position, shapes, to):
+    inputs = ", ".join(f"float{shape} {value}" for shape, value in zip(shapes, "xzw", strict=True))
+    check_converts(
+        f"{HEADER} g ({inputs}, {position} p) => (float[] y) <int64 one = {{1}}, int64 last = {{-1}}> "
+        f"{{ {POSITIONS_OF_THE_RUN[name]} }}",
+        to,
+        exact=True,
+    )
+
+
+def test_an_element_at_a_computed_position_is_chosen_by_an_if_below_11():
+    check_rewrite(
+        f"""{HEADER} g (float[N] x, float[N] z, int64 p) => (float[N] y) <int64 first = {{0}}> {{
+            s = SequenceConstruct (x, z)
+            t = SequenceErase (s, p)
+            y = SequenceAt (t, first)
+        }}""",
+        """<ir_version: 4, opset_import: ["": 9]> g (float[N] x, float[N] z, int64 p) => (float[N] y)
+            <float t_zero = {0}, int64 t_constant = {2}, int64 t_place = {1}> {
+            t_Cast = Cast <to = 1> (p)
+            t_Less = Less (t_Cast, t_zero)
+            t_Cast_1 = Cast <to = 7> (t_Less)
+            t_Mul = Mul (t_Cast_1, t_constant)
+            t_Add = Add (p, t_Mul)
+            t_Sub = Sub (t_Add, t_place)
+            t_Cast_2 = Cast <to = 1> (t_Sub)
+            t_Less_1 = Less (t_Cast_2, t_zero)
+            t_If = If <then_branch = t_graph () => (float[N] t_Identity) { t_Identity = Identity (z) },
+                else_branch = t_graph_1 () => (float[N] t_Identity_1) { t_Identity_1 = Identity (x) }> (t_Less_1)
+            y = Identity (t_If)
+        }""",
+    )

@@ -116,8 +116,9 @@ def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
         base = Path(*parts[:plain])
         found = list(map(Path, glob.iglob(str(source), recursive=True)))
     outputs = os.path.realpath(folder)
-    is_own = os.path.realpath(base) == outputs
-    return base, sorted(path for path in found if not path.is_dir() and (is_own or not _is_in(path, outputs)))
+    # Earlier outputs are no inputs; where the inputs' folder is in that of the outputs, all would be left out.
+    is_within = os.path.realpath(base) == outputs or _is_in(base, outputs)
+    return base, sorted(path for path in found if not path.is_dir() and (is_within or not _is_in(path, outputs)))
 
 
 def _is_in(path: Path, folder: str) -> bool:

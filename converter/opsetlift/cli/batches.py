@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from opsetlift.cli.files import STANDARD_STREAM
 from opsetlift.cli.output import complain, show
 from opsetlift.cli.output import table as table_of
 from opsetlift.cli.progress import progress_shown
-from opsetlift.model.files import JobFiles, ModelFileError, reason
+from opsetlift.model.files import SUMMARY, JobFiles, ModelFileError, save_beside
 from opsetlift.support.progress import tell
 from opsetlift.support.text import printable
 
@@ -99,28 +98,21 @@ def run_batch(
 
 
 def _write_summary(summary: Path, results: Sequence[Result], table: JobFiles) -> None:
-    """Write the summary under another name first. Raises ModelFileError."""
+    """Raises ModelFileError where it cannot be written."""
     for result in results:
         if result.ending is Ending.WRITTEN and not table.is_free(result.target):
             raise ModelFileError(
                 f"{summary}: this is the output of {result.source}; choose another file for the summary"
             )
     _check_summary(summary, table)
-    temporary = summary.with_name(f".{summary.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(_SUMMARIES[summary.suffix.lower()](results))
-        os.replace(temporary, summary)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ModelFileError(f"{summary}: cannot be written: {reason(error)}") from error
+    save_beside(summary, _SUMMARIES[summary.suffix.lower()](results).encode(), table)
 
 
 def _check_summary(summary: Path, table: JobFiles) -> None:
     """Raises UsageFault or ModelFileError where a summary cannot be written to a path."""
     if summary.suffix.lower() not in _SUMMARIES:
         raise UsageFault(f"--summary takes a file that ends in .json or .csv, not {str(summary)!r}")
-    table.write(summary, "the summary")
+    table.write(summary, SUMMARY)
 
 
 def _line(result: Result, number: int) -> Iterator[RenderableType]:

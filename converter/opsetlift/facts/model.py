@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
 from opsetlift.facts.environment import Types
+from opsetlift.facts.inference import type_told_by_outputs
 from opsetlift.facts.like_nodes import LikeNodes
 from opsetlift.facts.scope import ScopeFacts, ScopeTables
 from opsetlift.facts.type_strings import types_from_nothing
@@ -107,6 +108,16 @@ class ModelFacts:
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value seen from the scope at `path`; None where nothing is known."""
         return self.scope(path).type_of(name)
+
+    def type_told(self, path: str, name: str) -> TypeProto | None:
+        """The type of a value of unknown rank, where the outputs of a node of the scope that reads it tell the rank."""
+        scope = self.scope(path)
+        told = (
+            type_told_by_outputs(scope, node, scope.imports, name)
+            for node in scope.container.node
+            if name in node.input
+        )
+        return next((kind for kind in told if kind is not None), None)
 
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         """The types of all values that the scope at `path` itself defines, as far as anything is known."""

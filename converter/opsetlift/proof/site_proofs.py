@@ -162,11 +162,15 @@ class SiteProofs:
         own_key = (*key, types_key(site.types, own), numbered, tuple(site.declared.items()))
         if own_key not in self._verdicts:
             # What is declared only leaves out inputs, of which none was accepted where nothing differed.
-            is_declared = site.declares_shapes and verdict.outcome is Outcome.DIFFERENT
+            is_declared = verdict.outcome is Outcome.DIFFERENT and (site.declares_shapes or site.dims_told != site.dims)
             if small != own or site.has_large or is_declared:
                 verdict = self._verdict_at_own_sizes(site, constants, key, verdict)
             if verdict.outcome is Outcome.UNPROVEN and (seen := self._seen(site, constants)):
-                verdict = self._try(site, [{**own, **_sizes(seen)}], constants, key, seen=seen)
+                # Inputs for which the declarations hold were found: others would say nothing.
+                declared = site.declares_shapes and verdict.cases > 0
+                ways = [{**own, **_sizes(seen)}]
+                found = self._try(site, ways, constants, key, seen=seen, as_declared=declared)
+                verdict = found if found.cases or not declared else verdict
             self._verdicts[own_key] = verdict
         return own_key, self._verdicts[own_key]
 
@@ -207,8 +211,8 @@ class SiteProofs:
 
         Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
         """
-        verdict = self._try(site, [site.dims], constants, key, as_declared=True)
-        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes:
+        verdict = self._try(site, [site.dims_told], constants, key, as_declared=True)
+        if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes and not verdict.cases:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
         if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:

@@ -43,6 +43,9 @@ class Facts(Protocol):
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value, with as much of the shape as is known."""
 
+    def type_told(self, path: str, name: str) -> TypeProto | None:
+        """The type of a value whose rank only the outputs of nodes that read it tell."""
+
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         """The types of all values that a scope itself defines, as far as anything is known, at the cost of one pass."""
 
@@ -151,6 +154,12 @@ class Site:
     def dims(self) -> Mapping[str, Dims | None]:
         """Their dimensions."""
         return {name: dims_of(kind) if kind is not None else None for name, kind in self.types.items()}
+
+    @cached_property
+    def dims_told(self) -> Mapping[str, Dims | None]:
+        """Their dimensions, with the ranks that only what other nodes give tells."""
+        told = {name: self.facts.type_told(self.path, name) for name, dims in self.dims.items() if dims is None}
+        return {**self.dims, **{name: dims_of(kind) for name, kind in told.items() if kind is not None}}
 
     @cached_property
     def declared(self) -> Mapping[str, Dims | None]:

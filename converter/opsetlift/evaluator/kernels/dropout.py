@@ -1,4 +1,4 @@
-"""Dropout. Its random stream is unspecified: ours is numpy's MT19937 from the seed attribute, or from 0 without it."""
+"""Dropout. Its random stream is unspecified: ours is that of the operators that draw random numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy
 
 from opsetlift.evaluator.kernels.axes import scalar
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
+from opsetlift.evaluator.kernels.random_numbers import seeded_generator
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
@@ -68,7 +69,6 @@ def _check_ratio(call: Call, ratio: float) -> None:
 
 def _dropped(call: Call, data: Array, ratio: float, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
     _check_ratio(call, ratio)
-    generator = numpy.random.RandomState(call.attributes.get("seed", 0) % (1 << 32))
-    mask = generator.uniform(0, 1, data.shape) >= ratio
+    mask = seeded_generator(call).uniform(0, 1, data.shape) >= ratio
     wide = widened(data)
     return as_dtype(wide * mask * wide.dtype.type(1 / (1 - ratio)), data.dtype), mask.astype(mask_dtype)

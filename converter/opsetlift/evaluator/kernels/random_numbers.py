@@ -49,7 +49,7 @@ def bernoulli(call: Call, x: Array) -> Array:
     probabilities = widened(x)
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         call.fail("all values in the input have to be in the range [0, 1]")
-    return as_dtype(_generator(call).uniform(size=x.shape) < probabilities, _dtype(call, x))
+    return as_dtype(seeded_generator(call).uniform(size=x.shape) < probabilities, _dtype(call, x))
 
 
 @kernel("Multinomial", since=(7, 22))
@@ -63,12 +63,13 @@ def multinomial(call: Call, x: Array) -> Array:
     logits = widened(x).astype(numpy.float64)
     weights = numpy.exp(logits - logits.max(axis=1, keepdims=True))
     limits = numpy.cumsum(weights, axis=1)
-    draws = _generator(call).uniform(size=(x.shape[0], call.attributes["sample_size"])) * limits[:, -1:]
+    draws = seeded_generator(call).uniform(size=(x.shape[0], call.attributes["sample_size"])) * limits[:, -1:]
     samples = [numpy.searchsorted(row, values, side="right") for row, values in zip(limits, draws, strict=True)]
     return as_dtype(numpy.reshape(numpy.asarray(samples, numpy.int64), draws.shape), _dtype(call, None))
 
 
-def _generator(call: Call) -> numpy.random.RandomState:
+def seeded_generator(call: Call) -> numpy.random.RandomState:
+    """The stream of the attribute seed."""
     seed = numpy.float32(call.attributes.get("seed") or 0)
     return numpy.random.RandomState(int(seed.view(numpy.uint32)))
 
@@ -85,10 +86,10 @@ def _dtype(call: Call, like: Array | None) -> numpy.dtype[Any]:
 
 
 def _normal(call: Call, dtype: numpy.dtype[Any], shape: Any) -> Array:
-    values = _generator(call).normal(call.attributes["mean"], call.attributes["scale"], tuple(shape))
+    values = seeded_generator(call).normal(call.attributes["mean"], call.attributes["scale"], tuple(shape))
     return as_dtype(numpy.asarray(values), dtype)
 
 
 def _uniform(call: Call, dtype: numpy.dtype[Any], shape: Any) -> Array:
-    values = _generator(call).uniform(call.attributes["low"], call.attributes["high"], tuple(shape))
+    values = seeded_generator(call).uniform(call.attributes["low"], call.attributes["high"], tuple(shape))
     return as_dtype(numpy.asarray(values), dtype)

@@ -4,7 +4,7 @@ from opsetlift.model.files.checking import check_model, without_weights
 from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import FileExists, ModelFileError, ResultRejected, reason
 from opsetlift.model.files.external_data import with_data
-from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, JobFiles
+from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, SUMMARY, JobFiles
 from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired, validated
@@ -16,6 +16,7 @@ __all__ = [
     "CERTIFICATE",
     "MODEL",
     "REPORT",
+    "SUMMARY",
     "Contents",
     "FileExists",
     "JobFiles",

@@ -13,11 +13,12 @@ from onnx import ModelProto
 
 from opsetlift.model.files.errors import FileExists, ModelFileError, reason
 from opsetlift.model.files.external_data import external_locations, resolve_location
-from opsetlift.model.files.neighbours import model_with_data, reads_as_document
+from opsetlift.model.files.neighbours import model_with_data, reads_as_document, reads_as_model
 
 MODEL = "the model"
 CERTIFICATE = "the certificate"
 REPORT = "the report"
+SUMMARY = "the summary"
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class JobFiles:
             others = [one for one in self._targets if (one.path, one.role) != (path, role)]
             if other := _find([*self._sources, *others], entry.identity):
                 raise _collision(entry, other)
-            self._check_replaceable(path, resolved)
+            self._check_replaceable(path, resolved, role)
             if not os.access(resolved.parent, os.W_OK | os.X_OK):
                 raise ModelFileError(f"{path}: cannot be written: permission denied")
         except (OSError, ValueError) as error:
@@ -140,7 +141,7 @@ class JobFiles:
         entry = _find(self._sources, _Identity.of(path))
         return None if entry is None else entry.identity.stamp
 
-    def _check_replaceable(self, path: Path, resolved: Path) -> None:
+    def _check_replaceable(self, path: Path, resolved: Path, role: str) -> None:
         if not resolved.exists():
             return
         mode = resolved.stat().st_mode
@@ -150,6 +151,8 @@ class JobFiles:
             raise ModelFileError(f"{path}: this is not a regular file, and OpsetLift replaces only those")
         if not self.overwrite:
             raise FileExists(path)
+        if role != MODEL and reads_as_model(resolved):
+            raise ModelFileError(f"{path}: this is a model; choose another file for {role}")
         if not reads_as_document(resolved) and (neighbour := model_with_data(resolved)):
             raise ModelFileError(f"{path}: this is external data of {neighbour.name!r}; name another file")
 

@@ -145,6 +145,19 @@ def reads_as_document(path: Path) -> bool:
         return True
 
 
+def reads_as_model(path: Path) -> bool:
+    """Whether a file reads as a model, in the form that its extension says or in binary."""
+    with path.open("rb") as file:
+        if file.read(1) != b"{" and _GRAPH in (_fields(file) or ()):
+            return True
+    if form_of(path) == "protobuf":
+        return False
+    try:
+        return bool(parse_model(path.read_bytes(), form_of(path)).HasField("graph"))
+    except (ModelFileError, MemoryError):
+        return False
+
+
 def _could_be_model(file: BinaryIO) -> bool:
     """Whether a file is text, or reads as a protobuf message to its end. Weights do neither."""
     return b"\0" not in file.read(4096) or _fields(file) is not None

@@ -31,7 +31,7 @@ NEIGHBOURS = "neighbours"
 """Numbers next to one another, which only exact arithmetic tells apart: in a detour through a narrower dtype they are
 the same."""
 
-BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "largest", "smallest")
+BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "ascending", "largest", "smallest")
 """For sites that keep every bit."""
 
 GENTLE = ("integral", "positive", "fractions", "ones", "ascending", "numbers as text")
@@ -45,6 +45,7 @@ ROUNDING = (
     "wide positive",
     "large positive",
     "large negative",
+    "tiny positive",
     "one infinity",
     "one negative infinity",
     "one NaN",
@@ -100,6 +101,7 @@ _WORDS = {
     "wide positive": "positive numbers of all magnitudes",
     "large positive": "large positive numbers",
     "large negative": "large negative numbers",
+    "tiny positive": "tiny positive numbers",
     "ascending": "ascending numbers",
 }
 
@@ -173,7 +175,7 @@ def _bools(strategy: str, count: int, rng: numpy.random.Generator) -> Any:
             return numpy.arange(count) >= rng.integers(count + 1)
         case "negative" | "large negative":
             return rng.random(count) < 0.2
-        case "positive" | "wide positive" | "large positive":
+        case "positive" | "wide positive" | "large positive" | "tiny positive":
             return rng.random(count) < 0.8
         case "one infinity":
             return numpy.arange(count) == rng.integers(max(count, 1))
@@ -202,6 +204,9 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return 2.0 ** rng.uniform(-6, 6, shape)
         case "large positive":
             return rng.uniform(16.0, 64.0, shape)
+        case "tiny positive":
+            # Squares are still normal numbers, and 1 and such a number is 1.
+            return rng.uniform(1.0, 2.0, shape) * float_limits(dtype).smallest_normal ** 0.45
         case "large negative":
             return -rng.uniform(16.0, 64.0, shape)
         case "one infinity" | "one negative infinity" | "one NaN":
@@ -248,7 +253,7 @@ def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.r
             return rng.integers(max(-3, low), min(4, high), size=shape, endpoint=True)
         case "negative":
             return -rng.integers(min(1, high), min(4, high), size=shape, endpoint=True) if low else numpy.zeros(shape)
-        case "positive" | "numbers as text" | "alike rows":
+        case "positive" | "numbers as text" | "alike rows" | "tiny positive":
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":
             return numpy.full(shape, min(1, high))

@@ -51,7 +51,7 @@ from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.limits import integer_limits, is_floating
-from opsetlift.proof.shapes import BEARABLE, Dims, dims_of, elements
+from opsetlift.proof.shapes import BEARABLE, Dims, Shape, dims_of, elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
 
@@ -118,6 +118,12 @@ CHANGES = 96
 TURNS_OF_INDICES = 12
 """How many tensors are drawn from all the numbers that an input of indices takes."""
 
+ANY_NUMBERS = ("random", SPECIAL, "sprinkled")
+"""What is tried in inputs whose type is that of indices or sizes, where no output's size follows values."""
+
+TURNS_OF_ANY_NUMBERS = 12
+"""How often."""
+
 LARGEST_INDEX = 2**16
 """So far the greatest index is looked for."""
 
@@ -181,6 +187,10 @@ class InputGenerator:
         self._number_accepted = self._number_rejected = 0
         self._kept: list[tuple[Sequence[Any], Case]] = []
         """Accepted cases, and the shapes of their outputs."""
+        self._results_of: dict[tuple[Shape, ...], str] = {}
+        """For the shapes of inputs those of the outputs."""
+        self._sizes_follow_values = False
+        """Whether inputs of the same shapes gave outputs of others."""
         sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
         self._model_sizes = sizes[:MODEL_SIZES]
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
@@ -208,6 +218,8 @@ class InputGenerator:
             else:
                 self._number_accepted += 1
                 self._keep(case, shapes)
+                sizes = tuple(numpy.shape(value) for value in case.values.values() if isinstance(value, numpy.ndarray))
+                self._sizes_follow_values |= self._results_of.setdefault(sizes, repr(shapes)) != repr(shapes)
                 self._floor.record(case, shapes)
                 if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
                     raise Explored
@@ -221,6 +233,7 @@ class InputGenerator:
                 if self._inputs:
                     self._search(wanted)
                     self._change_accepted(wanted)
+                    self._try_any_in_controls(wanted)
                     self._try_neighbours(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
@@ -258,8 +271,28 @@ class InputGenerator:
             _, case = self._any_kept()
             name = names[int(rng.integers(len(names)))]
             strategy = strategies[int(rng.integers(len(strategies)))] if rng.random() < 0.5 else ALIKE
+            if self._builder.rounding and not _are_finite(case.values, names):
+                # Rows that are alike cancel, and what is left decides between infinity and NaN.
+                strategy = "positive"
             drawn = draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
             attempt(Case.of(case.layout, f"{name} changed, {in_words(strategy)}", {**case.values, name: drawn}))
+
+    def _try_any_in_controls(self, attempt: Attempt) -> None:
+        """Numbers of all magnitudes where an input's type is that of indices or sizes, and no output's size changed.
+
+        It may hold data all the same, as a bias of int32 or a scale does.
+        """
+        if self._sizes_follow_values or not self._kept:
+            return
+        strategies = EACH_ITS_OWN_ROUNDING if self._builder.rounding else ANY_NUMBERS
+        for one in self._inputs:
+            if one.name not in self._builder.controls or not is_number(one):
+                continue
+            for turn in range(TURNS_OF_ANY_NUMBERS):
+                _, case = self._any_kept()
+                strategy = strategies[turn % len(strategies)]
+                drawn = draw(strategy, one.dtype or "", numpy.shape(case.values[one.name]), self._builder.rng)
+                attempt(Case.of(case.layout, f"{in_words(strategy)} in {one.name}", {**case.values, one.name: drawn}))
 
     def _try_neighbours(self, attempt: Attempt) -> None:
         """Accepted cases with numbers next to one another in all data inputs, where every bit counts."""
@@ -620,3 +653,10 @@ class InputGenerator:
 
 def _beginning_with(first: str, strategies: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([first, *strategies])) if first in strategies else list(strategies)
+
+
+def _are_finite(values: Mapping[str, Any], names: Sequence[str]) -> bool:
+    """Whether no input holds infinity or NaN."""
+    floats = [values[name] for name in names if is_floating(values[name].dtype)]
+    with numpy.errstate(all="ignore"):
+        return all(bool(numpy.isfinite(one).all()) for one in floats)

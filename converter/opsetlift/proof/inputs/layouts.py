@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy
 
@@ -74,6 +75,8 @@ class Layouts:
         least = [*((shape, 0) for shape in results), *((shape, 2) for shape in beside)]
         self._beside = [*least, *((sizes, 2) for sizes in dims.values() if sizes)]
         """Shapes that inputs may have to be like, and the least of their sizes that tells something: 1 broadcasts."""
+        self._results = len(results)
+        """So many of them, in front, are of outputs."""
         self._rng = rng
         self._lists = lists
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
@@ -114,21 +117,37 @@ class Layouts:
             yield f"every open size {size}", dict.fromkeys(symbols, size)
 
     def _fitting(self, small: Mapping[str, int], ranks: Mapping[str, int]) -> Iterator[dict[str, int]]:
-        """Open sizes set to those of the constants and of other inputs, aligned at the last dimension or the first."""
-        found: list[Mapping[str, int]] = [small]
-        for shape, least in self._beside:
+        """Open sizes set to those of the constants and of other inputs, aligned at the last dimension or the first.
+
+        Outputs may want sizes of several inputs at once: those are set in pairs, too.
+        """
+        known = list(self._bindings(self._beside, small, ranks))
+        wanted = list(self._bindings(self._beside[: self._results], small, ranks))
+        joint = [one | other for one, other in combinations(wanted, 2) if not one.keys() & other.keys()]
+        for bindings in (known, joint):
+            found = [dict(small)]
+            for bound in bindings:
+                sizes = {**small, **bound}
+                if sizes not in found and len(found) <= MOST_FITTED:
+                    found.append(sizes)
+                    yield sizes
+
+    def _bindings(
+        self, beside: Sequence[tuple[Dims, int]], small: Mapping[str, int], ranks: Mapping[str, int]
+    ) -> Iterator[dict[str, int]]:
+        for shape, least in beside:
             for name in self._dims:
                 tokens = self._tokens(name, ranks)
                 for pairs in (zip(tokens[::-1], shape[::-1], strict=False), zip(tokens, shape, strict=False)):
-                    bound = {
+                    yield {
                         token: size
                         for token, size in pairs
-                        if token in small and token != _LENGTH and isinstance(size, int) and size >= least
+                        if isinstance(token, str)
+                        and token in small
+                        and token != _LENGTH
+                        and isinstance(size, int)
+                        and size >= least
                     }
-                    sizes: dict[str, int] = {**small, **bound}  # type: ignore[dict-item]
-                    if sizes not in found and len(found) <= MOST_FITTED:
-                        found.append(sizes)
-                        yield sizes
 
     def guesses(self, count: int) -> Iterator[Layout]:
         """Random layouts, each once, for where the original accepts none of the bases."""

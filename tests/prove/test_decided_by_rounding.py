@@ -1,0 +1,32 @@
+"""Inputs for which the original's own rounding chooses between NaN and infinity are no evidence."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from opsetlift.proof.inputs import Case
+from opsetlift.proof.trial import Sides, Trial, try_sides
+from tests.prove.conversions import model
+
+
+def tried(first: float) -> Trial:
+    """The original loses the first number beside 1e8, and 0 times infinity is NaN; the result keeps it."""
+    declared = "g (float[2] x, float[2] large, float[2] s) => (float[2] y)"
+    original = model(f"{declared} {{ a = Add (x, large) b = Sub (a, large) y = Mul (b, s) }}", 13)
+    result = model(f"{declared} {{ y = Mul (x, s) }}", 13)
+    values = {"x": [first, 1e8], "large": [1e8, 0], "s": [numpy.inf, 1]}
+    case = Case("these", {name: numpy.array(value, numpy.float32) for name, value in values.items()})
+    return try_sides(Sides(original, result, [("y", "y")], ulps=4), lambda: [case])
+
+
+def test_a_number_on_the_edge_of_being_lost_is_no_evidence() -> None:
+    trial = tried(4.0)
+    assert not trial.counterexample
+    assert not trial.cases
+    assert "its own rounding decides" in trial.obstacle
+
+
+@pytest.mark.parametrize("first", [2.0, 3.0])
+def test_a_number_that_is_lost_in_any_case_refutes_the_result(first: float) -> None:
+    assert "nan became inf" in tried(first).counterexample
