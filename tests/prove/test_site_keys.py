@@ -15,8 +15,9 @@ from opsetlift.facts import ModelFacts, inference, scope
 from opsetlift.proof.inputs import Case, Input, InputGenerator
 from opsetlift.proof.scopes import paired_scopes
 from opsetlift.proof.signature import Key
-from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
+from opsetlift.proof.site_keys import SiteKeys
 from opsetlift.proof.sites import Site
+from opsetlift.proof.type_numbers import TypeNumbers
 from opsetlift.rulebook.rule import Rule
 from tests.prove.conversions import Conversion, conversion, model, trace_of
 

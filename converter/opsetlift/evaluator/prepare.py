@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -175,9 +175,7 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         if definition.takes_subgraphs:
             label = f"{node.op_type} {node.name!r}" if node.name else place.node
             bodies = {
-                attribute.name: prepare_graph(
-                    attribute.g, replace(scope, path=(*scope.path, f"{label} {attribute.name}"))
-                )
+                attribute.name: prepare_graph(attribute.g, _inside(scope, f"{label} {attribute.name}"))
                 for attribute in node.attribute
                 if attribute.HasField("g")
             }
@@ -205,6 +203,11 @@ def _prepare_operator(node: NodeProto, place: Place, scope: Scope) -> Step:
         )
     except Illegal as error:
         raise Rejected(str(error), place) from error
+
+
+def _inside(scope: Scope, name: str) -> Scope:
+    """The scope of a subgraph."""
+    return Scope(scope.library, scope.opsets, (*scope.path, name), scope.attributes, scope.calls)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -40,12 +40,13 @@ class ProvenBodies:
         self._own_functions = {function_key(function) for function in original.functions}
         self._functions = {function_key(function): function for function in result.functions}
         self._rounding = _rounding_functions(result.functions, trace)
-        self._rounds = bool(self._rounding) or any(map(_has_rounded, trace.scopes.values()))
+        self.rounds = bool(self._rounding) or any(map(_has_rounded, trace.scopes.values()))
+        """Whether anything rounds, so that bodies may be replaced."""
 
     def replaced(self, pair: ScopePair, aligned: Aligned, binding: Binding) -> Replaced:
         """A node, with the attributes of a call, and with what rounds in its bodies replaced."""
         node = resolved(aligned.node, binding)
-        if not self._rounds or not any(subgraphs(node)):
+        if not self.rounds or not any(subgraphs(node)):
             return Replaced(node)
         copy = NodeProto()
         copy.CopyFrom(node)

@@ -67,12 +67,15 @@ class ScopePair:
         *,
         parent: ScopePair | None = None,
         in_site: bool = False,
+        position: int = -1,
         attribute: str = "",
         indexes: tuple[DefUse, DefUse] | None = None,
     ) -> None:
         self.path = path
+        self.position = position
+        """That of the node around it among those of the original's scope, of a subgraph."""
         self.attribute = attribute
-        """That of the node around it, of a subgraph."""
+        """The attribute of that node."""
         self.original = original
         self.result = result
         self.source, self.target = opsets
@@ -195,6 +198,7 @@ class ScopePair:
                     self._traces,
                     parent=self,
                     in_site=self.in_site or (site is not None and converted is None),
+                    position=aligned.position,
                     attribute=name,
                     indexes=(self.index.child(aligned.position, name, graph), result_index),
                 )

@@ -28,6 +28,10 @@ class Numbering:
         """The number of a value; "" has -1."""
         return self._numbers.setdefault(name, len(self._numbers) - 1)
 
+    def names(self) -> list[str]:
+        """The values that have a number, in its order, without ""."""
+        return [*self._numbers][1:]
+
     def all(self, names: Iterable[str]) -> Key:
         """The numbers of several values."""
         return tuple(map(self, names))
@@ -57,7 +61,7 @@ def _graph_key(graph: GraphProto, number: Numbering) -> Key:
     inside = tuple((number(info.name), info.type.SerializeToString()) for info in graph.value_info)
     return (
         tuple((number(info.name), info.type.SerializeToString()) for info in graph.input),
-        tuple((number(tensor.name), _tensor_key(tensor)) for tensor in graph.initializer),
+        tuple((number(tensor.name), tensor_key(tensor)) for tensor in graph.initializer),
         tuple((number(sparse.values.name), digest(sparse.SerializeToString())) for sparse in graph.sparse_initializer),
         tuple(node_key(node, number) for node in graph.node),
         tuple((number(info.name), info.type.SerializeToString()) for info in graph.output),
@@ -65,7 +69,8 @@ def _graph_key(graph: GraphProto, number: Numbering) -> Key:
     )
 
 
-def _tensor_key(tensor: TensorProto) -> bytes:
+def tensor_key(tensor: TensorProto) -> bytes:
+    """What a tensor holds; its name is left out."""
     nameless = TensorProto()
     nameless.CopyFrom(tensor)
     nameless.ClearField("name")

@@ -13,90 +13,22 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
-from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import NodeProto, TensorProto, TypeProto, numpy_helper
 
+from opsetlift.proof.body_keys import GRAPHS, BodyKeys, NoKey, node_head
 from opsetlift.proof.scopes import Aligned, ScopePair
-from opsetlift.proof.shapes import Dims, dims_of, follows_from
+from opsetlift.proof.shapes import follows_from
 from opsetlift.proof.signature import Key, Numbering, array_key, digest, node_key
-from opsetlift.proof.sites import Facts, example_of, is_large
+from opsetlift.proof.sites import Facts, example_of
+from opsetlift.proof.type_numbers import TypeNumbers
 from opsetlift.rulebook.rule import Rule
-from opsetlift.specification import dtypes
 from opsetlift.specification.history import Transition, canonical_domain
-
-_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 _COMPUTED = ("computed",)
 """In place of the content of a value that is computed at run time."""
 
-_UNKNOWN = -1
-"""The number of a type that is not known."""
-
 _NO_KEY = 0
 """In place of the number of a node that takes a site object to tell."""
-
-
-class TypeNumbers:
-    """Numbers for types and for parts of keys, the same for equal ones, and what of a type a key holds."""
-
-    def __init__(self) -> None:
-        self._parts: dict[Key, int] = {}
-        self._numbers: dict[bytes, int] = {}
-        self._by_identity: dict[int, tuple[int, TypeProto]] = {}
-        self._types: list[tuple[str | None, Dims | None]] = []
-        self._sizes: list[Dims | None] = []
-        self._are_large: list[bool] = []
-        self._protos: list[TypeProto] = []
-        self._keys: dict[tuple[int, ...], Key] = {}
-
-    def part(self, key: Key) -> int:
-        """The number of a part of keys, 1 or more, which is hashed once instead of with each."""
-        return self._parts.setdefault(key, len(self._parts) + 1)
-
-    def number(self, kind: TypeProto | None) -> int:
-        """The number of a type, which must not change any more."""
-        if kind is None:
-            return _UNKNOWN
-        same = self._by_identity.get(id(kind))
-        if same is None:
-            same = self._by_identity[id(kind)] = self._number(kind), kind
-        return same[0]
-
-    def _number(self, kind: TypeProto) -> int:
-        content = kind.SerializeToString(deterministic=True)
-        found = self._numbers.get(content)
-        if found is None:
-            found = self._numbers[content] = len(self._types)
-            dims = dims_of(kind)
-            self._protos.append(kind)
-            self._are_large.append(is_large(kind))
-            self._types.append((dtypes.type_string(kind), dims))
-            self._sizes.append(dims and tuple(size if isinstance(size, int) else None for size in dims))
-        return found
-
-    def sizes(self, number: int) -> Dims | None:
-        """The dimensions of a type without the names of open ones."""
-        return None if number == _UNKNOWN else self._sizes[number]
-
-    def is_large(self, number: int) -> bool:
-        """Whether a constant of a type is no part of a site at first."""
-        return number != _UNKNOWN and self._are_large[number]
-
-    def type(self, number: int) -> TypeProto | None:
-        """The type of a number."""
-        return None if number == _UNKNOWN else self._protos[number]
-
-    def key(self, numbers: tuple[int, ...]) -> Key:
-        """The types of several values; symbols of dimensions by the order in which they are first seen."""
-        if numbers not in self._keys:
-            symbol = Numbering()
-            self._keys[numbers] = tuple(self._renamed(number, symbol) for number in numbers)
-        return self._keys[numbers]
-
-    def _renamed(self, number: int, symbol: Numbering) -> Key | None:
-        if number == _UNKNOWN:
-            return None
-        spelt, dims = self._types[number]
-        return spelt, dims and tuple((symbol(size),) if isinstance(size, str) else size for size in dims)
 
 
 class SiteKeys:
@@ -107,15 +39,22 @@ class SiteKeys:
         facts: What is known of the original's values.
         overridable: Initializers of the original that callers may override.
         types: The numbers of types, shared by all scopes.
+        bodies: The keys of bodies, shared likewise; without them, nodes with bodies have no key.
     """
 
     def __init__(
-        self, pair: ScopePair, facts: Facts, overridable: Mapping[str, TensorProto], types: TypeNumbers
+        self,
+        pair: ScopePair,
+        facts: Facts,
+        overridable: Mapping[str, TensorProto],
+        types: TypeNumbers,
+        bodies: BodyKeys | None = None,
     ) -> None:
         self._pair = pair
         self._facts = facts
         self._overridable = overridable
         self._types = types
+        self._bodies = bodies
         self._opsets = types.part((tuple(sorted(pair.source.items())), tuple(sorted(pair.target.items()))))
         self._in_parts = pair.in_parts
         self._inputs_by_node = pair.index.inputs_by_node
@@ -146,12 +85,17 @@ class SiteKeys:
     def of(self, aligned: Aligned) -> Key | None:
         """The key of a node's site; None where it takes a site object to tell.
 
-        That is so for nodes with subgraphs or attributes of a call, where values are in parts, and where the result
-        declares types anew.
+        That is so for most nodes in functions and some with bodies (`BodyKeys`), where values are in parts, and where
+        the result declares types anew.
         """
         inputs, outputs = self._inputs_by_node[aligned.position], self._outputs_by_node[aligned.position]
         if self._in_parts and not self._in_parts.isdisjoint(inputs):
             return None
+        if aligned.position in self._pair.index.subgraphs_by_node:
+            try:
+                return self._with_bodies(aligned, inputs, outputs)
+            except NoKey:
+                return None
         kind = self._kinds[aligned.position] if self._kinds else 0
         node = self._nodes.get(kind)
         if node is None:
@@ -162,8 +106,7 @@ class SiteKeys:
             return None
         connections: tuple[int, ...] = ()
         after: Key | None = ()
-        declared = self._pair.declared_anew
-        if declared and any(self._is_declared_anew(name) for written in aligned.after for name in written.output):
+        if self._declares_anew(aligned):
             return None
         # All of them distinct, and none omitted, is what most nodes of the same operator have.
         are_distinct = len({"", *inputs, *outputs}) > len(inputs) + len(outputs)
@@ -182,6 +125,41 @@ class SiteKeys:
             () if self._plainly_written.issuperset(outputs) else tuple(map(self._described_output, outputs)),
             tuple([self._rule(transition, rule) for transition, rule in site.applied]) if site else (),
         )
+
+    def _with_bodies(self, aligned: Aligned, inputs: Sequence[str], outputs: Sequence[str]) -> Key:
+        """The key of a node with bodies that has the like in its place. Raises NoKey.
+
+        Types are told apart with the names of their open sizes, which those in the bodies may have, too.
+        """
+        if self._bodies is None or self._in_parts or self._declares_anew(aligned):
+            raise NoKey
+        bodies = self._bodies.of(self._pair, aligned)
+        captured = [one for _, body in bodies for one in body.captured]
+        read = dict.fromkeys((*inputs, *(one.name for one in captured if one.in_original)))
+        there = self._pair.result_index
+        sides = (inputs, outputs), (there.inputs_by_node[aligned.start], there.outputs_by_node[aligned.start])
+        read_instead = (*sides[1][0], *(one.name for one in captured if one.in_result))
+        added = dict.fromkeys(name for name in read_instead if name and name not in read)
+        if not added.keys() <= self._pair.added_constants.keys():
+            raise NoKey
+        number, site = Numbering(), aligned.site
+        return (
+            "bodies",
+            self._opsets,
+            tuple(map(node_head, (aligned.node, *aligned.after))),
+            tuple(number.all(names) for side in sides for names in side),
+            tuple((name, body.number, number.all(one.name for one in body.captured)) for name, body in bodies),
+            tuple((number(name), self._number(name), self._read.get(name) or self._described(name)) for name in read),
+            tuple((self._number(name), self._described_output(name)) for name in outputs),
+            tuple((number(name), self._constant(name)) for name in added),
+            tuple(self._rule(transition, rule) for transition, rule in site.applied) if site else (),
+        )
+
+    def _declares_anew(self, aligned: Aligned) -> bool:
+        """Whether the result declares anything anew of what stands in the place of a node computes."""
+        if not self._pair.declared_anew:
+            return False
+        return any(self._is_declared_anew(name) for written in aligned.after for name in written.output)
 
     def _is_declared_anew(self, name: str) -> bool:
         """Whether the result declares what does not follow from what is known of the original's value."""
@@ -279,7 +257,7 @@ def _attributes(node: NodeProto) -> tuple[bytes, ...] | None:
         return ()
     found = []
     for attribute in given:
-        if attribute.type in _GRAPHS or attribute.ref_attr_name:
+        if attribute.type in GRAPHS or attribute.ref_attr_name:
             return None
         found.append(digest(attribute.SerializeToString(deterministic=True)))
     return tuple(found)

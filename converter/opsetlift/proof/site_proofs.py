@@ -13,6 +13,7 @@ from onnx import ModelProto, NodeProto
 from opsetlift.model.arrays import Array
 from opsetlift.model.files import all_tensors, is_external
 from opsetlift.model.scopes import GRAPH_PATH
+from opsetlift.proof.body_keys import BodyKeys
 from opsetlift.proof.certificate import Outcome, SiteRecord
 from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.declarations import Declarations, declare_all
@@ -23,10 +24,11 @@ from opsetlift.proof.original_run import OriginalRun
 from opsetlift.proof.scopes import ScopePair
 from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
-from opsetlift.proof.site_keys import SiteKeys, TypeNumbers
+from opsetlift.proof.site_keys import SiteKeys
 from opsetlift.proof.site_models import drawn_inputs, site_models, typings
 from opsetlift.proof.sites import Facts, Site, SiteFinder
 from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.type_numbers import TypeNumbers
 from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, verdict_key
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
@@ -110,9 +112,10 @@ class SiteProofs:
         finder = SiteFinder(self._original, self._result, trace, facts)
         types = TypeNumbers()
         pairs = list(pairs)
+        bodies = None if finder.replaces_bodies else BodyKeys(pairs, facts, types)
         done, total = 0, sum(len(pair.aligned) for pair in pairs)
         for pair in pairs:
-            keys = SiteKeys(pair, facts, finder.overridable(pair), types)
+            keys = SiteKeys(pair, facts, finder.overridable(pair), types, bodies)
             is_called = finder.is_called(pair)
             for aligned in finder.changed(pair):
                 self._nodes += 1

@@ -415,6 +415,7 @@ class SiteFinder:
     def __init__(self, original: ModelProto, result: ModelProto, trace: ConversionTrace, facts: Facts) -> None:
         self._facts = facts
         self._functions = {function_key(function) for function in original.functions}
+        self._has_functions = bool(original.functions or result.functions)
         self._bindings = attribute_bindings(original)
         self._bodies = ProvenBodies(original, result, trace)
         self._same_code: dict[Key, bool] = {}
@@ -452,6 +453,11 @@ class SiteFinder:
         if key not in self._same_code:
             self._same_code[key] = same_code(node, *_unknown(node), pair.source, pair.target)
         return key if self._same_code[key] else None
+
+    @property
+    def replaces_bodies(self) -> bool:
+        """Whether what it gives may be run with other bodies, or call functions."""
+        return self._has_functions or self._bodies.rounds
 
     def overridable(self, pair: ScopePair) -> Mapping[str, TensorProto]:
         """The initializers seen from a scope that callers of the model may override."""

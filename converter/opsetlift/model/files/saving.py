@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy
 import onnx
@@ -22,6 +24,7 @@ from opsetlift.model.files.loading import PROTOBUF_LIMIT, form_of
 from opsetlift.model.files.replacing import Replacement
 from opsetlift.model.files.temporary import only_writer, remove_leftovers
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.writing_by_parts import write_by_parts
 
 SMALLEST_EXTERNAL_TENSOR = 1024
 """Bytes; where a model is too large for one file, tensors from this size on go into a file of their own."""
@@ -89,7 +92,7 @@ def save_model(
                 temporary.file.write(content)
                 replacement.replace(temporary, others[one], overwrite=table.overwrite)
             temporary = replacement.temporary(target.parent)
-            temporary.file.write(_serialize(with_locations(model, changed), target))
+            _write(with_locations(model, changed), target, temporary.file)
             replacement.replace(temporary, target, overwrite=table.overwrite)
             replacement.commit(obsolete=unused(old_data(target) - names.used, target))
             return [given, *(beside or {}), *names.new]
@@ -161,12 +164,26 @@ def _raw_data(tensor: TensorProto) -> bytes:
     return numpy_helper.from_array(numpy.ascontiguousarray(numpy_helper.to_array(tensor))).raw_data
 
 
-def _serialize(model: ModelProto, path: Path) -> bytes:
+def _write(model: ModelProto, path: Path, file: BinaryIO) -> None:
     form = form_of(path)
+    with _form_is_possible(form):
+        if form == "protobuf" and write_by_parts(model, file):
+            return
+    file.write(_serialize(model, path))
+
+
+@contextmanager
+def _form_is_possible(form: str) -> Iterator[None]:
     try:
-        content = registry.get(form).serialize_proto(model)
+        yield
     except (EncodeError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"the model cannot be written in the {form} form: {reason(error)}") from error
+
+
+def _serialize(model: ModelProto, path: Path) -> bytes:
+    form = form_of(path)
+    with _form_is_possible(form):
+        content = registry.get(form).serialize_proto(model)
     if form == "onnxtxt" and not _is_same_textually(model, content):
         raise ModelFileError("ONNX's textual form cannot hold all of this model; .textproto and .json can")
     return bytes(content)
