@@ -19,7 +19,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from opsetlift import convert
 from opsetlift.cli import main
-from opsetlift.model.files import ModelFileError, load_model, save_model
+from opsetlift.model.files import ModelFileError, load_model, neighbours, save_model, temporary
 from opsetlift.model.files.neighbours import mentioned
 from opsetlift.model.files.temporary import Temporary, remove_leftovers
 from testing.small_models import externalise, minimum_model, model_of, weighted_model
@@ -748,3 +748,30 @@ class TestCertificatesOfWrittenFiles:
         capsys.readouterr()
         assert main(["prove", str(source), str(target), "--certificate", str(certificate)]) == 1
         assert "the certificate is about another converted model" in capsys.readouterr().err
+
+
+def test_a_model_without_data_costs_no_look_at_the_other_files_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else writing many models into one folder takes the square of their number."""
+    looks: list[Path] = []
+    files_in = neighbours._files_in
+    monkeypatch.setattr(neighbours, "_files_in", lambda folder: looks.append(folder) or files_in(folder))
+    for number in range(3):
+        save_model(weighted_model(), tmp_path / f"{number}.onnx")
+    assert not looks
+    source = with_weights(tmp_path / "in", "m.onnx", value=1)
+    (tmp_path / "ext.data").write_bytes(b"of somebody else")
+    for _ in range(2):
+        save_model(load_model(source), tmp_path / "m.onnx", source_dir=source.parent, overwrite=True)
+    assert looks
+
+
+def test_a_model_is_written_before_its_folder_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else processes that write to one folder wait for each other's disk."""
+    events: list[str] = []
+    lock, sync = temporary._lock, Temporary.sync
+    monkeypatch.setattr(temporary, "_lock", lambda *given: events.append("lock") or lock(*given))
+    monkeypatch.setattr(Temporary, "sync", lambda one: events.append("sync") or sync(one))
+    save_model(weighted_model(), tmp_path / "m.onnx")
+    assert events[:2] == ["sync", "lock"]

@@ -26,6 +26,8 @@ def mentioned(names: Collection[str], folder: Path, *, apart_from: Path) -> set[
     A mention is enough: the bytes of the name in a file that could be a model. So is another name of the file in
     the folder, and a file in the folder that cannot be read. `apart_from` is the model whose data they are.
     """
+    if not names:
+        return set()  # else each model of a folder would cost a look at all others
     folder = Path(os.path.realpath(folder))
     apart_from = Path(os.path.realpath(apart_from))
     found = {name for name in names if not _plain_end(name) or _has_other_name(folder / name)}

@@ -25,6 +25,7 @@ class Replacement:
         self._new: list[tuple[Temporary, Path]] = []
         self._replaced: list[tuple[Temporary, Path, bool]] = []
         self._made_folders: list[Path] = []
+        self._cleaned: set[Path] = set()
         self._is_committed = False
 
     def __enter__(self) -> Replacement:
@@ -33,7 +34,9 @@ class Replacement:
     def temporary(self, folder: Path) -> Temporary:
         """A file to write to, in a folder that is made if it is not there."""
         self._make_folder(folder)
-        remove_leftovers(folder)
+        if folder not in self._cleaned:
+            remove_leftovers(folder)
+            self._cleaned.add(folder)
         self._temporaries.append(Temporary(folder))
         return self._temporaries[-1]
 

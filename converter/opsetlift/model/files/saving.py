@@ -22,7 +22,7 @@ from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
 from opsetlift.model.files.loading import PROTOBUF_LIMIT, form_of
 from opsetlift.model.files.replacing import Replacement
-from opsetlift.model.files.temporary import only_writer, remove_leftovers
+from opsetlift.model.files.temporary import Temporary, only_writer, remove_leftovers
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.files.writing_by_parts import write_by_parts
 
@@ -77,25 +77,29 @@ def save_model(
     try:
         if has_data and source_dir is None:
             raise ModelFileError("the model has external data: give the folder that contains it")
-        with only_writer(target.parent), Replacement() as replacement:
-            remove_leftovers(target.parent)
-            names = Names(target, table)
-            changed: dict[str, str] = {}
-            if has_data and source_dir is not None:
-                changed = copy_data(model, Path(source_dir), target, names, table, replacement)
-            if _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
-                model = _split_off_weights(model, target, names, replacement)
-            if names.used and target.parent.resolve() != given.parent.resolve():
-                raise ModelFileError("this is a link to another folder, but external data must be beside the model")
-            for one, content in (beside or {}).items():
-                temporary = replacement.temporary(others[one].parent)
-                temporary.file.write(content)
-                replacement.replace(temporary, others[one], overwrite=table.overwrite)
-            temporary = replacement.temporary(target.parent)
-            _write(with_locations(model, changed), target, temporary.file)
-            replacement.replace(temporary, target, overwrite=table.overwrite)
-            replacement.commit(obsolete=unused(old_data(target) - names.used, target))
-            return [given, *(beside or {}), *names.new]
+        is_too_large = _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT
+        with Replacement() as replacement:
+            # What depends on no other file is written while other processes may write to the folder, too.
+            written = None if has_data or is_too_large else _written(model, target, replacement)
+            with only_writer(target.parent):
+                if written is None:
+                    remove_leftovers(target.parent)  # they may be second names of data, which is not used then
+                names = Names(target, table)
+                changed: dict[str, str] = {}
+                if has_data and source_dir is not None:
+                    changed = copy_data(model, Path(source_dir), target, names, table, replacement)
+                if is_too_large:
+                    model = _split_off_weights(model, target, names, replacement)
+                if names.used and target.parent.resolve() != given.parent.resolve():
+                    raise ModelFileError("this is a link to another folder, but external data must be beside the model")
+                for one, content in (beside or {}).items():
+                    temporary = replacement.temporary(others[one].parent)
+                    temporary.file.write(content)
+                    replacement.replace(temporary, others[one], overwrite=table.overwrite)
+                written = written or _written(with_locations(model, changed), target, replacement)
+                replacement.replace(written, target, overwrite=table.overwrite)
+                replacement.commit(obsolete=unused(old_data(target) - names.used, target))
+                return [given, *(beside or {}), *names.new]
     except ModelFileError as error:
         raise ModelFileError(f"{given}: {error}") from error
     except (OSError, MemoryError, ValueError) as error:
@@ -162,6 +166,15 @@ def _split_off_weights(model: ModelProto, target: Path, names: Names, replacemen
 
 def _raw_data(tensor: TensorProto) -> bytes:
     return numpy_helper.from_array(numpy.ascontiguousarray(numpy_helper.to_array(tensor))).raw_data
+
+
+def _written(model: ModelProto, target: Path, replacement: Replacement) -> Temporary:
+    """A model under a temporary name in the folder of its target, which has to exist."""
+    target.parent.stat()
+    temporary = replacement.temporary(target.parent)
+    _write(model, target, temporary.file)
+    temporary.sync()
+    return temporary
 
 
 def _write(model: ModelProto, path: Path, file: BinaryIO) -> None:

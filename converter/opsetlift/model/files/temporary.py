@@ -12,6 +12,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +25,9 @@ except ImportError:  # Windows
 
 _LONGEST_WAIT = 60.0
 """Seconds."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+"""Seconds between two attempts. Small models are written within milliseconds, and many processes may do so at once."""
 
 
 class Temporary:
@@ -57,6 +61,8 @@ class Temporary:
 
     def sync(self) -> None:
         """Have everything written before the file gets its name."""
+        if self.file.closed:
+            return
         self.file.flush()
         os.fsync(self.file.fileno())
         if fcntl is None:
@@ -109,6 +115,7 @@ def _remove_unless_locked(path: Path) -> None:
         os.close(handle)
 
 
+@cache
 def _machine() -> str:
     """Locks are seen on the machine that holds them; on others that share the folder they may not be."""
     identity = [socket.gethostname()]
@@ -132,14 +139,15 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 
 def _lock(handle: int, folder: Path) -> None:
-    end = time.monotonic() + _LONGEST_WAIT
+    end, pause = time.monotonic() + _LONGEST_WAIT, _SHORTEST_PAUSE
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() > end:
                 raise ModelFileError(f"another process is writing to the folder {folder}; try again later") from error
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
         except OSError:
             return  # a file system without locks
         else:
