@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import ml_dtypes
@@ -374,3 +374,11 @@ def test_tensors_that_ascend_in_every_direction_are_tried_where_every_bit_counts
     tensors = [case.values["x"].astype(float) for case in found.taken]
     ascend = [all((numpy.diff(one, axis=axis) > 0).all() for axis in (0, 1)) for one in tensors]
     assert any(ascend)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float"])
+def test_numbers_of_the_site_stand_in_one_tensor_in_any_order(dtype: str) -> None:
+    made = Taker()
+    InputGenerator([Input("x", tensor(dtype, [12]))], [0], numbers=[5, 6, 7, 8]).run(made)
+    rows = [case.values["x"].tolist() for case in made.taken if set(case.values["x"].tolist()) <= {5, 6, 7, 8}]
+    assert {(5, 6), (5, 7), (7, 5), (8, 8)} <= {pair for row in rows for pair in pairwise(row)}

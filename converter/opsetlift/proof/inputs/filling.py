@@ -316,6 +316,16 @@ def draw_controlling(
     return _array(numpy.asarray(values), shape, numpy_dtype)
 
 
+def own_numbers(numbers: Sequence[float], dtype: numpy.dtype[Any]) -> Array:
+    """The distinct numbers among these that a dtype holds."""
+    if is_floating(dtype):
+        with numpy.errstate(all="ignore"):
+            return numpy.unique(numpy.array(numbers, numpy.float64).astype(dtype))
+    low, high = integer_limits(dtype)
+    held = {int(one) for one in numbers if one == int(one) and low <= one <= high}
+    return numpy.array(sorted(held), dtype)
+
+
 def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:
     if dtype.kind == "O":
         texts = numpy.empty(shape, dtype=object)

@@ -46,6 +46,7 @@ from opsetlift.proof.inputs.filling import (
     ValuePool,
     draw,
     in_words,
+    own_numbers,
 )
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
@@ -130,6 +131,9 @@ LARGEST_INDEX = 2**16
 TURNS_NOT_FINITE = 16
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
 
+TURNS_OF_OWN_NUMBERS = 8
+"""How many tensors are drawn from the numbers of the site alone."""
+
 _TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
 
@@ -193,6 +197,7 @@ class InputGenerator:
         """Whether inputs of the same shapes gave outputs of others."""
         sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
         self._model_sizes = sizes[:MODEL_SIZES]
+        self._numbers = numbers
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         self._first_layout: Layout | None = None
         self._first = first
@@ -235,6 +240,7 @@ class InputGenerator:
                     self._change_accepted(wanted)
                     self._try_any_in_controls(wanted)
                     self._try_neighbours(wanted)
+                    self._try_own_numbers(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
                     self._draw_more(wanted)
@@ -307,6 +313,23 @@ class InputGenerator:
                 for name in names
             }
             attempt(Case.of(case.layout, in_words(NEIGHBOURS), {**case.values, **drawn}))
+
+    def _try_own_numbers(self, attempt: Attempt) -> None:
+        """Accepted cases with nothing but numbers of the site in an input, in any order: it may look for a sequence."""
+        rng = self._builder.rng
+        for name, pool in self._builder.pools.items() if self._kept and not self._is_brief else ():
+            dtype = dtypes.numpy_dtype(pool.dtype)
+            if (
+                name in self._builder.controls
+                or dtype.kind not in "iuf"
+                or (self._builder.rounding and dtype.kind == "f")
+            ):
+                continue
+            numbers = own_numbers(self._numbers, dtype)
+            for _ in range(TURNS_OF_OWN_NUMBERS if numbers.size > 1 else 0):
+                _, case = self._any_kept()
+                drawn = rng.choice(numbers, numpy.shape(case.values[name]))
+                attempt(Case.of(case.layout, f"numbers of the site in {name}", {**case.values, name: drawn}))
 
     def _draw_more(self, attempt: Attempt) -> None:
         """Accepted cases with all data drawn anew, up to the number of cases that was asked for."""
