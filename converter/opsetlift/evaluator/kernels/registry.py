@@ -165,17 +165,6 @@ def find_kernel(domain: str, operator: str, since_version: int) -> Kernel | None
 
 def alike(domain: str, operator: str, since_version: int, attributes: Mapping[str, Any], output_count: int) -> Alike:
     """Return from which other versions the kernel of this definition cannot tell it for a node."""
-    if not attributes:
-        return _alike_without_attributes(domain, operator, since_version, output_count)
-    return _alike(domain, operator, since_version, attributes, output_count)
-
-
-@lru_cache(maxsize=1 << 14)
-def _alike_without_attributes(domain: str, operator: str, since_version: int, output_count: int) -> Alike:
-    return _alike(domain, operator, since_version, {}, output_count)
-
-
-def _alike(domain: str, operator: str, since_version: int, attributes: Mapping[str, Any], output_count: int) -> Alike:
     _import_all()
     found = _changes.get(KernelKey(domain, operator, since_version))
     if found is None:
