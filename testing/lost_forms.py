@@ -34,10 +34,7 @@ _REASONS: dict[tuple[str, int], str] = {
     },
     **{(operator, 13): _LAST_AXES for operator in ("Softmax", "LogSoftmax", "Hardmax")},
     ("Neg", 13): f"of the Softmax behind it: {_LAST_AXES}",
-    (
-        "Dropout",
-        12,
-    ): "in training mode the rule for 12 adds an unused bool mask, which opset 6 refuses; it could be removed again",
+    ("Dropout", 7): "7 to 11 have no training mode: it is written with random numbers, which every opset has",
     ("Upsample", 10): "Resize also takes scales below 1, and scales computed at run time are unknown",
     ("Scan", 9): "8 has a batch axis, which becomes another Scan",
     (

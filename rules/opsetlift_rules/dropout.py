@@ -35,8 +35,12 @@ def remove_the_test_flag(site: Site) -> None:
         return
     op, dtype = site.op_at(_TRAINING_MODE), site.dtype(0)
     trains, share = site.constant(True, "bool", "training_mode"), site.constant(ratio, "float", "ratio")
-    output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
-    site.replace(output, op.Cast(mask, to=dtype) if site.is_read(1) else mask)
+    if site.is_read(1):
+        output, mask = op.Dropout(site.input(0), share, trains, outputs=2)
+        site.replace(output, op.Cast(mask, to=dtype))
+    else:
+        site.keep_outputs(1)
+        site.replace(op.Dropout(site.input(0), share, trains))
 
 
 def set_the_test_flag(site: Site) -> None:

@@ -214,7 +214,9 @@ class SiteProofs:
 
         Where small sizes and drawn constants fail, it need not be the fault of the rule, which may have used all these.
         """
-        verdict = self._try(site, [site.dims_told], constants, key, as_declared=True)
+        verdict = self._try(site, [site.dims], constants, key, as_declared=True)
+        if verdict.outcome not in _AGREE and site.dims_told != site.dims:
+            verdict = self._try(site, [site.dims_told], constants, key, as_declared=True)
         if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes and not verdict.cases:
             # What the model declares may be wrong; it must not hide that the sides differ.
             verdict = self._try(site, [site.dims], constants, key)
