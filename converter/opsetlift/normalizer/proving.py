@@ -121,13 +121,13 @@ class _FewOfEachShape(InputGenerator):
         super().__init__(inputs, *arguments, **options)
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
-        self._numbers = [one.name for one in inputs if one.may_control_shapes and one.type.HasField("tensor_type")]
+        self._number_inputs = [one.name for one in inputs if one.may_control_shapes and one.type.HasField("tensor_type")]
         self._tried_numbers: set[tuple[bytes, ...]] = set()
 
     def _wanted(self, attempt: Attempt) -> Attempt:
         def sparingly(case: Case) -> Sequence[Any] | None:
             shapes = case.layout
-            numbers = tuple(case.values[name].tobytes() for name in self._numbers)
+            numbers = tuple(case.values[name].tobytes() for name in self._number_inputs)
             if case.is_required:
                 return attempt(case)
             if self.runs[shapes] >= self._most(shapes, numbers):
