@@ -160,6 +160,24 @@ class TestWhatOptimisersMerge:
         assert operators(converted(text, "onnxruntime==1.18")) == ["Gemm", operator]
         assert operators(converted(text.replace("double", "float"), "onnxruntime==1.17")) == ["Gemm", operator]
 
+    @pytest.mark.parametrize("operator", ["Tanh", "Elu"])
+    def test_a_gemm_before_an_activation_has_a_term(self, operator: str) -> None:
+        """onnxruntime 1.3 to 1.12 merge the two into a node that lacks its third input, and does not load."""
+        text = f"g (float[2,3] x, float[3,2] w) => (float[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
+        for runtime in ("onnxruntime==1.3", "onnxruntime==1.12"):
+            found = converted(text, runtime)
+            assert operators(found) == ["Gemm", operator]
+            term = onnx.numpy_helper.to_array(found.graph.initializer[0])
+            assert found.graph.node[0].input[2] == found.graph.initializer[0].name
+            assert term == 0
+            assert numpy.signbit(term)
+        assert len(converted(text, "onnxruntime==1.13").graph.node[0].input) == 2
+
+    def test_a_gemm_gets_its_term_under_exact(self) -> None:
+        text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
+        source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        assert len(convert(source, target="onnxruntime==1.4", exact=True).model.graph.node[0].input) == 3
+
 
 class TestValuesThatAreWrong:
     @pytest.mark.parametrize("runtime", ["onnxruntime==0.4", "openvino==2021.4", "opencv==4.14"])
