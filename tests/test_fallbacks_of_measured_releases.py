@@ -173,6 +173,20 @@ class TestWhatOptimisersMerge:
             assert numpy.signbit(term)
         assert len(converted(text, "onnxruntime==1.13").graph.node[0].input) == 2
 
+    @pytest.mark.parametrize(
+        ("first", "second", "result"),
+        [("5,4", "1,4,6", "1,5,6"), ("5,4", "N,4,6", "N,5,6"), ("2,5,4", "1,1,4,6", "1,2,5,6")],
+    )
+    def test_stacks_of_matrices_have_one_rank(self, first: str, second: str, result: str) -> None:
+        """onnxruntime 0.2 to 1.3 leave out dimensions of size 1 that only the second one has."""
+        text = f"g (float[{first}] x, float[{second}] w) => (float[{result}] y) {{ y = MatMul (x, w) }}"
+        assert operators(converted(text, "onnxruntime==1.3")) == ["Unsqueeze", "MatMul"]
+        assert operators(converted(text, "onnxruntime==1.4")) == ["MatMul"]
+
+    def test_stacks_of_more_than_one_matrix_stay_as_they_are(self) -> None:
+        text = "g (float[5,4] x, float[3,4,6] w) => (float[3,5,6] y) { y = MatMul (x, w) }"
+        assert operators(converted(text, "onnxruntime==1.3")) == ["MatMul"]
+
     def test_a_gemm_gets_its_term_under_exact(self) -> None:
         text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')

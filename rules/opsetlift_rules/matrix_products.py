@@ -129,6 +129,23 @@ def multiply_vectors_as_matrices(site: Site) -> None:
     site.replace(op.Squeeze(op.MatMul(*operands), site.constant([rank - 2 + place for place in added], "int64")))
 
 
+def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
+    """Write the first of two stacks of matrices with as many dimensions as the second; vectors as matrices.
+
+    Some runtimes leave the dimensions of size 1 out of the result that only the second stack has.
+    """
+    ranks = [site.rank(place, because="it says which dimensions the stacks of matrices have") for place in (0, 1)]
+    if not _ONE_MATRIX <= ranks[0] < ranks[1] or not site.computes("MatMul", T=site.dtype(0)):
+        multiply_vectors_as_matrices(site)
+        return
+    added = site.constant(range(ranks[1] - ranks[0]), "int64")
+    first = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), added)
+    site.set_input(0, first)
+
+
+_ONE_MATRIX = 2
+"""The rank of a matrix."""
+
 _WITH_A_TERM_OR_IN_PARTS = rounding(
     add_a_zero_term_or_split_gemm,
     ulps=2,
@@ -150,5 +167,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Gemm", _WITH_A_TERM_OR_IN_PARTS),
-    Fallback("MatMul", multiply_vectors_as_matrices),
+    Fallback("MatMul", give_matrices_one_rank_or_multiply_vectors),
 ]
