@@ -152,6 +152,12 @@ class TestWhatOptimisersMerge:
         assert converted(text, "onnxruntime==1.3").graph.node[0].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[0].input[1] == "x"
 
+    def test_a_constant_term_behind_an_identity_comes_second(self) -> None:
+        """TorchScript writes equal biases once, with an Identity for each use but the first."""
+        text = "g (float[2,3] x) => (float[2,3] y) <float[3] one = {1, 2, 3}> { bias = Identity (one) y = Add (bias, x) }"
+        assert converted(text, "onnxruntime==1.3").graph.node[-1].input[0] == "x"
+        assert converted(text, "onnxruntime==1.4").graph.node[-1].input[1] == "x"
+
     @pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh"])
     def test_an_activation_of_doubles_stays_apart_from_a_gemm(self, operator: str) -> None:
         text = f"g (double[2,3] x, double[3,2] w) => (double[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
