@@ -154,7 +154,9 @@ class TestWhatOptimisersMerge:
 
     def test_a_constant_term_behind_an_identity_comes_second(self) -> None:
         """TorchScript writes equal biases once, with an Identity for each use but the first."""
-        text = "g (float[2,3] x) => (float[2,3] y) <float[3] one = {1, 2, 3}> { bias = Identity (one) y = Add (bias, x) }"
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float[3] one = {1, 2, 3}> { bias = Identity (one) y = Add (bias, x) }"
+        )
         assert converted(text, "onnxruntime==1.3").graph.node[-1].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[-1].input[1] == "x"
 
