@@ -152,6 +152,14 @@ class TestWhatOptimisersMerge:
         assert converted(text, "onnxruntime==1.3").graph.node[0].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[0].input[1] == "x"
 
+    def test_a_constant_term_behind_an_identity_comes_second(self) -> None:
+        """TorchScript writes equal biases once, with an Identity for each use but the first."""
+        text = (
+            "g (float[2,3] x) => (float[2,3] y) <float[3] one = {1, 2, 3}> { bias = Identity (one) y = Add (bias, x) }"
+        )
+        assert converted(text, "onnxruntime==1.3").graph.node[-1].input[0] == "x"
+        assert converted(text, "onnxruntime==1.4").graph.node[-1].input[1] == "x"
+
     @pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh"])
     def test_an_activation_of_doubles_stays_apart_from_a_gemm(self, operator: str) -> None:
         text = f"g (double[2,3] x, double[3,2] w) => (double[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
@@ -159,6 +167,38 @@ class TestWhatOptimisersMerge:
         assert operators(converted(text, "onnxruntime==1.17")) == changed
         assert operators(converted(text, "onnxruntime==1.18")) == ["Gemm", operator]
         assert operators(converted(text.replace("double", "float"), "onnxruntime==1.17")) == ["Gemm", operator]
+
+    @pytest.mark.parametrize("operator", ["Tanh", "Elu"])
+    def test_a_gemm_before_an_activation_has_a_term(self, operator: str) -> None:
+        """onnxruntime 1.3 to 1.12 merge the two into a node that lacks its third input, and does not load."""
+        text = f"g (float[2,3] x, float[3,2] w) => (float[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
+        for runtime in ("onnxruntime==1.3", "onnxruntime==1.12"):
+            found = converted(text, runtime)
+            assert operators(found) == ["Gemm", operator]
+            term = onnx.numpy_helper.to_array(found.graph.initializer[0])
+            assert found.graph.node[0].input[2] == found.graph.initializer[0].name
+            assert term == 0
+            assert numpy.signbit(term)
+        assert len(converted(text, "onnxruntime==1.13").graph.node[0].input) == 2
+
+    @pytest.mark.parametrize(
+        ("first", "second", "result"),
+        [("5,4", "1,4,6", "1,5,6"), ("5,4", "N,4,6", "N,5,6"), ("2,5,4", "1,1,4,6", "1,2,5,6")],
+    )
+    def test_stacks_of_matrices_have_one_rank(self, first: str, second: str, result: str) -> None:
+        """onnxruntime 0.2 to 1.3 leave out dimensions of size 1 that only the second one has."""
+        text = f"g (float[{first}] x, float[{second}] w) => (float[{result}] y) {{ y = MatMul (x, w) }}"
+        assert operators(converted(text, "onnxruntime==1.3")) == ["Unsqueeze", "MatMul"]
+        assert operators(converted(text, "onnxruntime==1.4")) == ["MatMul"]
+
+    def test_stacks_of_more_than_one_matrix_stay_as_they_are(self) -> None:
+        text = "g (float[5,4] x, float[3,4,6] w) => (float[3,5,6] y) { y = MatMul (x, w) }"
+        assert operators(converted(text, "onnxruntime==1.3")) == ["MatMul"]
+
+    def test_a_gemm_gets_its_term_under_exact(self) -> None:
+        text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
+        source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        assert len(convert(source, target="onnxruntime==1.4", exact=True).model.graph.node[0].input) == 3
 
 
 class TestValuesThatAreWrong:

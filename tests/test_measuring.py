@@ -82,6 +82,11 @@ def _is_below_13(node: NodeProto, facts: ModelFacts) -> bool:
     return imported_opsets(facts.model.opset_import)[""] < 13
 
 
+def _merges_two_factors_with_relu(node: NodeProto, facts: ModelFacts) -> bool:
+    before = facts.graph.producer(node.input[0])
+    return before is not None and before.op_type == "Gemm" and len(list(filter(None, before.input))) == 2
+
+
 LIMITS: dict[str, Limit] = {
     "Neg": lambda node, facts: _dtype(node, facts) == "int64",
     "Clip": _clips_what_relu_gives,
@@ -151,6 +156,15 @@ def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
     assert not objection(target, after.format("Neg"))
     with_minimum = "(float[2] x, float low) => (float[2] y) { z = Relu (x) y = Clip (z, low) }"
     assert not objection(target, with_minimum)
+
+
+def test_a_gemm_without_c_that_fails_before_a_relu_becomes_a_form() -> None:
+    limited = Limited({"Relu": _merges_two_factors_with_relu}, {})
+    profile = measure([(key, list(those)) for key, those in all_cases(["Gemm"])], limited, Journal(None))
+    target = read_runtime("limited", as_toml(profile, "Limited", "1.0")).targets[0]
+    text = "(float[2,3] x, float[3,2] w) => (float[2,2] y) { y = Gemm (x, w) }"
+    assert "no input C" in objection(target, text)
+    assert not objection(target, "(float[2,3] x, float[3,2] w, float[2] c) => (float[2,2] y) { y = Gemm (x, w, c) }")
 
 
 @pytest.mark.slow

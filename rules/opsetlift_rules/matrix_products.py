@@ -101,6 +101,15 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))
 
 
+def add_a_zero_term_or_split_gemm(site: Site) -> None:
+    """Give a Gemm without C that the runtime fails on a C of -0; split it into MatMul and Add where the dtype fails."""
+    if not site.input(2) and site.computes("Gemm", T=site.dtype(0)):
+        add_a_zero_term(site)
+        return
+    site.rounds()
+    split_gemm_into_matmul_and_add(site)
+
+
 def multiply_vectors_as_matrices(site: Site) -> None:
     """Write a vector as a matrix of one row or column, and leave that out of the product.
 
@@ -120,9 +129,27 @@ def multiply_vectors_as_matrices(site: Site) -> None:
     site.replace(op.Squeeze(op.MatMul(*operands), site.constant([rank - 2 + place for place in added], "int64")))
 
 
-_IN_PARTS = rounding(
-    split_gemm_into_matmul_and_add,
+def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
+    """Write the first of two stacks of matrices with as many dimensions as the second; vectors as matrices.
+
+    Some runtimes leave the dimensions of size 1 out of the result that only the second stack has.
+    """
+    ranks = [site.rank(place, because="it says which dimensions the stacks of matrices have") for place in (0, 1)]
+    if not _ONE_MATRIX <= ranks[0] < ranks[1] or not site.computes("MatMul", T=site.dtype(0)):
+        multiply_vectors_as_matrices(site)
+        return
+    added = site.constant(range(ranks[1] - ranks[0]), "int64")
+    first = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), added)
+    site.set_input(0, first)
+
+
+_ONE_MATRIX = 2
+"""The rank of a matrix."""
+
+_WITH_A_TERM_OR_IN_PARTS = rounding(
+    add_a_zero_term_or_split_gemm,
     ulps=2,
+    when="Gemm is split into MatMul and Add",
     because="the product, its factor and the term are rounded one after the other",
 )
 
@@ -139,6 +166,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Gemm", _IN_PARTS),
-    Fallback("MatMul", multiply_vectors_as_matrices),
+    Fallback("Gemm", _WITH_A_TERM_OR_IN_PARTS),
+    Fallback("MatMul", give_matrices_one_rank_or_multiply_vectors),
 ]

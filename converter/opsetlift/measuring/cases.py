@@ -19,7 +19,7 @@ from onnx.defs import OpSchema
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import ModelFacts
-from opsetlift.measuring.chains import Producer, producers_of
+from opsetlift.measuring.chains import Producer, producers_of, put_activation_behind
 from opsetlift.measuring.examples import MOST_ELEMENTS, Example
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.model.arrays import Array
@@ -468,8 +468,9 @@ def _model(example: Example, layout: Layout) -> tuple[ModelProto, dict[str, Arra
             inputs[given] = array
     for place, name in enumerate(node.output):
         node.output[place] = f"o{place}" if name else ""
-    graph.node.append(node)
     graph.output.extend(helper.make_empty_tensor_value_info(name) for name in node.output if name)
+    behind = put_activation_behind(node, example.values)
+    graph.node.extend(one for one in (node, behind) if one is not None)
     imports = [helper.make_opsetid(domain, number) for domain, number in example.imports.items()]
     ir_version = max(4, minimum_for_opsets(example.imports))
     return helper.make_model(graph, opset_imports=imports, ir_version=ir_version), inputs

@@ -1,8 +1,8 @@
-"""Nodes before others that optimisers of runtimes merge with them, for all that is said there of the two alone."""
+"""Nodes before and behind others that optimisers of runtimes merge with them, for all that is said there of the two."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ _MERGED = frozenset(
     ]
 )
 """Operators that the optimisers of runtimes merge with the one before."""
+
+_FACTORS = 2
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,20 @@ def producers_of(example: Example) -> Iterator[Producer]:
         per_channel = [numpy.linspace(low, 2, channels) for low in (0.5, -1, -2, 1)]
         constants = tuple(_constant(value, f"c{place}") for place, value in enumerate(per_channel))
         yield Producer("BatchNormalization", constants=constants)
+
+
+def put_activation_behind(node: NodeProto, values: Sequence[NDArray[Any] | None]) -> NodeProto | None:
+    """A Relu that now gives the output of a Gemm of floats without C; None behind other nodes.
+
+    Where both are merged, some runtimes miss the third input. One with C computes alone, so that no sign is lost.
+    """
+    if node.op_type != "Gemm" or len(list(filter(None, node.input))) > _FACTORS or not node.output:
+        return None
+    if values[0] is None or values[0].dtype != numpy.float32:
+        return None
+    result = node.output[0]
+    node.output[0] = f"{result}_before"
+    return helper.make_node("Relu", [node.output[0]], [result])
 
 
 def _constant(value: NDArray[numpy.float64], name: str = "c") -> TensorProto:
