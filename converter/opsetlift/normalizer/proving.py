@@ -121,7 +121,9 @@ class _FewOfEachShape(InputGenerator):
         super().__init__(inputs, *arguments, **options)
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
-        self._number_inputs = [one.name for one in inputs if one.may_control_shapes and one.type.HasField("tensor_type")]
+        self._number_inputs = [
+            one.name for one in inputs if one.may_control_shapes and one.type.HasField("tensor_type")
+        ]
         self._tried_numbers: set[tuple[bytes, ...]] = set()
 
     def _wanted(self, attempt: Attempt) -> Attempt:
