@@ -73,6 +73,9 @@ class KnownFacts:
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         return {}
 
+    def type_told(self, path: str, name: str) -> TypeProto | None:
+        return None
+
     def kinds(self, path: str) -> Sequence[int]:
         return ()
 
