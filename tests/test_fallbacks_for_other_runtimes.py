@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from onnx import numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
@@ -642,3 +643,29 @@ class TestMovedTruthValues:
             "{ b = Greater (x, c) m = Reshape (b, s) y = Cast <to = 1> (m) }"
         )
         assert operators(converted(text, "opencv==4.14")) == ["Greater", "Reshape"]
+
+
+class TestVolumes:
+    """OpenCV 5.0 copies no sizes of volumes while it reshapes them; 4.14 adds none to a convolution of volumes."""
+
+    def test_are_reshaped_to_sizes_in_numbers(self) -> None:
+        text = (
+            "g (float[1,2,3,1,2] x) => (float[1,2,6] y) <int64[3] s = {0, 0, -1}> { a = Relu (x) y = Reshape (a, s) }"
+        )
+        found = converted(text, "opencv==5.0")
+        shapes = [numpy_helper.to_array(one).tolist() for one in found.graph.initializer]
+        assert [1, 2, -1] in shapes
+        assert [0, 0, -1] not in shapes
+
+    def test_of_open_sizes_are_refused(self) -> None:
+        text = (
+            "g (float[N,2,3,1,2] x) => (float[N,2,6] y) <int64[3] s = {0, 0, -1}> { a = Relu (x) y = Reshape (a, s) }"
+        )
+        refused(text, "opencv==5.0", because="copies no sizes of a volume")
+
+    def test_are_taken_off_a_convolution_with_the_other_sign(self) -> None:
+        text = (
+            "g (float[1,1,2,2,2] x) => (float[1,1,2,2,2] y) <float[1,1,1,1,1] w = {2}> "
+            "{ a = Conv (x, w) n = Abs (x) b = Conv (n, w) y = Add (a, b) }"
+        )
+        assert operators(converted(text, "opencv==4.14")) == ["Conv", "Abs", "Conv", "Neg", "Sub"]

@@ -229,9 +229,17 @@ def _computes_its_dtype(site: Site) -> bool:
 
 
 def cast_or_remove_allowzero(site: Site) -> None:
-    """Reshape in a wider dtype that the runtime computes; where it computes the dtype, without allowzero."""
-    if _computes_its_dtype(site) or not widen_to_kernel(site):
+    """Reshape in a wider dtype that the runtime computes; else without allowzero, or with the copied sizes in numbers."""
+    if not _computes_its_dtype(site) and widen_to_kernel(site):
+        return
+    shape, dims = site.constant_value(1), site.shape(0)
+    if has_attribute(site, "allowzero") or shape is None or dims is None or len(shape) > len(dims):
         remove_allowzero(site)
+        return
+    sizes = [dims[place] if size == 0 else int(size) for place, size in enumerate(shape)]
+    written = [size for size in sizes if isinstance(size, int)]
+    if 0 not in written and len(written) == len(sizes):
+        site.set_input(1, site.constant(written, "int64", "shape"))
 
 
 def write_non_negative_axes(site: Site) -> None:
