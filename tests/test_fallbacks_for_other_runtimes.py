@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from onnx import numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
@@ -518,3 +519,153 @@ class TestNanInOpenvino:
 def test_clip_of_int64_is_written_with_comparisons_for_opencv_5() -> None:
     text = "g (int64[2] x) => (int64[2] y) <int64 m = {1}> { y = Clip (x, m) }"
     assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]
+
+
+class TestTruthValuesThatAreMoved:
+    """OpenCV moves no booleans, 5.0 only some: the numbers 0 and 1 are moved in a dtype that it moves."""
+
+    _GATHERED = "g (int64[3,4] x) => (float[2] y) <int64[2,2] i = {0,1,2,3}> { b = Cast <to = 9> (x) "
+
+    def test_by_gathering_slices(self) -> None:
+        text = self._GATHERED + "c = GatherND (b, i) y = Cast <to = 1> (c) }"
+        assert operators(converted(text, "opencv==5.0"))[-1] == "GatherND"
+
+    def test_by_gathering_slices_from_flat_numbers(self) -> None:
+        text = self._GATHERED + "c = GatherND (b, i) y = Cast <to = 1> (c) }"
+        found = operators(converted(text, "opencv==4.14"))
+        assert "GatherND" not in found
+        assert found[found.index("Gather") - 1] == "Reshape"
+
+    @pytest.mark.parametrize(
+        ("node", "shape"),
+        [
+            ("Gather (b, i)", "2,4"),
+            ("Reshape (b, i)", "2,6"),
+            ("Flatten <axis = 0> (b)", "1,12"),
+            ("Unsqueeze (b, a)", "3,1,4"),
+            ("Squeeze (u, a)", "3,4"),
+        ],
+    )
+    def test_by_other_operators(self, node: str, shape: str) -> None:
+        inputs = "bool[3,1,4] u" if "u," in node else "bool[3,4] b"
+        constants = f"<int64[2] i = {{{'2,6' if 'Reshape' in node else '2,0'}}}, int64[1] a = {{1}}>"
+        source = "float[3,1,4] x" if "u," in node else "float[3,4] x"
+        name = inputs[-1]
+        text = (
+            f"g ({source}) => (float[{shape}] y) {constants[:-1]}, float half = {{0.5}}> "
+            f"{{ {name} = Greater (x, half) c = {node} y = Cast <to = 1> (c) }}"
+        )
+        assert node.split()[0] in operators(converted(text, "opencv==4.14"))
+
+    def test_of_unknown_sizes_are_refused(self) -> None:
+        text = "g (float[] x, int64[] i) => (bool[] y) { b = Cast <to = 9> (x) y = GatherND (b, i) }"
+        refused(text, "opencv==4.14", because="OpenCV DNN 4.14 .*(rank|shape|dimension|size)")
+
+
+class TestAttentionThatIsMerged:
+    """OpenCV 5.0 merges these nodes into one layer that fails, unless something keeps Softmax and the product apart."""
+
+    @pytest.mark.parametrize("scaled", ["e = Mul (a, f) s = MatMul (e, d)", "p = MatMul (a, d) s = Div (p, f)"])
+    def test_is_kept_apart(self, scaled: str) -> None:
+        text = (
+            "g (float[1,3,4] x) => (float[1,3,4] y) <int64[4] h = {1,3,-1,2}, int64[3] r = {1,3,4}, float f = {0.5}> "
+            "{ q = Reshape (x, h) a = Transpose <perm = [0,2,1,3]> (q) d = Transpose <perm = [0,2,3,1]> (q) "
+            f"{scaled} w = Softmax (s) o = MatMul (w, a) t = Transpose <perm = [0,2,1,3]> (o) y = Reshape (t, r) }}"
+        )
+        found = operators(converted(text, "opencv==5.0"))
+        assert found[found.index("Softmax") :] == ["Softmax", "Sum", "MatMul", "Transpose", "Reshape"]
+
+    def test_stays_where_nothing_is_scaled(self) -> None:
+        text = (
+            "g (float[3,4] x, float[4,3] z) => (float[3,3] y) { s = MatMul (x, z) w = Softmax (s) y = MatMul (w, s) }"
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["MatMul", "Softmax", "MatMul"]
+
+
+class TestNormalizationWithoutBias:
+    """OpenCV takes a computed term of the next Add for the bias."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("added", ["Add (n, z)", "Add (z, n)"])
+    def test_is_followed_by_a_difference(self, runtime: str, added: str) -> None:
+        text = (
+            "g (float[1,3,2] x) => (float[1,3,2] y) <float[2] w = {2, 3}, float two = {2}> { z = Abs (x) "
+            "m = ReduceMean <axes = [-1]> (x) s = Sub (x, m) p = Pow (s, two) v = ReduceMean <axes = [-1]> (p) "
+            f"r = Sqrt (v) d = Div (s, r) n = Mul (d, w) y = {added} }}"
+        )
+        found = operators(converted(text, runtime))
+        assert found[-2:] == ["Neg", "Sub"]
+        assert "Add" not in found
+
+
+class TestConstantsOfUint8:
+    """OpenCV before 5 takes 128 off them."""
+
+    def test_that_are_compared_are_refused(self) -> None:
+        text = "g (float[1,3] x) => (bool[1,3] y) <uint8[1,1] z = {1}> { a = Cast <to = 2> (x) y = Greater (a, z) }"
+        refused(text, "opencv==4.14", because="OpenCV DNN 4.14")
+
+    def test_are_none_where_numbers_become_truth_values(self) -> None:
+        text = "g (uint8[1,3] x) => (float[1,3] y) { b = Cast <to = 9> (x) y = Cast <to = 1> (b) }"
+        found = converted(text, "opencv==4.14")
+        assert operators(found) == ["Equal", "Not"]
+        assert {one.data_type for one in found.graph.initializer} == {1}
+
+
+class TestVectors:
+    """OpenCV before 5 takes a vector that a node makes of a matrix for a column, and repeats other values along it."""
+
+    @pytest.mark.parametrize("operator", ["Add", "Max", "Pow", "Less", "Equal"])
+    def test_are_computed_as_rows(self, operator: str) -> None:
+        result = "bool" if operator in ("Less", "Equal") else "float"
+        text = (
+            f"g (float[2,3] x) => ({result}[6] z) <float c = {{0.5}}, int64[1] m = {{-1}}> "
+            f"{{ a = Reshape (x, m) z = {operator} (a, c) }}"
+        )
+        found = operators(converted(text, "opencv==4.14"))
+        assert found[:4] == ["Reshape", "Reshape", operator, "Reshape"]
+
+    def test_stay_where_numbers_are_repeated(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[6] z) <float c = {3}, int64[1] m = {6}> { a = Reshape (x, m) z = Add (a, c) }"
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Reshape", "Add"]
+
+    def test_of_unknown_rank_are_refused(self) -> None:
+        text = "g (float[] x) => (float[] z) { z = Max (x, x) }"
+        refused(text, "opencv==4.14", because="OpenCV DNN 4.14")
+
+
+class TestMovedTruthValues:
+    def test_become_truth_values_again_without_a_comparison(self) -> None:
+        text = (
+            "g (float[2,3] x) => (float[3,2] y) <float c = {0.5}, int64[2] s = {3, 2}> "
+            "{ b = Greater (x, c) m = Reshape (b, s) y = Cast <to = 1> (m) }"
+        )
+        assert operators(converted(text, "opencv==4.14")) == ["Greater", "Reshape"]
+
+
+class TestVolumes:
+    """OpenCV 5.0 copies no sizes of volumes while it reshapes them; 4.14 adds none to a convolution of volumes."""
+
+    def test_are_reshaped_to_sizes_in_numbers(self) -> None:
+        text = (
+            "g (float[1,2,3,1,2] x) => (float[1,2,6] y) <int64[3] s = {0, 0, -1}> { a = Relu (x) y = Reshape (a, s) }"
+        )
+        found = converted(text, "opencv==5.0")
+        shapes = [numpy_helper.to_array(one).tolist() for one in found.graph.initializer]
+        assert [1, 2, -1] in shapes
+        assert [0, 0, -1] not in shapes
+
+    def test_of_open_sizes_are_refused(self) -> None:
+        text = (
+            "g (float[N,2,3,1,2] x) => (float[N,2,6] y) <int64[3] s = {0, 0, -1}> { a = Relu (x) y = Reshape (a, s) }"
+        )
+        refused(text, "opencv==5.0", because="copies no sizes of a volume")
+
+    def test_are_taken_off_a_convolution_with_the_other_sign(self) -> None:
+        text = (
+            "g (float[1,1,2,2,2] x) => (float[1,1,2,2,2] y) <float[1,1,1,1,1] w = {2}> "
+            "{ a = Conv (x, w) n = Abs (x) b = Conv (n, w) y = Add (a, b) }"
+        )
+        assert operators(converted(text, "opencv==4.14")) == ["Conv", "Abs", "Conv", "Neg", "Sub"]

@@ -422,13 +422,15 @@ class TestConversion:
             convert(source, to=11, target=target)
 
     def test_a_form_names_ranks_that_all_hold(self, tmp_path: Path) -> None:
-        form = '[[form]]\noperator = "Add"\nranks = { A = [2], B = [1] }\ntext = "adds no rows"\nsource = "docs"\n'
+        form = (
+            '[[form]]\noperator = "Div"\nranks = { A = [2], B = [1] }\ntext = "divides by no rows"\nsource = "docs"\n'
+        )
         (tmp_path / "rows.toml").write_text(f"{SMALL}\n{form}")
         text = (
-            '<ir_version: 5, opset_import: ["": 11]> g (float[2,3] x, float%s b) => (float[2,3] y) { y = Add (x, b) }'
+            '<ir_version: 5, opset_import: ["": 11]> g (float[2,3] x, float%s b) => (float[2,3] y) { y = Div (x, b) }'
         )
         convert(onnx.parser.parse_model(text % "[2,3]"), target=str(tmp_path / "rows.toml"))
-        with pytest.raises(ConversionRefused, match="adds no rows"):
+        with pytest.raises(ConversionRefused, match="divides by no rows"):
             convert(onnx.parser.parse_model(text % "[3]"), target=str(tmp_path / "rows.toml"))
 
 

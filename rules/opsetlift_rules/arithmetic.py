@@ -14,7 +14,12 @@ from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import copies_repeated_channels, have_one_shape, repeated
+from opsetlift_rules.helpers.broadcasting import (
+    computes_vectors_as_rows,
+    copies_repeated_channels,
+    have_one_shape,
+    repeated,
+)
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
@@ -103,11 +108,14 @@ _TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 def write_constants_otherwise_or_widen(site: Site) -> None:
     """Write a constant operand second, or repeated, where the runtime fails on the form; else widen.
 
-    A constant minus a value is the value's negative plus the constant, the same number.
+    A constant minus a value is the value's negative plus the constant, the same number; a sum of two computed floats is
+    a difference with a negative, which no optimiser takes for the bias of the node before.
     """
     operator = site.node.op_type
     if not site.computes(operator, T=site.dtype(0)):
         widen_to_kernel(site)
+        return
+    if computes_vectors_as_rows(site):
         return
     op, (first, second) = site.op, site.inputs
     if site.constant_value(0) is not None and operator in ("Add", "Mul"):
@@ -116,7 +124,11 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.replace(op.Add(op.Neg(second), first))
     elif (repeated_constant := _repeated_constant(site)) is not None:
         site.set_input(1, repeated_constant)
-    elif not copies_repeated_channels(site):
+    elif copies_repeated_channels(site):
+        return
+    elif operator == "Add" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
+        site.replace(op.Sub(first, op.Neg(second)))
+    else:
         widen_to_kernel(site)
 
 

@@ -59,14 +59,17 @@ def multiply_by_one_in_between(site: Site) -> None:
 def compare_truncate_or_multiply_by_one(site: Site) -> None:
     """Compute a Cast with other operators, for runtimes that leave the numbers as they are; else keep two Casts apart.
 
-    To booleans it is a comparison with 0. Between floats and integers, fractions are dropped:
+    To booleans it is a comparison with 0, of narrow integers as floats. Between floats and integers, fractions are
+    dropped:
 
     Floor of the positive part minus Floor of the negative one rounds towards 0; the outer Floor shows that the result
     is whole.
     """
     if dtype_attribute(site, "to") == "bool":
-        op = site.op_at(opsets.FLOATS_IN_EQUAL)
-        site.replace(op.Not(op.Equal(site.input(0), site.constant(0, site.dtype(0), "zero"))))
+        op, value, dtype = site.op_at(opsets.FLOATS_IN_EQUAL), site.input(0), site.dtype(0)
+        if dtype in NARROW_INTEGERS:
+            value, dtype = op.Cast(value, to="float"), "float"
+        site.replace(op.Not(op.Equal(value, site.constant(0, dtype, "zero"))))
         return
     if site.dtype(0) not in FLOATING or dtype_attribute(site, "to") not in NARROW_INTEGERS | _WIDE_INTEGERS:
         multiply_by_one_in_between(site)

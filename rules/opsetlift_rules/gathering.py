@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Site, pop_attribute
+from opsetlift.rulebook.site import Site, pop_attribute, widen, widen_to_kernel
+from opsetlift.specification.wider_dtypes import wider_dtypes_of
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -83,6 +84,32 @@ def gather_slices_from_flat_data(site: Site) -> None:
     site.replace(positions.gather(slices, places))
 
 
+def cast_slices_or_gather_them_from_flat_data(site: Site) -> None:
+    """Gather slices in a wider dtype that GatherND of the runtime computes, else in one that its Gather does."""
+    dtype = site.dtype(0)
+    if widen_to_kernel(site):
+        return
+    if site.computes("Gather", T=dtype, Tind="int64"):
+        gather_slices_from_flat_data(site)
+        return
+    for wider in wider_dtypes_of(dtype):
+        if site.computes("Gather", T=wider, Tind="int64"):
+            widen(site, wider)
+            return
+
+
+def make_indices_non_negative_or_cast(site: Site) -> None:
+    """Gather in a wider dtype that the runtime computes; else by non-negative indices."""
+    if site.computes("Gather", T=site.dtype(0), Tind=site.dtype(1)):
+        make_indices_non_negative(site)
+    elif not site.computes("Gather", Tind="int64"):
+        return
+    elif site.dtype(1) != "int64":
+        site.set_input(1, site.op.Cast(site.input(1), to="int64"))
+    else:
+        widen_to_kernel(site)
+
+
 def add_batch_indices(site: Site) -> None:
     """Write the batch index into each index tuple of GatherND-12: GatherND-11 has no batch_dims.
 
@@ -126,5 +153,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Gather", make_indices_non_negative),
+    Fallback("Gather", make_indices_non_negative_or_cast),
+    Fallback("GatherND", cast_slices_or_gather_them_from_flat_data),
 ]

@@ -113,13 +113,12 @@ def add_a_zero_term_or_split_gemm(site: Site) -> None:
 def multiply_vectors_as_matrices(site: Site) -> None:
     """Write a vector as a matrix of one row or column, and leave that out of the product.
 
-    Matrices of double are kept apart from the nodes before: some optimisers merge a Transpose into products of dtypes
-    that the merged operator does not compute.
+    Matrices are kept apart from the nodes before: some optimisers merge a Transpose into products of dtypes that the
+    merged operator does not compute, or a Softmax and what leads to it into an attention that they read wrongly.
     """
     ranks = [site.rank(place, because="a vector has one axis") for place in (0, 1)]
     if 1 not in ranks:
-        if site.dtype(0) == "double":
-            put_sums_before(site, (0, 1))
+        put_sums_before(site, (0, 1) if site.dtype(0) == "double" else (0,))
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     operands, rank = site.inputs, max(2, *ranks)

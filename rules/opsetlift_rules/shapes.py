@@ -14,8 +14,17 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
-from opsetlift.rulebook.site import Dims, Operators, Site, has_attribute, known_shape, pop_attribute, static_shape
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_for_runtime, widen_values
+from opsetlift.rulebook.site import (
+    Dims,
+    Operators,
+    Site,
+    has_attribute,
+    known_shape,
+    pop_attribute,
+    static_shape,
+    widen_to_kernel,
+)
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import (
@@ -214,8 +223,32 @@ def convert_scalar_axes_to_a_vector(site: Site) -> None:
         site.set_input(1, site.op.Reshape(site.input(1), site.constant([1], "int64", "length")))
 
 
+def _computes_its_dtype(site: Site) -> bool:
+    """Whether the runtime computes the operator in the dtype of the node."""
+    return site.computes(site.node.op_type, T=site.dtype(0))
+
+
+def cast_or_remove_allowzero(site: Site) -> None:
+    """Reshape in a wider dtype that the runtime computes; else without allowzero, or with the copied sizes in numbers."""
+    if not _computes_its_dtype(site) and widen_to_kernel(site):
+        return
+    shape, dims = site.constant_value(1), site.shape(0)
+    if has_attribute(site, "allowzero") or shape is None or dims is None or len(shape) > len(dims):
+        remove_allowzero(site)
+        return
+    sizes = [dims[place] if size == 0 else int(size) for place, size in enumerate(shape)]
+    written = [size for size in sizes if isinstance(size, int)]
+    if 0 not in written and len(written) == len(sizes):
+        site.set_input(1, site.constant(written, "int64", "shape"))
+
+
 def write_non_negative_axes(site: Site) -> None:
-    """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1."""
+    """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1.
+
+    A dtype that the runtime does not compute is cast to a wider one.
+    """
+    if not _computes_its_dtype(site) and widen_to_kernel(site):
+        return
     if has_attribute(site, "axes"):
         make_axes_non_negative(site)
         return
@@ -228,7 +261,12 @@ def write_non_negative_axes(site: Site) -> None:
 
 
 def unsqueeze_one_axis_at_a_time(site: Site) -> None:
-    """Add the dimensions of size 1 one by one, by non-negative axes, for runtimes that need one of the two."""
+    """Add the dimensions of size 1 one by one, by non-negative axes, for runtimes that need one of the two.
+
+    A dtype that the runtime does not compute is cast to a wider one.
+    """
+    if not _computes_its_dtype(site) and widen_to_kernel(site):
+        return
     axes = site.attribute("axes")
     if axes is None:
         given = site.constant_value(1)
@@ -318,7 +356,8 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Reshape", remove_allowzero),
+    Fallback("Flatten", widen_for_runtime()),
+    Fallback("Reshape", cast_or_remove_allowzero),
     Fallback("Squeeze", write_non_negative_axes),
     Fallback("Transpose", move_elements),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),

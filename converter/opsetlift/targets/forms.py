@@ -107,6 +107,8 @@ class Form:
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
     stored_dtypes: frozenset[str] = frozenset()
     """Dtypes of which one is that of an input that is a constant and not computed from others."""
+    has_other_numbers: bool = False
+    """Whether its first input may have numbers other than the 0 and 1 that a Cast made of truth values before."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
 
@@ -130,6 +132,7 @@ class Form:
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
             and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
+            and (not self.has_other_numbers or not _moves_truth_values(node, scope))
             and (not self.ends_with_absent_input or (bool(node.input) and not node.input[-1]))
             and (not self.not_after or not _is_after(node, self.not_after, scope))
             and (not self.stored_dtypes or self._stores_one_of_the_dtypes(node, scope))
@@ -148,7 +151,7 @@ class Form:
     @property
     def depth(self) -> int:
         """How many nodes before a node it may look at, one behind the other."""
-        return max(len(self.chain), 2 if self.undoes_cast else 1)
+        return max(len(self.chain), _MOST_MOVES + 1 if self.has_other_numbers else 2 if self.undoes_cast else 1)
 
     @cached_property
     def _tells_of_inputs(self) -> bool:
@@ -273,6 +276,10 @@ def _is_copy(name: str, scope: ScopeFacts) -> bool:
 
 _DILATIONS = "dilations"
 
+_MOVES = frozenset(["Cast", "Expand", "Flatten", "Gather", "Reshape", "Squeeze", "Transpose", "Unsqueeze"])
+_MOST_MOVES = 2
+"""How many nodes before a Cast are looked at: a Cast, and one that moves what it gives."""
+
 _CHANNELS = 1
 """The axis of channels."""
 
@@ -292,6 +299,17 @@ def _undoes_the_cast_before(node: NodeProto, scope: ScopeFacts) -> bool:
     if before is None or before.op_type != "Cast":
         return False
     return scope.type_string(before.input[0]) == scope.type_string(node.output[0])
+
+
+def _moves_truth_values(node: NodeProto, scope: ScopeFacts) -> bool:
+    for _ in range(_MOST_MOVES):
+        before = scope.producer(node.input[0])
+        if before is None or before.op_type not in _MOVES:
+            return False
+        if before.op_type == "Cast":
+            return dtype_of_type(scope.type_string(before.input[0]) or "") == "bool"
+        node = before
+    return False
 
 
 def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -22,8 +22,11 @@ def have_one_shape(shapes: Sequence[Dims | None]) -> bool:
 def copies_repeated_channels(site: Site) -> bool:
     """Copy the computed inputs by Identity where their second sizes may differ; whether that was done.
 
-    For runtimes that keep channels in blocks and misread an input with fewer of them: a copy has no blocks.
+    For runtimes that keep channels in blocks and misread an input with fewer of them: a copy has no blocks. Vectors
+    have no channels: they become rows.
     """
+    if computes_vectors_as_rows(site):
+        return True
     computed = [position for position, name in enumerate(site.inputs) if name and site.constant_value(position) is None]
     shapes = {position: site.shape(position) for position in computed}
     images = {position: shape for position, shape in shapes.items() if shape is None or len(shape) > _CHANNELS + 1}
@@ -39,6 +42,26 @@ def copies_repeated_channels(site: Site) -> bool:
 
 _CHANNELS = 1
 """The axis of channels."""
+
+
+def computes_vectors_as_rows(site: Site) -> bool:
+    """Compute vectors, or a vector and a scalar, as matrices of one row; whether that was done.
+
+    Some runtimes take a vector for a column, and repeat it along the wrong axis.
+    """
+    shapes = [site.shape(name) for name in site.inputs]
+    if any(shape is None for shape in shapes) or max(len(shape or ()) for shape in shapes) != 1:
+        return False
+    op, row = site.op, site.constant([1, -1], "int64", "row")
+    inputs = []
+    for name, shape in zip(site.inputs, shapes, strict=True):
+        value = site.constant_value(name)
+        if shape and value is not None:
+            inputs.append(site.constant(value[None], hint="row"))
+        else:
+            inputs.append(op.Reshape(name, row) if shape else name)
+    site.replace(op.Reshape(op.copy(*inputs), site.constant([-1], "int64", "vector")))
+    return True
 
 
 def copy_repeated_channels(site: Site) -> None:
