@@ -487,6 +487,31 @@ class TestMasksOfAttention:
         assert operators(converted(self._TEXT.format("-10000"), "openvino==2022.3")) == ["Sub", "Mul"]
 
 
+class TestExpandThatTwoNodesRead:
+    """OpenVINO 2021.4 merges it into a product or sum that reads it, and other readers get what was not expanded."""
+
+    _TEXT = """
+        g ({0}[1,6] x, {0}[4,6] y) => ({0}[8,6] z) <int64[2] s = {{4, 1}}> {{
+            e = Expand (x, s)
+            p = Mul (e, y)
+            z = Concat <axis = 0> (e, p)
+        }}
+    """
+
+    @pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
+    def test_is_a_tile(self, dtype: str) -> None:
+        assert operators(converted(self._TEXT.format(dtype), "openvino==2021.4")) == ["Tile", "Mul", "Concat"]
+
+    def test_has_its_new_axes_from_a_reshape(self) -> None:
+        text = "g (float[6] x) => (float[4,6] y) <int64[2] s = {4, 1}> { y = Expand (x, s) }"
+        assert "Expand" not in operators(converted(text, "openvino==2021.4"))
+
+    def test_stays_for_bools_and_other_releases(self) -> None:
+        text = "g (bool[1,6] x) => (bool[4,6] y) <int64[2] s = {4, 1}> { y = Expand (x, s) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Expand"]
+        assert operators(converted(self._TEXT.format("float"), "openvino==2022.3")) == ["Expand", "Mul", "Concat"]
+
+
 class TestConstantsJoinedWithInputsOfTheModel:
     """OpenCV 4 joins them wrongly, and joins them well with results of other nodes."""
 
