@@ -214,6 +214,28 @@ class TestReductionsOfEverything:
         assert converted(text, "opencv==5.0").graph.node[0].attribute
 
 
+class TestScalarsOfReductions:
+    """OpenVINO 2021.4 fails on arithmetic with a scalar that a reduction made, not with one that Squeeze made."""
+
+    _TEXT = "g (float[2,3] x) => (float[2,3] y) {{ m = {0} <{1}keepdims = 0> (x) y = Add (x, m) }}"
+
+    @pytest.mark.parametrize("axes", ["", "axes = [0, 1], ", "axes = [-1, -2], "])
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax", "ReduceLogSumExp"])
+    def test_come_from_squeeze(self, operator: str, axes: str) -> None:
+        found = converted(self._TEXT.format(operator, axes), "openvino==2021.4")
+        assert operators(found) == [operator, "Squeeze", "Add"]
+
+    def test_of_sums_whose_axes_are_an_input(self) -> None:
+        text = "g (int64[2,3] x) => (int64[2,3] y) <int64[2] a = {0, 1}> "
+        text += "{ m = ReduceSum <keepdims = 0> (x, a) y = Add (x, m) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["ReduceSum", "Squeeze", "Add"]
+
+    @pytest.mark.parametrize(("runtime", "axes"), [("2021.4", "axes = [1], "), ("2022.3", "")])
+    def test_along_some_axes_and_in_other_releases_stay(self, runtime: str, axes: str) -> None:
+        text = "g (float[3,3] x) => (float[3,3] y) {{ m = ReduceMean <{0}keepdims = 0> (x) y = Add (x, m) }}"
+        assert operators(converted(text.format(axes), f"openvino=={runtime}")) == ["ReduceMean", "Add"]
+
+
 class TestConstantOperands:
     """OpenCV 4.5 fails on most that come first, or that it has to repeat."""
 
