@@ -215,6 +215,28 @@ class TestReductionsOfEverything:
         assert converted(text, "opencv==5.0").graph.node[0].attribute
 
 
+class TestScalarsOfReductions:
+    """OpenVINO 2021.4 fails on arithmetic with a scalar that a reduction made, not with one that Squeeze made."""
+
+    _TEXT = "g (float[2,3] x) => (float[2,3] y) {{ m = {0} <{1}keepdims = 0> (x) y = Add (x, m) }}"
+
+    @pytest.mark.parametrize("axes", ["", "axes = [0, 1], ", "axes = [-1, -2], "])
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax", "ReduceLogSumExp"])
+    def test_come_from_squeeze(self, operator: str, axes: str) -> None:
+        found = converted(self._TEXT.format(operator, axes), "openvino==2021.4")
+        assert operators(found) == [operator, "Squeeze", "Add"]
+
+    def test_of_sums_whose_axes_are_an_input(self) -> None:
+        text = "g (int64[2,3] x) => (int64[2,3] y) <int64[2] a = {0, 1}> "
+        text += "{ m = ReduceSum <keepdims = 0> (x, a) y = Add (x, m) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["ReduceSum", "Squeeze", "Add"]
+
+    @pytest.mark.parametrize(("runtime", "axes"), [("2021.4", "axes = [1], "), ("2022.3", "")])
+    def test_along_some_axes_and_in_other_releases_stay(self, runtime: str, axes: str) -> None:
+        text = "g (float[3,3] x) => (float[3,3] y) {{ m = ReduceMean <{0}keepdims = 0> (x) y = Add (x, m) }}"
+        assert operators(converted(text.format(axes), f"openvino=={runtime}")) == ["ReduceMean", "Add"]
+
+
 class TestConstantOperands:
     """OpenCV 4.5 fails on most that come first, or that it has to repeat."""
 
@@ -486,6 +508,31 @@ class TestMasksOfAttention:
 
     def test_small_factors_stay(self) -> None:
         assert operators(converted(self._TEXT.format("-10000"), "openvino==2022.3")) == ["Sub", "Mul"]
+
+
+class TestExpandThatTwoNodesRead:
+    """OpenVINO 2021.4 merges it into a product or sum that reads it, and other readers get what was not expanded."""
+
+    _TEXT = """
+        g ({0}[1,6] x, {0}[4,6] y) => ({0}[8,6] z) <int64[2] s = {{4, 1}}> {{
+            e = Expand (x, s)
+            p = Mul (e, y)
+            z = Concat <axis = 0> (e, p)
+        }}
+    """
+
+    @pytest.mark.parametrize("dtype", ["float", "double", "int64", "int32"])
+    def test_is_a_tile(self, dtype: str) -> None:
+        assert operators(converted(self._TEXT.format(dtype), "openvino==2021.4")) == ["Tile", "Mul", "Concat"]
+
+    def test_has_its_new_axes_from_a_reshape(self) -> None:
+        text = "g (float[6] x) => (float[4,6] y) <int64[2] s = {4, 1}> { y = Expand (x, s) }"
+        assert "Expand" not in operators(converted(text, "openvino==2021.4"))
+
+    def test_stays_for_bools_and_other_releases(self) -> None:
+        text = "g (bool[1,6] x) => (bool[4,6] y) <int64[2] s = {4, 1}> { y = Expand (x, s) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Expand"]
+        assert operators(converted(self._TEXT.format("float"), "openvino==2022.3")) == ["Expand", "Mul", "Concat"]
 
 
 class TestConstantsJoinedWithInputsOfTheModel:

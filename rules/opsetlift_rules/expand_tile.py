@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, widen_for_runtime
-from opsetlift.rulebook.site import Operators, Site, static_shape
+from opsetlift.rulebook.rule import Fallback, Introduction, Step
+from opsetlift.rulebook.site import Operators, Site, static_shape, widen_to_kernel
 from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -116,6 +116,14 @@ def _copied(site: Site, op: Operators, value: str, compute_dtype: str, counts: S
     return str(op.Cast(value, to=dtype)) if dtype != compute_dtype else value
 
 
+def expand_by_tiling(site: Site) -> None:
+    """Write Expand to a constant shape as Tile, for a runtime that mistakes the value of an Expand; else widen."""
+    if site.constant_value(1) is None or not all(site.computes(one, T=site.dtype(0)) for one in ("Expand", "Tile")):
+        widen_to_kernel(site)
+        return
+    replace_with_tile(site)
+
+
 STEPS = [
     Step("Tile", 1, 6, up=write_repeats_for_every_axis, down=tile_one_axis_at_a_time),
 ]
@@ -125,6 +133,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Expand", widen_for_runtime()),
+    Fallback("Expand", expand_by_tiling),
     Fallback("Tile", move_elements),
 ]

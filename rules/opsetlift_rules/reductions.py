@@ -80,8 +80,11 @@ def compute_integers_in_double(site: Site) -> None:
 # Fallbacks for runtimes that lack a dtype or fail on a form
 
 
-def or_name_no_axes(otherwise: Apply) -> Apply:
-    """Leave the axes out where they are all of the input's, which is what none mean; else do something else."""
+def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
+    """Leave the axes out where they are all of the input's, which is what none mean; else do something else.
+
+    Without axes, a scalar is what Squeeze makes of a single element whose axes are kept.
+    """
 
     def apply(site: Site) -> None:
         shape, given = site.shape(0), site.attribute("axes")
@@ -89,12 +92,21 @@ def or_name_no_axes(otherwise: Apply) -> Apply:
             given = known.reshape(-1).tolist()
         if given and shape is not None and len(set(given)) == len(shape):
             site.replace(site.op.copy(site.input(0), axes=None))
+        elif not given and not site.input(1) and _gives_a_scalar(site):
+            axes = site.constant(range(len(shape or [])), "int64", "axes")
+            site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(*site.inputs, keepdims=1), axes))
         else:
             otherwise(site)
 
-    apply.__name__ = f"{otherwise.__name__}_or_name_no_axes"
-    apply.__doc__ = f"{otherwise.__doc__}\n    Axes that are all of the input's are left out."
+    apply.__name__ = f"{otherwise.__name__}_or_reduce_all_axes_otherwise"
+    apply.__doc__ = f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed."
     return apply
+
+
+def _gives_a_scalar(site: Site) -> bool:
+    """Whether a reduction without axes removes those of its input, whose rank and dtype are no reason to refuse it."""
+    removes = not site.attribute("keepdims", 1) and not site.attribute("noop_with_empty_axes", 0)
+    return removes and bool(site.shape(0)) and site.computes(site.node.op_type, T=site.dtype(0))
 
 
 def sort_axes(site: Site) -> None:
@@ -241,14 +253,14 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("ReduceSum", or_name_no_axes(sum_integers_in_parts)),
-    Fallback("ReduceMax", or_name_no_axes(compute_int64_min_max_by_halves)),
-    Fallback("ReduceMin", or_name_no_axes(compute_int64_min_max_by_halves)),
-    Fallback("ReduceProd", or_name_no_axes(multiply_vector_elements)),
-    Fallback("ReduceMean", or_name_no_axes(sort_axes)),
-    Fallback("ReduceL1", or_name_no_axes(sort_axes)),
-    Fallback("ReduceL2", or_name_no_axes(sort_axes)),
-    Fallback("ReduceLogSum", or_name_no_axes(sort_axes)),
-    Fallback("ReduceLogSumExp", or_name_no_axes(sort_axes)),
-    Fallback("ReduceSumSquare", or_name_no_axes(sort_axes)),
+    Fallback("ReduceSum", or_reduce_all_axes_otherwise(sum_integers_in_parts)),
+    Fallback("ReduceMax", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
+    Fallback("ReduceMin", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
+    Fallback("ReduceProd", or_reduce_all_axes_otherwise(multiply_vector_elements)),
+    Fallback("ReduceMean", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceL1", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceL2", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceLogSum", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceLogSumExp", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceSumSquare", or_reduce_all_axes_otherwise(sort_axes)),
 ]
