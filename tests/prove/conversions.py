@@ -67,9 +67,6 @@ class KnownFacts:
     def type_of(self, path: str, name: str) -> TypeProto | None:
         return self._types.get(path, {}).get(name)
 
-    def type_told(self, path: str, name: str) -> TypeProto | None:
-        return None
-
     def own_types(self, path: str) -> Mapping[str, TypeProto]:
         return {}
 
