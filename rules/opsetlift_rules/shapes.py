@@ -229,7 +229,7 @@ def _computes_its_dtype(site: Site) -> bool:
 
 
 def cast_or_remove_allowzero(site: Site) -> None:
-    """Reshape in a wider dtype that the runtime computes; else without allowzero, or with the copied sizes in numbers."""
+    """Reshape in a wider dtype that the runtime computes; else without allowzero, or with copied sizes in numbers."""
     if not _computes_its_dtype(site) and widen_to_kernel(site):
         return
     shape, dims = site.constant_value(1), site.shape(0)
