@@ -14,6 +14,32 @@ from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 
 
+class TestNumbersOfLoops:
+    """onnxruntime 0.3 and 0.4 give the body of a Loop the number of its run as a vector of one element."""
+
+    _TEXT = """
+        g (int64[3] x, int64 n, bool c) => (int64[3] z, int64[A,1] y) {
+            z, y = Loop (n, c, x) <body = b (int64 i, bool go, int64[3] s) => (bool on, int64[3] t, int64[1] v) {
+                on = Identity (go)
+                t = Identity (s)
+                v = Unsqueeze <axes = [0]> (i)
+            }>
+        }
+    """
+
+    def test_are_reshaped_to_scalars(self) -> None:
+        (loop,) = converted(self._TEXT, "onnxruntime==0.4", opset=10).graph.node
+        body = next(one.g for one in loop.attribute if one.name == "body")
+        assert "Reshape" in [node.op_type for node in body.node if body.input[0].name in node.input]
+
+    def test_stay_in_later_releases_and_where_nothing_reads_them(self) -> None:
+        (loop,) = converted(self._TEXT, "onnxruntime==0.5", opset=10).graph.node
+        assert [node.op_type for node in loop.attribute[0].g.node] == ["Identity", "Identity", "Unsqueeze"]
+        unread = self._TEXT.replace("v = Unsqueeze <axes = [0]> (i)", "v = Slice <starts = [0], ends = [1]> (s)")
+        (loop,) = converted(unread, "onnxruntime==0.4", opset=9).graph.node
+        assert "Reshape" not in [node.op_type for node in loop.attribute[0].g.node]
+
+
 class TestElementsThatMove:
     """onnxruntime 0.3 transposes and repeats floats only."""
 

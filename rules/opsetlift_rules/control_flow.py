@@ -105,10 +105,23 @@ def gather_constant_branch_outputs(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
-def name_the_condition(site: Site) -> None:
-    """Give a Loop that ends by its trip count a condition."""
+def name_the_condition_or_reshape_the_number(site: Site) -> None:
+    """Give a Loop that ends by its trip count a condition, or its body a number of the run that surely is a scalar."""
     if site.input(0) and not site.input(1):
         site.set_input(1, endless(site))
+        return
+    scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar")
+
+    def build(op: Operators, number: str, *others: str) -> list[str]:
+        return op.inline("body", op.Reshape(number, scalar), *others, keep_names=True)
+
+    body = site.op.subgraph(build, takes=subgraph_input_types(site, "body"))
+    results = site.op.Loop(*site.inputs, body=body, outputs=len(site.node.output))
+    results = [results] if isinstance(results, str) else list(results)
+    for result, name in zip(results, site.node.output, strict=True):
+        if name:
+            site.op.declare(result, site.dtype(name), site.shape(name))
+    site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
 _SHAPES = "11 lets the branches give different shapes"
@@ -125,5 +138,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("If", gather_constant_branch_outputs),
-    Fallback("Loop", name_the_condition),
+    Fallback("Loop", name_the_condition_or_reshape_the_number),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
 
-from onnx import NodeProto, helper
+from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.model.scopes import subgraphs
@@ -109,6 +109,8 @@ class Form:
     """Dtypes of which one is that of an input that is a constant and not computed from others."""
     has_other_numbers: bool = False
     """Whether its first input may have numbers other than the 0 and 1 that a Cast made of truth values before."""
+    counts_its_runs: bool = False
+    """Whether a node in its body other than Reshape reads the body's first input, the number of a loop's run."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
 
@@ -129,6 +131,7 @@ class Form:
             and (not self.is_dilated or any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS))
             and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
             and (not self.gives_constants or _gives_a_constant(node, scope))
+            and (not self.counts_its_runs or _counts_its_runs(node))
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
             and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
@@ -318,6 +321,17 @@ def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
         if inner is not None and any(inner.constant(info.name) is not None for info in graph.output):
             return True
     return False
+
+
+def _counts_its_runs(node: NodeProto) -> bool:
+    return any(graph.input and _reads(graph, graph.input[0].name) for _, graph in subgraphs(node))
+
+
+def _reads(graph: GraphProto, name: str) -> bool:
+    return any(
+        (name in node.input and node.op_type != "Reshape") or any(_reads(inner, name) for _, inner in subgraphs(node))
+        for node in graph.node
+    )
 
 
 def _reaches(node: NodeProto, name: str, other: str) -> bool:

@@ -48,7 +48,8 @@ versions that were measured, or has it all in a table `operators`; `forms` names
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
 X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
 many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads),
-`gives_constants` (a subgraph of it does), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
+`gives_constants` (a subgraph of it does), `counts_its_runs` (its body reads its first input,
+but for Reshape), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
 number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants
 or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank
 is known), `batched_inputs` (whose first size is not 1), `zeros` (constants with a 0 in them), `input_counts`, `after`
@@ -125,6 +126,7 @@ _FORM_KEYS = {
         "skips_outputs",
         "has_late_windows",
         "gives_constants",
+        "counts_its_runs",
         "is_dilated",
     ),
     *(
@@ -375,6 +377,7 @@ class _Reader:
             has_other_numbers=entry.get("has_other_numbers", False),
             ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),
+            counts_its_runs=entry.get("counts_its_runs", False),
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
         )
