@@ -113,6 +113,21 @@ class TestFiles:
         with pytest.raises(TargetFileError, match=words):
             read_runtime("small", SMALL.replace(before, after))
 
+    def test_a_form_of_several_operators_stands_for_one_of_each(self) -> None:
+        form = '\n[[form]]\noperators = ["Sin", "Cos"]\ntext = "computes no angles"\nsource = "docs"\n'
+        target = read_runtime("small", SMALL + form).find("1.0")
+        assert target is not None
+        assert [(one.operator, one.text) for one in target.forms][-2:] == [
+            ("Sin", "computes no angles"),
+            ("Cos", "computes no angles"),
+        ]
+
+    @pytest.mark.parametrize("operators", ['"Sin"', '["Sin", 3]', '["Sin"]\noperator = "Cos"'])
+    def test_the_operators_of_a_form_are_a_list_of_names(self, operators: str) -> None:
+        form = f'\n[[form]]\noperators = {operators}\ntext = "computes no angles"\nsource = "docs"\n'
+        with pytest.raises(TargetFileError, match="operators, which are a list of names"):
+            read_runtime("small", SMALL + form)
+
 
 class TestTensorRT:
     """What the lists of operators in the branches of github.com/onnx/onnx-tensorrt say."""

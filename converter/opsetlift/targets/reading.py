@@ -43,7 +43,8 @@
 
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py), and the
 versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`.
-`form` is a way to write nodes that it does not take, or takes for something else: beside `attributes` it may state
+`form` is a way to write nodes of an `operator`, or of each of `operators`, that it does not take, or takes for
+something else: beside `attributes` it may state
 `domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
 X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
@@ -75,7 +76,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from onnx.defs import OpSchema
@@ -204,8 +205,8 @@ class _Reader:
         self._releases = content.get("release", [])
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
-        self._forms = [self._form(entry) for entry in content.get("form", [])]
-        self._measured_forms = [self._form(one) for one in self._forms_beside(content.get("kernels"), read_beside)]
+        self._forms = self._forms_of(content.get("form", []))
+        self._measured_forms = self._forms_of(self._forms_beside(content.get("kernels"), read_beside))
         self._measured = self._measured_versions(content.get("kernels"))
 
     def targets(self) -> list[Target]:
@@ -341,6 +342,20 @@ class _Reader:
         self._check_keys("a quirk", entry, {"text", "versions", "source"})
         text = self._text("a quirk", entry, "text")
         return Quirk(text, self._source(f"quirk {text!r}", entry), tuple(map(str, entry.get("versions", ()))))
+
+    def _forms_of(self, entries: Iterable[Mapping[str, Any]]) -> list[Form]:
+        """The forms of a file; an entry that names several operators stands for one of each."""
+        return [self._form(one) for entry in entries for one in self._for_each_operator(entry)]
+
+    def _for_each_operator(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        if not isinstance(entry, dict) or "operators" not in entry:
+            yield entry
+            return
+        rest = {key: value for key, value in entry.items() if key != "operators"}
+        names = entry["operators"]
+        if "operator" in entry or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self._fault("a form has an operator, or operators, which are a list of names")
+        yield from ({**rest, "operator": name} for name in names)
 
     def _form(self, entry: Mapping[str, Any]) -> Form:
         self._check_keys("a form", entry, _FORM_KEYS)
