@@ -215,9 +215,14 @@ POSITIONS_OF_THE_RUN = {
 
 
 @pytest.mark.quick_share(6)
-@pytest.mark.parametrize("to", [10, 9, 7])
-@pytest.mark.parametrize("shapes", [("[N]", "[N]", "[N]"), ("[N]", "[M]", "[2]"), ("[N]", "[M, 2]", "")])
-@pytest.mark.parametrize("position", ["int64", "int32[1]"])
+@pytest.mark.parametrize(
+    ("shapes", "position", "to"),
+    [
+        (("[N]", "[N]", "[N]"), "int64", 10),
+        (("[N]", "[M]", "[2]"), "int32[1]", 9),
+        (("[N]", "[M, 2]", ""), "int64", 7),
+    ],
+)
 @pytest.mark.parametrize("name", POSITIONS_OF_THE_RUN)
 def test_positions_computed_at_run_time_choose_among_the_elements(name, position, shapes, to):
     inputs = ", ".join(f"float{shape} {value}" for shape, value in zip(shapes, "xzw", strict=True))
