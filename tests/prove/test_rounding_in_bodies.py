@@ -12,6 +12,7 @@ from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.proof import ConversionProof, Outcome, prove_conversion
 from opsetlift.rulebook.book import default_rule_book
+from testing.pairs import every_pair
 from tests.prove.conversions import model
 
 BODIES = {
@@ -108,9 +109,10 @@ BODIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opset", [13, 11, 7])
-@pytest.mark.parametrize("ir", [None, 7, 3])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    ("opset", "ir", "name"),
+    every_pair([13, 11, 7], [None, 7, 3], BODIES),
+)
 def test_a_node_is_not_held_to_the_bits_of_what_rounds_in_its_bodies(name: str, ir: int | None, opset: int) -> None:
     certificate = convert(model(BODIES[name]), to=opset, ir=ir).certificate
     assert certificate is not None

@@ -6,6 +6,7 @@ import pytest
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.proof import Outcome
+from testing.pairs import every_pair
 from tests.prove.conversions import conversion, model
 
 TOLD_BY_THE_OUTPUT = {
@@ -63,9 +64,10 @@ FORMS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("opset", [16, 9, 8, 7])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(
+    ("opset", "form", "stream"),
+    every_pair([16, 9, 8, 7], FORMS, STREAMS),
+)
 def test_a_scan_over_nothing_keeps_the_shapes_that_are_inferred(stream: str, form: str, opset: int) -> None:
     source = model(
         f"""g (float[4] z, {stream} x) => (float[4] y, float[] w) {{

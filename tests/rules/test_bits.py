@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from testing.conversion import check_converts, check_rewrite
+from testing.pairs import every_pair
 
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
@@ -57,9 +58,10 @@ def test_a_shift_to_the_right_by_a_constant_is_a_division_in_a_dtype_that_runtim
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("operator", ["BitwiseAnd", "BitwiseOr", "BitwiseXor"])
-@pytest.mark.parametrize("dtype", SIGNED + UNSIGNED)
-@pytest.mark.parametrize("to", [17, 13, 7])
+@pytest.mark.parametrize(
+    ("operator", "dtype", "to"),
+    every_pair(["BitwiseAnd", "BitwiseOr", "BitwiseXor"], SIGNED + UNSIGNED, [17, 13, 7]),
+)
 def test_bits_are_taken_apart_below_18(operator, dtype, to):
     check_converts(
         f'<ir_version: 8, opset_import: ["": 18]> g ({dtype}[2, 1] a, {dtype}[3] b) => ({dtype}[2, 3] y) '

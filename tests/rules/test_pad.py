@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 DTYPES = ["float", "double", "float16", "int8", "uint16", "int32", "int64", "uint64", "bool", "string", "complex64"]
 
@@ -72,9 +73,10 @@ def test_a_double_that_no_float_holds_is_gathered_below_11():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
-@pytest.mark.parametrize("to", [12, 10, 9, 8, 7])
+@pytest.mark.parametrize(
+    ("dtype", "mode", "to"),
+    every_pair(DTYPES, ["constant", "reflect", "edge"], [12, 10, 9, 8, 7]),
+)
 def test_constant_pads_go_below_13_in_every_dtype(dtype, mode, to):
     check_converts(
         f'<ir_version: 7, opset_import: ["": 13]> g ({dtype}[N, 3] x) => ({dtype}[M, K] y) '
@@ -85,9 +87,10 @@ def test_constant_pads_go_below_13_in_every_dtype(dtype, mode, to):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float", "int64", "string"])
-@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
-@pytest.mark.parametrize("to", [18, 12, 9, 8, 7])
+@pytest.mark.parametrize(
+    ("dtype", "mode", "to"),
+    every_pair(["float", "int64", "string"], ["constant", "reflect", "edge", "wrap"], [18, 12, 9, 8, 7]),
+)
 def test_pads_computed_at_run_time_go_below_19(dtype, mode, to):
     check_converts(
         f'<ir_version: 9, opset_import: ["": 19]> g ({dtype}[A, B] x, int64[4] p) => ({dtype}[M, K] y) '
@@ -170,9 +173,10 @@ def test_a_known_centre_is_sliced_and_padded_below_18():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attributes", ["axes = [1]", "axes = [-2]", "axes = [1, 0]"])
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("to", [17, 12, 9, 7])
+@pytest.mark.parametrize(
+    ("attributes", "dtype", "to"),
+    every_pair(["axes = [1]", "axes = [-2]", "axes = [1, 0]"], ["int32", "int64"], [17, 12, 9, 7]),
+)
 def test_an_open_centre_goes_below_18(attributes, dtype, to):
     count = attributes.count(",") + 1
     check_converts(

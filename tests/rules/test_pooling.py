@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 
 def pool(opset, operator, attributes, shape="1, 2, 5, 6", *, dtype="float", outputs="y"):
@@ -78,20 +79,25 @@ def test_the_windows_of_onnx_s_test_of_maxpool_12_stay_as_they_are():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [STATIC, DYNAMIC])
 @pytest.mark.parametrize(
-    ("operator", "more"),
+    ("operator", "more", "window", "shape"),
     [
-        ("MaxPool", ""),
-        ("MaxPool", ", dilations = [1, 2]"),
-        ("AveragePool", ""),
-        ("AveragePool", ", dilations = [1, 2]"),
-        ("AveragePool", ", count_include_pad = 1"),
-        ("LpPool", ""),
-        ("LpPool", ", dilations = [1, 2]"),
+        (*pool, *others)
+        for pool, *others in every_pair(
+            [
+                ("MaxPool", ""),
+                ("MaxPool", ", dilations = [1, 2]"),
+                ("AveragePool", ""),
+                ("AveragePool", ", dilations = [1, 2]"),
+                ("AveragePool", ", count_include_pad = 1"),
+                ("LpPool", ""),
+                ("LpPool", ", dilations = [1, 2]"),
+            ],
+            [(1, 2, 0, 0), (1, 3, 0, 0), (2, 3, 1, 1), (3, 3, 1, 1), (2, 4, 0, 1), (1, 4, 0, 2)],
+            [STATIC, DYNAMIC],
+        )
     ],
 )
-@pytest.mark.parametrize("window", [(1, 2, 0, 0), (1, 3, 0, 0), (2, 3, 1, 1), (3, 3, 1, 1), (2, 4, 0, 1), (1, 4, 0, 2)])
 def test_ignored_windows_stay_ignored_below_22(shape, operator, window, more):
     size, stride, begin, end = window
     attributes = f"kernel_shape = [{size}, 2], strides = [{stride}, 2], ceil_mode = 1, pads = [{begin}, 0, {end}, 1]"

@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 DTYPES = ["float", "int64", "string", "bool"]
 
@@ -63,9 +64,10 @@ def test_sequences_of_bfloat16_travel_in_float_below_28():
 
 
 @pytest.mark.quick_share(21)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("dims", ["T, B", "3, 2", "T, 2, C"])
-@pytest.mark.parametrize("to", [9, 8, 7])
+@pytest.mark.parametrize(
+    ("dtype", "dims", "to"),
+    every_pair(DTYPES, ["T, B", "3, 2", "T, 2, C"], [9, 8, 7]),
+)
 def test_sequences_are_gathered_below_10(dtype, dims, to):
     batch = dims.split(", ")[1]
     check_converts(

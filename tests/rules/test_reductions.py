@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 KEEPING = ["ReduceMin", "ReduceMax", "ReduceMean", "ReduceProd"]
 COMPOSED = ["ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"]
@@ -72,11 +73,16 @@ def test_noop_disappears_beside_axes():
 
 
 @pytest.mark.quick_share(17)
-@pytest.mark.parametrize("operator", ["ReduceMin", "ReduceMean", "ReduceSum", "ReduceL2", "ReduceLogSum"])
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("noop", [0, 1])
-@pytest.mark.parametrize("shape", ["2, 3, 4", "2, 0, 4", "A, B, C"])
-@pytest.mark.parametrize("to", [17, 12])
+@pytest.mark.parametrize(
+    ("operator", "keepdims", "noop", "shape", "to"),
+    every_pair(
+        ["ReduceMin", "ReduceMean", "ReduceSum", "ReduceL2", "ReduceLogSum"],
+        [0, 1],
+        [0, 1],
+        ["2, 3, 4", "2, 0, 4", "A, B, C"],
+        [17, 12],
+    ),
+)
 def test_axes_of_the_run_reduce_exactly(operator, keepdims, noop, shape, to):
     reduction = f"{operator} <keepdims = {keepdims}, noop_with_empty_axes = {noop}> (x, a)"
     # Without keepdims the rank is not known: the result is taken apart by a Flatten, which does not need it.

@@ -10,6 +10,7 @@ from opsetlift import convert
 from opsetlift.support.refusal import Why
 from opsetlift_rules.resize import scales_to_reach
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 _TRANSFORMATIONS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric")
 
@@ -113,9 +114,10 @@ def test_nearest_moves_every_dtype_exactly(transformation, rounding, scale):
 
 
 @pytest.mark.quick_share(30)
-@pytest.mark.parametrize("transformation", _TRANSFORMATIONS)
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-@pytest.mark.parametrize("inputs", ["float[2] s", "int64[2] s"])
+@pytest.mark.parametrize(
+    ("transformation", "mode", "inputs"),
+    every_pair(_TRANSFORMATIONS, ["nearest", "linear", "cubic"], ["float[2] s", "int64[2] s"]),
+)
 def test_scales_and_sizes_computed_at_run_time_are_followed(transformation, mode, inputs):
     given = "x, , s" if inputs.startswith("float") else "x, , , s"
     check_converts(

@@ -3,6 +3,7 @@
 import pytest
 
 from testing.conversion import check_converts, check_rewrite
+from testing.pairs import every_pair
 
 
 @pytest.mark.slow
@@ -21,10 +22,10 @@ def test_the_shift_of_16_is_none_of_10():
 
 
 @pytest.mark.quick_share(48)
-@pytest.mark.parametrize("mode", ["avg", "max"])
-@pytest.mark.parametrize("ratio", [0, 2])
-@pytest.mark.parametrize("transformation", ["half_pixel", "output_half_pixel"])
-@pytest.mark.parametrize("shapes", [("2, 3, 4, 5", "2"), ("N, C, H, W", "R")])
+@pytest.mark.parametrize(
+    ("mode", "ratio", "transformation", "shapes"),
+    every_pair(["avg", "max"], [0, 2], ["half_pixel", "output_half_pixel"], [("2, 3, 4, 5", "2"), ("N, C, H, W", "R")]),
+)
 def test_regions_are_sampled_below_10(mode, ratio, transformation, shapes):
     data, count = shapes
     check_converts(

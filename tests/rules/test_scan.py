@@ -8,6 +8,7 @@ from opsetlift import convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite, model
+from testing.pairs import every_pair
 
 BODY = "body = cell (float[2] h, float[2] v) => (float[2] k, float[2] o) { k = Add (h, v) o = Mul (k, v) }"
 
@@ -29,9 +30,10 @@ def test_the_batch_of_version_8_becomes_a_scan_around():
 
 
 @pytest.mark.quick_share(24)
-@pytest.mark.parametrize("to", [9, 13, 28, 7, 5])
-@pytest.mark.parametrize("directions", ["", "directions = [1, 0],"])
-@pytest.mark.parametrize("lengths", ['""', "lengths"])
+@pytest.mark.parametrize(
+    ("to", "directions", "lengths"),
+    every_pair([9, 13, 28, 7, 5], ["", "directions = [1, 0],"], ['""', "lengths"]),
+)
 def test_each_entry_of_a_batch_has_its_own_length(to, directions, lengths):
     check_converts(
         f"""<ir_version: 4, opset_import: ["": 8]>
@@ -89,9 +91,14 @@ def test_one_sequence_is_a_batch_of_one_below_9():
 
 
 @pytest.mark.quick_share(12)
-@pytest.mark.parametrize("to", [10, 9, 8, 7, 5])
-@pytest.mark.parametrize("axes", ["", "scan_input_axes = [1, 0], scan_output_axes = [1]", "scan_input_axes = [-2, -3]"])
-@pytest.mark.parametrize("directions", ["", "scan_input_directions = [0, 1], scan_output_directions = [1]"])
+@pytest.mark.parametrize(
+    ("to", "axes", "directions"),
+    every_pair(
+        [10, 9, 8, 7, 5],
+        ["", "scan_input_axes = [1, 0], scan_output_axes = [1]", "scan_input_axes = [-2, -3]"],
+        ["", "scan_input_directions = [0, 1], scan_output_directions = [1]"],
+    ),
+)
 def test_axes_and_directions_are_kept_at_every_target(to, axes, directions):
     first = "2, T, 3" if axes else "T, 2, 3"
     attributes = "".join(f"{one}, " for one in (axes, directions) if one)

@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 
 def test_attributes_become_inputs_at_10():
@@ -70,9 +71,10 @@ def test_constant_steps_keep_their_clamps_below_10(start, end, step, dim, to):
 
 
 @pytest.mark.quick_share(9)
-@pytest.mark.parametrize("inputs", ["s, e", "s, e, a", "s, e, a, t", "s, e, , t"])
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@pytest.mark.parametrize("to", [9, 8, 7])
+@pytest.mark.parametrize(
+    ("inputs", "dtype", "to"),
+    every_pair(["s, e", "s, e, a", "s, e, a, t", "s, e, , t"], ["int32", "int64"], [9, 8, 7]),
+)
 def test_bounds_computed_at_run_time_are_gathered_below_10(inputs, dtype, to):
     declared = ", ".join(f"{dtype}[1] {name}" for name in inputs.replace(", ,", ",").split(", ") if name != "e")
     check_converts(

@@ -4,6 +4,7 @@ import pytest
 
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.pairs import every_pair
 
 
 def test_bfloat16_travels_in_float_below_16():
@@ -39,10 +40,13 @@ def test_floats_of_known_shape_are_gathered_below_9():
 
 @pytest.mark.quick_share(39)
 @pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint16", "int32", "uint64", "float16", "double", "string", "complex64"]
+    ("dtype", "shapes", "to"),
+    every_pair(
+        ["bool", "int8", "uint16", "int32", "uint64", "float16", "double", "string", "complex64"],
+        ["[2, 1] [3] []", "[N, 1] [1, M] [N, M]", "[N] [N] [N]", "[0] [0] [0]", "[] [] []"],
+        [8, 7],
+    ),
 )
-@pytest.mark.parametrize("shapes", ["[2, 1] [3] []", "[N, 1] [1, M] [N, M]", "[N] [N] [N]", "[0] [0] [0]", "[] [] []"])
-@pytest.mark.parametrize("to", [8, 7])
 def test_every_dtype_and_shape_goes_below_9(dtype, shapes, to):
     condition, first, second = (shape if shape != "[]" else "" for shape in shapes.split("] "))
     dims = [shape + "]" if shape and not shape.endswith("]") else shape for shape in (condition, first, second)]
