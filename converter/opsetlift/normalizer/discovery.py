@@ -44,6 +44,7 @@ ORDER = (
     "gathers-as-split",
     "merge-equal-moves",
     "merge-kept-dimensions",
+    "move-quantized",
     "merge-slices",
     "slices-as-split",
     "merge-concats",
