@@ -3,8 +3,8 @@
 Where each part of a Split is transposed, and some of them in the same way, the whole is transposed before: parts with
 another permutation get what is left to do. Where each part gets another shape that keeps what is before and after the
 axis, in number of elements, the whole gets that shape. So it is with what a Concat reads, the other way round; a stack
-(Unsqueeze of each input, and Concat) becomes Concat and Reshape. Shapes are known, and no size is 0. Exact: the same
-elements in the same order.
+(Unsqueeze of each input, and Concat) becomes Concat and Reshape. Shapes are known, but for one size before the axis,
+and none is 0. Exact: the same elements in the same order.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from opsetlift.normalizer.helpers.editing import (
     normalised_axes,
     rank_of,
     sole_producer,
-    static_shape,
     takes_vectors,
     vector,
 )
+from opsetlift.normalizer.helpers.sizes import Size
 from opsetlift.normalizer.helpers.splits import FIRST_SPLIT_BY_ATTRIBUTE, become_split
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 _RESHAPE_WITH_INPUT = 5
-Shapes = Sequence[Sequence[int]]
+Shape = Sequence[Size]
 
 
 def merge_equal_moves(graph: gs.Graph, context: Context) -> bool:
@@ -102,17 +102,14 @@ def _transpose_before(graph: gs.Graph, split: gs.Node, context: Context) -> bool
 def _reshape_before(graph: gs.Graph, split: gs.Node, context: Context) -> bool:
     data = split.inputs[0]
     readers, axis = _readers(split, _VIEWS, context), _axis_of(split, data, context)
-    source = static_shape(data, context)
-    if readers is None or axis is None or source is None or 0 in source:
+    targets = _shapes([reader.outputs[0] for reader in readers or ()], context)
+    counts = None if axis is None else _counts(_shapes(split.outputs, context), axis)
+    place = None if not targets or counts is None else _shared_axis(targets, counts)
+    if readers is None or targets is None or place is None:
         return False
-    targets = _shapes([reader.outputs[0] for reader in readers], context)
-    parts = _shapes(split.outputs, context)
-    place = None if targets is None or parts is None else _shared_axis(targets, prod(source[:axis]))
-    if targets is None or parts is None or place is None or any(0 in part for part in parts):
-        return False
-    sizes = [target[place] for target in targets]
-    shape = [*targets[0][:place], sum(sizes), *targets[0][place + 1 :]]
-    moved = gs.Variable(context.fresh_name(f"{data.name}_reshaped"), split.outputs[0].dtype, shape)
+    sizes = [_number(target[place]) for target in targets]
+    moved = gs.Variable(context.fresh_name(f"{data.name}_reshaped"), split.outputs[0].dtype)
+    shape = _numbers_only([*targets[0][:place], sum(sizes), *targets[0][place + 1 :]])
     whole = gs.Node("Reshape", inputs=[data, vector(shape, f"{moved.name}_shape", context)], outputs=[moved])
     graph.nodes.append(whole)
     become_split(split, moved, sizes, place, context)
@@ -149,16 +146,14 @@ def _transpose_after(graph: gs.Graph, concat: gs.Node, context: Context) -> bool
 
 def _reshape_after(graph: gs.Graph, concat: gs.Node, context: Context) -> bool:
     producers, axis = _producers(concat, _VIEWS, context), _axis_of(concat, concat.outputs[0], context)
-    shape = static_shape(concat.outputs[0], context)
-    if producers is None or axis is None or shape is None or 0 in shape:
+    shape = context.shape_of(concat.outputs[0])
+    sources = _shapes([node.inputs[0] for node in producers or ()], context)
+    counts = None if axis is None else _counts(_shapes(list(concat.inputs), context), axis)
+    place = None if not sources or counts is None else _shared_axis(sources, counts)
+    if producers is None or place is None or shape is None or axis is None or _unknown(shape[:axis]) > 1:
         return False
-    sources = _shapes([node.inputs[0] for node in producers], context)
-    place = None if sources is None else _shared_axis(sources, prod(shape[:axis]))
-    if sources is None or place is None or any(0 in source for source in sources):
-        return False
-    whole = [*sources[0][:place], sum(source[place] for source in sources), *sources[0][place + 1 :]]
-    moved = gs.Variable(context.fresh_name(f"{concat.outputs[0].name}_concat"), concat.outputs[0].dtype, whole)
-    target = vector(shape, f"{concat.outputs[0].name}_shape", context)
+    moved = gs.Variable(context.fresh_name(f"{concat.outputs[0].name}_concat"), concat.outputs[0].dtype)
+    target = vector(_numbers_only(shape), f"{concat.outputs[0].name}_shape", context)
     _append(graph, gs.Node("Reshape", inputs=[moved, target]), concat, producers, context)
     concat.attrs["axis"] = place
     concat.outputs = [moved]
@@ -176,23 +171,54 @@ def _append(graph: gs.Graph, move: gs.Node, concat: gs.Node, producers: Sequence
 # Both
 
 
-def _shapes(tensors: Sequence[gs.Tensor], context: Context) -> list[list[int]] | None:
-    shapes = [static_shape(tensor, context) for tensor in tensors]
-    known = [shape for shape in shapes if shape is not None]
+def _shapes(tensors: Sequence[gs.Tensor], context: Context) -> list[Shape] | None:
+    shapes = [context.shape_of(tensor) for tensor in tensors]
+    known: list[Shape] = [shape for shape in shapes if shape is not None]
     return known if len(known) == len(shapes) else None
 
 
-def _shared_axis(shapes: Shapes, outer: int) -> int | None:
-    """The one axis in which the shapes may differ, where the sizes before it hold `outer` elements."""
+def _counts(shapes: Sequence[Shape] | None, axis: int) -> list[int] | None:
+    """How many elements each shape has from `axis` on; None where it is not known, or 0."""
+    tails = [_numbers(shape[axis:]) for shape in shapes or ()]
+    counts = [prod(tail) for tail in tails if tail is not None]
+    return counts if len(counts) == len(tails) and 0 not in counts else None
+
+
+def _shared_axis(shapes: Sequence[Shape], counts: Sequence[int]) -> int | None:
+    """The one axis in which the shapes may differ, and from which on they hold so many elements.
+
+    One size before it may be unknown: it is the same in all, as all other sizes are.
+    """
     ranks = {len(shape) for shape in shapes}
     if len(ranks) > 1:
         return None
     for axis in range(ranks.pop()):
-        if prod(shapes[0][:axis]) == outer and all(
-            (shape[:axis], shape[axis + 1 :]) == (shapes[0][:axis], shapes[0][axis + 1 :]) for shape in shapes
+        before, after = shapes[0][:axis], shapes[0][axis + 1 :]
+        if 0 in before or _unknown(before) > 1:
+            return None
+        if _counts(shapes, axis) == list(counts) and all(
+            _numbers_only(shape[:axis]) == _numbers_only(before) and shape[axis + 1 :] == after for shape in shapes
         ):
             return axis
     return None
+
+
+def _unknown(shape: Shape) -> int:
+    return sum(not isinstance(size, int) for size in shape)
+
+
+def _numbers_only(shape: Shape) -> list[int]:
+    """The sizes, with -1 for one that is not a number."""
+    return [size if isinstance(size, int) else -1 for size in shape]
+
+
+def _numbers(shape: Shape) -> list[int] | None:
+    return None if _unknown(shape) else _numbers_only(shape)
+
+
+def _number(size: Size) -> int:
+    assert isinstance(size, int)
+    return size
 
 
 def _taken(node: gs.Node) -> gs.Tensor:

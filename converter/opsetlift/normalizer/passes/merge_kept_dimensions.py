@@ -1,8 +1,8 @@
 """A reduction keeps the dimensions that it reduces, or not, where a view after it would add or remove them.
 
 `keepdims` says just that: Squeeze(Reduce(x), a) of the axes that were reduced is the reduction without them, Unsqueeze
-the reduction with them, and Reshape and Flatten are that where all sizes are known. ArgMax and ArgMin have `keepdims`,
-too. Exact: the same numbers in the same order.
+the reduction with them, and Reshape and Flatten are that where all sizes but one are known. ArgMax and ArgMin have
+`keepdims`, too. Exact: the same numbers in the same order.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from opsetlift.normalizer.helpers.editing import (
     normalised_axes,
     rank_of,
     sole_producer,
-    static_shape,
 )
 from opsetlift.normalizer.helpers.reductions import reduced_axes
+from opsetlift.normalizer.helpers.sizes import is_view_to
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _VIEWS = ("Squeeze", "Unsqueeze", "Reshape", "Flatten")
@@ -54,12 +54,12 @@ def _says_the_same(reduction: gs.Node, view: gs.Node, context: Context) -> bool:
         given = axes_of(view, 1, context)
         found = None if given is None else normalised_axes(given, rank)
         return found is not None and sorted(found) == sorted(axes)
-    source, target = static_shape(reduction.inputs[0], context), static_shape(view.outputs[0], context)
-    if source is None or target is None or 0 in source:
+    shape = context.shape_of(reduction.inputs[0])
+    if shape is None:
         return False
     if keeps:
-        return target == [size for axis, size in enumerate(source) if axis not in axes]
-    return target == [1 if axis in axes else size for axis, size in enumerate(source)]
+        return is_view_to(view, [size for axis, size in enumerate(shape) if axis not in axes], context)
+    return is_view_to(view, [1 if axis in axes else size for axis, size in enumerate(shape)], context)
 
 
 def _reduced(node: gs.Node, rank: int, context: Context) -> list[int] | None:
