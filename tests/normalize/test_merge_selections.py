@@ -8,7 +8,8 @@ from tests.normalize.rewriting import check_rewrite, check_unchanged
 
 _PASSES = ("merge-selections", "remove-unused")
 _CONSTANTS = """<int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3},
-    int64[1] minus = {-1}, int64[1] beyond = {9223372036854775807}, int64 first = {0}, int64 second = {1}, int64[2] both = {0, 2}>"""
+    int64[1] minus = {-1}, int64[1] beyond = {9223372036854775807}, int64 first = {0}, int64 second = {1},
+    int64[2] both = {0, 2}>"""
 
 
 @pytest.mark.parametrize(("start", "end", "index"), [("one", "two", 1), ("minus", "beyond", 3)])
