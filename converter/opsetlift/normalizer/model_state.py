@@ -10,6 +10,7 @@ from itertools import chain
 import onnx_graphsurgeon as gs
 from onnx import NodeProto
 
+from opsetlift.model.names import NAMES_OF_RUNTIMES
 from opsetlift.model.scopes import FunctionKey, called_function_key, referenced_names
 from opsetlift.normalizer.facts.graph_facts import GraphFacts
 from opsetlift.normalizer.graphs.attached_metadata import (
@@ -193,9 +194,9 @@ class ModelState:
     # Edits
 
     def fresh_name(self, base: str) -> str:
-        """A name that nothing in the model has."""
+        """A name that nothing in the model has, and no runtime gives."""
         if self._taken is None:
-            self._taken = set(self.pinned)
+            self._taken = {*NAMES_OF_RUNTIMES, *self.pinned}
             self._taken.update(tensor.name for tensor in self._all_tensors() if tensor.name)
             self._taken.update(node.name for place in self.places() for node in place.graph.nodes if node.name)
         name = base

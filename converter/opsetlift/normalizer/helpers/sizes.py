@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy
@@ -154,3 +154,26 @@ def _calculate(operator: str, left: Size, right: Size) -> Size:
         return None
     result = {"Mul": left * right, "Add": left + right, "Sub": left - right}[operator]
     return result if -(1 << 62) < result < 1 << 62 else None
+
+
+def is_view_to(node: gs.Node, shape: Sequence[Size], context: Context) -> bool:
+    """Whether the result of a view has this shape, which holds as many elements as there are.
+
+    One size may be unknown: it is what the others leave.
+    """
+    if 0 in shape or sum(not isinstance(size, int) for size in shape) > 1:
+        return False
+    found = context.shape_of(node.outputs[0])
+    if found is None or len(found) != len(shape) or 0 in found:
+        return False
+    pairs = list(zip(found, shape, strict=True))
+    return all(one == other for one, other in pairs if isinstance(one, int) or isinstance(other, int)) or (
+        node.op == "Reshape" and _leaves_one(integers(given(node, 1), context), shape)
+    )
+
+
+def _leaves_one(target: Sequence[int] | None, shape: Sequence[Size]) -> bool:
+    """Whether a constant target of a Reshape names all sizes that are known, and leaves the other one."""
+    if target is None or len(target) != len(shape):
+        return False
+    return all(one == (size if isinstance(size, int) else -1) for one, size in zip(target, shape, strict=True))

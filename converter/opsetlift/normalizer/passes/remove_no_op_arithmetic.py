@@ -112,6 +112,14 @@ def _already(*operators: str) -> Callable[[gs.Node, Context], gs.Tensor | None]:
     return rule
 
 
+def _without_sign(node: gs.Node, context: Context) -> gs.Tensor | None:
+    """What is a float without a sign already: not even a zero has one."""
+    dtype = context.dtype_of(node.inputs[0])
+    is_float = dtype is not None and "int" not in dtype
+    operators = (node.op, "Abs", "Exp", "Sigmoid", "Softmax") if is_float else (node.op,)
+    return node.inputs[0] if producer(node.inputs[0], context, *operators) is not None else None
+
+
 def _without_bounds(node: gs.Node, context: Context) -> gs.Tensor | None:
     """Clip's operand, where it is an integer: absent bounds are the largest finite numbers, which infinities exceed."""
     if context.opset() < 11 or given(node, 1) is not None or given(node, 2) is not None:
@@ -134,7 +142,7 @@ def _chosen(node: gs.Node, context: Context) -> gs.Tensor | None:
 
 
 _OPERAND: dict[str, Callable[[gs.Node, Context], gs.Tensor | None]] = {
-    "Abs": _already("Abs"),
+    "Abs": _without_sign,
     "Add": _neutral(_is_negative_zero, 0, 1),
     "And": _neutral(_is_true, 0, 1),
     "Ceil": _already("Ceil", "Floor", "Round"),
@@ -148,7 +156,7 @@ _OPERAND: dict[str, Callable[[gs.Node, Context], gs.Tensor | None]] = {
     "Neg": _undone,
     "Not": _undone,
     "Or": _neutral(_is_false, 0, 1),
-    "Relu": _already("Relu"),
+    "Relu": _without_sign,
     "Round": _already("Ceil", "Floor", "Round"),
     "Sub": _neutral(_is_positive_zero, 1),
     "Sum": _only_input,

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.helpers.editing import become, nodes_of, normalised_axes, vector
+from opsetlift.normalizer.helpers.editing import nodes_of, normalised_axes
 from opsetlift.normalizer.helpers.slices import slice_of
+from opsetlift.normalizer.helpers.splits import FIRST_SPLIT_BY_ATTRIBUTE, become_split
 from opsetlift.normalizer.rewriting import Context, Pass
-
-_FIRST_SPLIT_BY_ATTRIBUTE = 2
-_SPLIT_AS_INPUT = 13
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class _Part:
 
 def slices_as_split(graph: gs.Graph, context: Context) -> bool:
     """Write the slices of each tensor that has been taken apart as one Split."""
-    if context.opset() < _FIRST_SPLIT_BY_ATTRIBUTE:
+    if context.opset() < FIRST_SPLIT_BY_ATTRIBUTE:
         return False
     parts: dict[tuple[int, int], list[_Part]] = defaultdict(list)
     for node in nodes_of(graph, "Slice"):
@@ -79,10 +77,7 @@ def _split(chain: list[_Part], context: Context) -> None:
     sizes = [part.end - part.start for part in chain]
     for part in chain[1:]:
         part.node.outputs.clear()
-    if context.opset() < _SPLIT_AS_INPUT:
-        become(node, "Split", [data], {"axis": axis, "split": sizes})
-    else:
-        become(node, "Split", [data, vector(sizes, f"{data.name}_sizes", context)], {"axis": axis})
+    become_split(node, data, sizes, axis, context)
     node.outputs = outputs
     context.inherit(node, *(part.node for part in chain[1:]))
 
