@@ -186,6 +186,11 @@ class TestWhatOptimisersMerge:
         assert converted(text, "onnxruntime==1.3").graph.node[-1].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[-1].input[1] == "x"
 
+    def test_a_computed_vector_comes_second_too(self) -> None:
+        text = "g (float[2,3] x, float[3] v) => (float[2,3] y) { bias = Neg (v) y = Add (bias, x) }"
+        for release, first in (("1.1", "x"), ("1.2", "x"), ("1.4", "bias")):
+            assert converted(text, f"onnxruntime=={release}").graph.node[-1].input[0] == first
+
     @pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh"])
     def test_an_activation_of_doubles_stays_apart_from_a_gemm(self, operator: str) -> None:
         text = f"g (double[2,3] x, double[3,2] w) => (double[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
@@ -225,6 +230,72 @@ class TestWhatOptimisersMerge:
         text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         assert len(convert(source, target="onnxruntime==1.4", exact=True).model.graph.node[0].input) == 3
+
+
+class TestNormalizationsInArithmetic:
+    """onnxruntime merges them into LayerNormalization, with checks that each release has more of."""
+
+    _TEXT = """
+        g (float[2,5,4] x) => (float[2,5,4] y)
+            <float two = {2}, float epsilon = {0.01}, float[4] scale = {1, 2, 3, 4}, float[4] bias = {0, 1, 2, 3}> {
+            mean = ReduceMean <axes = [-1]> (x)
+            centered = Sub (x, mean)
+            squares = Pow (centered, two)
+            variance = ReduceMean <axes = [-1]> (squares)
+            shifted = Add (variance, epsilon)
+            deviation = Sqrt (shifted)
+            normalized = Div (centered, deviation)
+            scaled = Mul (normalized, scale)
+            y = Add (scaled, bias)
+        }
+    """
+
+    def _assert_changed(self, text: str, names: list[str], *, by: str, kept_by: str) -> None:
+        """The named operators are new in a conversion for one release, and the other release takes the model."""
+        before = operators(model(f'<ir_version: 6, opset_import: ["": 11]> {text}'))
+        added = operators(converted(text, f"onnxruntime=={by}", opset=11))
+        for name in before:
+            if name in added:
+                added.remove(name)
+        assert added == names
+        assert operators(converted(text, f"onnxruntime=={kept_by}", opset=11)) == before
+
+    def test_have_a_product_for_a_square_where_merging_loses_what_others_read(self) -> None:
+        self._assert_changed(self._TEXT, ["Mul"], by="1.2", kept_by="1.4")
+
+    def test_negate_the_base_of_another_power_twice(self) -> None:
+        text = self._TEXT.replace("two = {2}", "two = {4}")
+        self._assert_changed(text, ["Neg", "Neg"], by="1.2", kept_by="1.4")
+
+    def test_of_doubles_have_a_product_where_merging_drops_epsilon(self) -> None:
+        self._assert_changed(self._TEXT.replace("float", "double"), ["Mul"], by="1.29", kept_by="1.32")
+
+    def test_have_epsilon_second(self) -> None:
+        text = self._TEXT.replace("Add (variance, epsilon)", "Add (epsilon, variance)")
+        sums = [node for node in converted(text, "onnxruntime==1.31", opset=11).graph.node if node.op_type == "Add"]
+        assert [node.input[0] for node in sums] == ["variance", "scaled"]
+        assert converted(text, "onnxruntime==1.32", opset=11).graph.node[4].input[1] == "variance"
+
+    def test_subtract_the_negative_of_a_computed_epsilon(self) -> None:
+        text = self._TEXT.replace("x)", "x, float e)", 1).replace("float epsilon = {0.01}", "float none = {0}")
+        text = text.replace("mean =", "epsilon = Abs (e) mean =")
+        self._assert_changed(text, ["Neg", "Sub"], by="1.31", kept_by="1.32")
+
+    def test_negate_squares_twice_before_means_over_another_axis(self) -> None:
+        text = self._TEXT.replace("[-1]", "[1]")
+        self._assert_changed(text, ["Neg", "Neg"], by="1.15", kept_by="1.16")
+        assert operators(converted(self._TEXT, "onnxruntime==1.15", opset=11)).count("Neg") == 0
+
+    def test_have_a_scale_of_one_number_in_the_shape_of_the_values(self) -> None:
+        text = self._TEXT.replace("float[4] scale = {1, 2, 3, 4}", "float[1] scale = {3}")
+        assert self._dimensions_of_scale(converted(text, "onnxruntime==1.23", opset=11)) == [2, 5, 4]
+        assert self._dimensions_of_scale(converted(text, "onnxruntime==1.24", opset=11)) == [1]
+        open_sizes = text.replace("[2,5,4]", "[N,5,4]")
+        assert self._dimensions_of_scale(converted(open_sizes, "onnxruntime==1.23", opset=11)) == []
+
+    def _dimensions_of_scale(self, found: onnx.ModelProto) -> list[int]:
+        product = next(node for node in found.graph.node if node.output[0] == "scaled")
+        return next(list(one.dims) for one in found.graph.initializer if one.name == product.input[1])
 
 
 class TestValuesThatAreWrong:
