@@ -298,6 +298,44 @@ class TestNormalizationsInArithmetic:
         return next(list(one.dims) for one in found.graph.initializer if one.name == product.input[1])
 
 
+class TestLayerNormalizations:
+    def _converted(self, node: str, release: str) -> onnx.ModelProto:
+        text = f"g (float[2,5,4] a, float[2,5,4] b, float[4] s, float[5,4] t) => (float[2,5,4] y) {{ {node} }}"
+        return converted(text, f"onnxruntime=={release}", opset=17)
+
+    def test_get_a_bias_where_a_release_ends_without_one(self) -> None:
+        node = "y = LayerNormalization <axis = -1> (a, s)"
+        for release, inputs in (("1.12", 2), ("1.13", 3), ("1.18", 3), ("1.19", 2)):
+            assert len(self._converted(node, release).graph.node[0].input) == inputs
+
+    def test_of_two_axes_stay_apart_from_a_sum_before_them(self) -> None:
+        node = "x = Add (a, b) y = LayerNormalization <axis = 1> (x, t)"
+        assert operators(self._converted(node, "1.23")) == ["Add", "Neg", "Neg", "LayerNormalization"]
+        assert "LayerNormalization" not in operators(self._converted(node, "1.13"))
+        assert operators(self._converted(node, "1.24")) == ["Add", "LayerNormalization"]
+
+    def test_of_one_axis_may_follow_a_sum(self) -> None:
+        node = "x = Add (a, b) y = LayerNormalization <axis = -1> (x, s)"
+        assert operators(self._converted(node, "1.23")) == ["Add", "LayerNormalization"]
+
+
+class TestIndicesOfExtremes:
+    @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+    @pytest.mark.parametrize("attributes", ["axis = 1", "axis = -1, keepdims = 0", "axis = 1, select_last_index = 1"])
+    @pytest.mark.parametrize(("runtime", "opset"), [("onnxruntime==1.2", 11), ("onnxruntime==1.19", 18)])
+    def test_of_int64_are_those_of_what_equals_the_extreme(
+        self, operator: str, attributes: str, runtime: str, opset: int
+    ) -> None:
+        text = f"g (int64[2,5] x) => (int64[A] y) {{ y = {operator} <{attributes}> (x) }}".replace(
+            "[A]", "[2]" if "keepdims" in attributes else "[2,1]"
+        )
+        found = converted(text, runtime, opset=max(opset, 12))
+        values = numpy.array([[2**53, 2**53 + 1, -(2**63), 2**53 + 1, -(2**63)], [0, -1, -1, 2**63 - 1, 2**63 - 2]])
+        wanted = Evaluator(model(f'<ir_version: 7, opset_import: ["": {max(opset, 12)}]> {text}')).run({"x": values})
+        numpy.testing.assert_array_equal(Evaluator(found).run({"x": values})["y"], wanted["y"])
+        assert operators(converted(text, "onnxruntime==1.20", opset=max(opset, 12))) == [operator]
+
+
 class TestValuesThatAreWrong:
     @pytest.mark.parametrize("runtime", ["onnxruntime==0.4", "openvino==2021.4", "opencv==4.14"])
     def test_dilated_maxima_are_those_of_slices(self, runtime: str) -> None:
