@@ -226,6 +226,12 @@ class TestWhatOptimisersMerge:
         text = "g (float[5,4] x, float[3,4,6] w) => (float[3,5,6] y) { y = MatMul (x, w) }"
         assert operators(converted(text, "onnxruntime==1.3")) == ["MatMul"]
 
+    def test_a_vector_that_is_multiplied_becomes_a_row(self) -> None:
+        text = "g (float[5] x, float[5,6] w, float[6] b) => (float[6] y) { p = MatMul (x, w) y = Add (p, b) }"
+        found = operators(converted(text, "onnxruntime==1.0", opset=11))
+        assert found == ["Unsqueeze", "MatMul", "Squeeze", "Add"]
+        assert operators(converted(text, "onnxruntime==1.1", opset=11)) == ["MatMul", "Add"]
+
     def test_a_gemm_gets_its_term_under_exact(self) -> None:
         text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
