@@ -186,6 +186,11 @@ class TestWhatOptimisersMerge:
         assert converted(text, "onnxruntime==1.3").graph.node[-1].input[0] == "x"
         assert converted(text, "onnxruntime==1.4").graph.node[-1].input[1] == "x"
 
+    def test_a_computed_vector_comes_second_too(self) -> None:
+        text = "g (float[2,3] x, float[3] v) => (float[2,3] y) { bias = Neg (v) y = Add (bias, x) }"
+        for release, first in (("1.1", "x"), ("1.2", "x"), ("1.4", "bias")):
+            assert converted(text, f"onnxruntime=={release}").graph.node[-1].input[0] == first
+
     @pytest.mark.parametrize("operator", ["Relu", "Sigmoid", "Tanh"])
     def test_an_activation_of_doubles_stays_apart_from_a_gemm(self, operator: str) -> None:
         text = f"g (double[2,3] x, double[3,2] w) => (double[2,2] y) {{ a = Gemm (x, w) y = {operator} (a) }}"
@@ -221,10 +226,120 @@ class TestWhatOptimisersMerge:
         text = "g (float[5,4] x, float[3,4,6] w) => (float[3,5,6] y) { y = MatMul (x, w) }"
         assert operators(converted(text, "onnxruntime==1.3")) == ["MatMul"]
 
+    def test_a_vector_that_is_multiplied_becomes_a_row(self) -> None:
+        text = "g (float[5] x, float[5,6] w, float[6] b) => (float[6] y) { p = MatMul (x, w) y = Add (p, b) }"
+        found = operators(converted(text, "onnxruntime==1.0", opset=11))
+        assert found == ["Unsqueeze", "MatMul", "Squeeze", "Add"]
+        assert operators(converted(text, "onnxruntime==1.1", opset=11)) == ["MatMul", "Add"]
+
     def test_a_gemm_gets_its_term_under_exact(self) -> None:
         text = "g (float[2,3] x, float[3,2] w) => (float[2,2] y) { a = Gemm (x, w) y = Tanh (a) }"
         source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
         assert len(convert(source, target="onnxruntime==1.4", exact=True).model.graph.node[0].input) == 3
+
+
+class TestNormalizationsInArithmetic:
+    """onnxruntime merges them into LayerNormalization, with checks that each release has more of."""
+
+    _TEXT = """
+        g (float[2,5,4] x) => (float[2,5,4] y)
+            <float two = {2}, float epsilon = {0.01}, float[4] scale = {1, 2, 3, 4}, float[4] bias = {0, 1, 2, 3}> {
+            mean = ReduceMean <axes = [-1]> (x)
+            centered = Sub (x, mean)
+            squares = Pow (centered, two)
+            variance = ReduceMean <axes = [-1]> (squares)
+            shifted = Add (variance, epsilon)
+            deviation = Sqrt (shifted)
+            normalized = Div (centered, deviation)
+            scaled = Mul (normalized, scale)
+            y = Add (scaled, bias)
+        }
+    """
+
+    def _assert_changed(self, text: str, names: list[str], *, by: str, kept_by: str) -> None:
+        """The named operators are new in a conversion for one release, and the other release takes the model."""
+        before = operators(model(f'<ir_version: 6, opset_import: ["": 11]> {text}'))
+        added = operators(converted(text, f"onnxruntime=={by}", opset=11))
+        for name in before:
+            if name in added:
+                added.remove(name)
+        assert added == names
+        assert operators(converted(text, f"onnxruntime=={kept_by}", opset=11)) == before
+
+    def test_have_a_product_for_a_square_where_merging_loses_what_others_read(self) -> None:
+        self._assert_changed(self._TEXT, ["Mul"], by="1.2", kept_by="1.4")
+
+    def test_negate_the_base_of_another_power_twice(self) -> None:
+        text = self._TEXT.replace("two = {2}", "two = {4}")
+        self._assert_changed(text, ["Neg", "Neg"], by="1.2", kept_by="1.4")
+
+    def test_of_doubles_have_a_product_where_merging_drops_epsilon(self) -> None:
+        self._assert_changed(self._TEXT.replace("float", "double"), ["Mul"], by="1.29", kept_by="1.32")
+
+    def test_have_epsilon_second(self) -> None:
+        text = self._TEXT.replace("Add (variance, epsilon)", "Add (epsilon, variance)")
+        sums = [node for node in converted(text, "onnxruntime==1.31", opset=11).graph.node if node.op_type == "Add"]
+        assert [node.input[0] for node in sums] == ["variance", "scaled"]
+        assert converted(text, "onnxruntime==1.32", opset=11).graph.node[4].input[1] == "variance"
+
+    def test_subtract_the_negative_of_a_computed_epsilon(self) -> None:
+        text = self._TEXT.replace("x)", "x, float e)", 1).replace("float epsilon = {0.01}", "float none = {0}")
+        text = text.replace("mean =", "epsilon = Abs (e) mean =")
+        self._assert_changed(text, ["Neg", "Sub"], by="1.31", kept_by="1.32")
+
+    def test_negate_squares_twice_before_means_over_another_axis(self) -> None:
+        text = self._TEXT.replace("[-1]", "[1]")
+        self._assert_changed(text, ["Neg", "Neg"], by="1.15", kept_by="1.16")
+        assert operators(converted(self._TEXT, "onnxruntime==1.15", opset=11)).count("Neg") == 0
+
+    def test_have_a_scale_of_one_number_in_the_shape_of_the_values(self) -> None:
+        text = self._TEXT.replace("float[4] scale = {1, 2, 3, 4}", "float[1] scale = {3}")
+        assert self._dimensions_of_scale(converted(text, "onnxruntime==1.23", opset=11)) == [2, 5, 4]
+        assert self._dimensions_of_scale(converted(text, "onnxruntime==1.24", opset=11)) == [1]
+        open_sizes = text.replace("[2,5,4]", "[N,5,4]")
+        assert self._dimensions_of_scale(converted(open_sizes, "onnxruntime==1.23", opset=11)) == []
+
+    def _dimensions_of_scale(self, found: onnx.ModelProto) -> list[int]:
+        product = next(node for node in found.graph.node if node.output[0] == "scaled")
+        return next(list(one.dims) for one in found.graph.initializer if one.name == product.input[1])
+
+
+class TestLayerNormalizations:
+    def _converted(self, node: str, release: str) -> onnx.ModelProto:
+        text = f"g (float[2,5,4] a, float[2,5,4] b, float[4] s, float[5,4] t) => (float[2,5,4] y) {{ {node} }}"
+        return converted(text, f"onnxruntime=={release}", opset=17)
+
+    def test_get_a_bias_where_a_release_ends_without_one(self) -> None:
+        node = "y = LayerNormalization <axis = -1> (a, s)"
+        for release, inputs in (("1.12", 2), ("1.13", 3), ("1.18", 3), ("1.19", 2)):
+            assert len(self._converted(node, release).graph.node[0].input) == inputs
+
+    def test_of_two_axes_stay_apart_from_a_sum_before_them(self) -> None:
+        node = "x = Add (a, b) y = LayerNormalization <axis = 1> (x, t)"
+        assert operators(self._converted(node, "1.23")) == ["Add", "Neg", "Neg", "LayerNormalization"]
+        assert "LayerNormalization" not in operators(self._converted(node, "1.13"))
+        assert operators(self._converted(node, "1.24")) == ["Add", "LayerNormalization"]
+
+    def test_of_one_axis_may_follow_a_sum(self) -> None:
+        node = "x = Add (a, b) y = LayerNormalization <axis = -1> (x, s)"
+        assert operators(self._converted(node, "1.23")) == ["Add", "LayerNormalization"]
+
+
+class TestIndicesOfExtremes:
+    @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+    @pytest.mark.parametrize("attributes", ["axis = 1", "axis = -1, keepdims = 0", "axis = 1, select_last_index = 1"])
+    @pytest.mark.parametrize(("runtime", "opset"), [("onnxruntime==1.2", 11), ("onnxruntime==1.19", 18)])
+    def test_of_int64_are_those_of_what_equals_the_extreme(
+        self, operator: str, attributes: str, runtime: str, opset: int
+    ) -> None:
+        text = f"g (int64[2,5] x) => (int64[A] y) {{ y = {operator} <{attributes}> (x) }}".replace(
+            "[A]", "[2]" if "keepdims" in attributes else "[2,1]"
+        )
+        found = converted(text, runtime, opset=max(opset, 12))
+        values = numpy.array([[2**53, 2**53 + 1, -(2**63), 2**53 + 1, -(2**63)], [0, -1, -1, 2**63 - 1, 2**63 - 2]])
+        wanted = Evaluator(model(f'<ir_version: 7, opset_import: ["": {max(opset, 12)}]> {text}')).run({"x": values})
+        numpy.testing.assert_array_equal(Evaluator(found).run({"x": values})["y"], wanted["y"])
+        assert operators(converted(text, "onnxruntime==1.20", opset=max(opset, 12))) == [operator]
 
 
 class TestValuesThatAreWrong:

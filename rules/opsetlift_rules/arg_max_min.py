@@ -5,8 +5,8 @@ ArgMax, ArgMin  11: axis may be negative, no empty input · 12: +select_last_ind
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_for_runtime
-from opsetlift.rulebook.site import Site, pop_attribute
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.site import Site, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import make_axis_non_negative
@@ -54,6 +54,18 @@ def search_last_index_from_the_end(site: Site) -> None:
     site.replace(op.Sub(last, site.op.copy(backwards)))
 
 
+def compare_with_the_extreme_or_widen(site: Site) -> None:
+    """Compute in a type that the runtime supports; of int64, which none holds, find the number equal to the extreme."""
+    if widen_to_kernel(site) or site.dtype(0) != "int64":
+        return
+    op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
+    is_max = site.node.op_type == "ArgMax"
+    axes = [site.attribute("axis", 0)]
+    extreme = op.emit("ReduceMax" if is_max else "ReduceMin", site.input(0), axes=axes, keepdims=1)
+    is_extreme = op.Equal(site.input(0), extreme)
+    site.replace(site.op.copy(op.Cast(is_extreme if is_max else op.Not(is_extreme), to="float")))
+
+
 _AXIS = "11 adds negative axes and forbids empty inputs, which have no extreme"
 _TIES = "11 leaves open which of several equal extremes is found; runtimes have always taken the first, as 12 says"
 _EDITORIAL = "13 only corrects the grammar"
@@ -69,6 +81,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("ArgMax", widen_for_runtime()),
-    Fallback("ArgMin", widen_for_runtime()),
+    Fallback("ArgMax", compare_with_the_extreme_or_widen),
+    Fallback("ArgMin", compare_with_the_extreme_or_widen),
 ]

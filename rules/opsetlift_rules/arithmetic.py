@@ -106,7 +106,7 @@ _TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 
 
 def write_constants_otherwise_or_widen(site: Site) -> None:
-    """Write a constant operand second, or repeated, where the runtime fails on the form; else widen.
+    """Write a constant operand or a vector second, or repeat it, where the runtime fails on the form; else widen.
 
     A constant minus a value is the value's negative plus the constant, the same number; a sum of two computed floats is
     a difference with a negative, which no optimiser takes for the bias of the node before.
@@ -118,7 +118,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
     if computes_vectors_as_rows(site):
         return
     op, (first, second) = site.op, site.inputs
-    if site.constant_value(0) is not None and operator in ("Add", "Mul"):
+    is_vector_first = len(site.shape(0) or []) == 1 < len(site.shape(1) or [])
+    if operator in ("Add", "Mul") and (site.constant_value(0) is not None or is_vector_first):
         site.replace(op.emit(operator, second, first))
     elif site.constant_value(0) is not None and operator == "Sub":
         site.replace(op.Add(op.Neg(second), first))
@@ -126,6 +127,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.set_input(1, repeated_constant)
     elif copies_repeated_channels(site):
         return
+    elif (scalar := _as_scalar(site)) is not None:
+        site.set_input(1, scalar)
     elif operator == "Add" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
         site.replace(op.Sub(first, op.Neg(second)))
     else:
@@ -142,6 +145,14 @@ def _repeated_constant(site: Site) -> str | None:
     ):
         return None
     return site.constant(numpy.broadcast_to(value, shape).copy(), hint="repeated")
+
+
+def _as_scalar(site: Site) -> str | None:
+    """The second input without dimensions, where it is one constant number in a vector and the first has dimensions."""
+    value = site.constant_value(1)
+    if value is None or value.shape != (1,) or not site.shape(0):
+        return None
+    return site.constant(value.reshape(()), hint="scalar")
 
 
 def divide_by_the_reciprocal_or_widen(site: Site) -> None:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy
+
 from opsetlift.rulebook.rule import Apply, Fallback, Introduction, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site, dtype_attribute, has_attribute
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, has_attribute, known_shape
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
@@ -113,6 +115,18 @@ def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[
     if stage == dtype:
         return stage, value, lambda result: result
     return stage, op.Cast(value, to=stage), lambda result: str(op.Cast(result, to=dtype))
+
+
+def give_a_bias_or_negate_twice(site: Site) -> None:
+    """Give LayerNormalization-17 a bias of -0, which changes no sum; over several axes, negate its input twice.
+
+    For runtimes that take a bias for granted, or merge a sum with a normalization over several axes.
+    """
+    shape = known_shape(site, 1)
+    if shape is not None and len(shape) > 1:
+        site.set_input(0, site.op.Neg(site.op.Neg(site.input(0))))
+    elif shape is not None and not site.input(2):
+        site.set_input(2, site.constant(numpy.full(shape, -0.0), site.dtype(1), "bias"))
 
 
 # GroupNormalization
@@ -228,4 +242,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("InstanceNormalization", reshape_other_ranks_to_images),
+    Fallback("LayerNormalization", give_a_bias_or_negate_twice),
 ]

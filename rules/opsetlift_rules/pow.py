@@ -12,7 +12,7 @@ from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged, widen_v
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import copy_repeated_channels
+from opsetlift_rules.helpers.broadcasting import copies_repeated_channels
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
@@ -122,6 +122,23 @@ def _chain(site: Site, exponent: int) -> str:
         square = op.Mul(square, square)
 
 
+def multiply_or_copy_repeated_channels(site: Site) -> None:
+    """Write a square as a product, and negate the base of other powers twice, for runtimes that merge Pow wrongly.
+
+    Where broadcasting may repeat channels, copy the computed inputs instead.
+    """
+    if copies_repeated_channels(site):
+        return
+    base, exponent = site.inputs
+    value = site.constant_value(1)
+    if value is not None and value.size == 1 and value.ndim == 0 and value.item() == _SQUARE:
+        site.replace(site.op.Mul(base, base))
+    elif site.dtype(0) in FLOATING:
+        site.replace(site.op.Pow(site.op.Neg(site.op.Neg(base)), exponent))
+
+
+_SQUARE = 2
+
 _MIXED = "12 allows the exponent another dtype than the base"
 
 _CAST_EXPONENT_TO_THE_TYPE_OF_THE_BASE = rounding(
@@ -139,5 +156,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Pow", copy_repeated_channels),
+    Fallback("Pow", multiply_or_copy_repeated_channels),
 ]

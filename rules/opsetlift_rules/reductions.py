@@ -111,12 +111,25 @@ def _gives_a_scalar(site: Site) -> bool:
 
 def sort_axes(site: Site) -> None:
     """Write the axes non-negative and in order, for runtimes that read no others."""
+    _sorts_axes(site)
+
+
+def _sorts_axes(site: Site) -> bool:
+    """Whether the axes were others, and are so now."""
     axes = site.attribute("axes")
     if axes is None:
-        return
+        return False
     ordered = sorted(counted_from_front(site, axes, site.rank(0, because="axes are counted from the front")))
-    if ordered != axes:
-        site.set_attribute("axes", ordered)
+    if ordered == axes:
+        return False
+    site.set_attribute("axes", ordered)
+    return True
+
+
+def sort_axes_or_negate_twice(site: Site) -> None:
+    """Write the axes in order; where they are, negate the input twice, so that no optimiser merges what computes it."""
+    if not _sorts_axes(site) and site.dtype(0) in FLOATING:
+        site.set_input(0, site.op.Neg(site.op.Neg(site.input(0))))
 
 
 def sum_integers_in_parts(site: Site) -> None:
@@ -257,7 +270,7 @@ FALLBACKS = [
     Fallback("ReduceMax", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
     Fallback("ReduceMin", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
     Fallback("ReduceProd", or_reduce_all_axes_otherwise(multiply_vector_elements)),
-    Fallback("ReduceMean", or_reduce_all_axes_otherwise(sort_axes)),
+    Fallback("ReduceMean", or_reduce_all_axes_otherwise(sort_axes_or_negate_twice)),
     Fallback("ReduceL1", or_reduce_all_axes_otherwise(sort_axes)),
     Fallback("ReduceL2", or_reduce_all_axes_otherwise(sort_axes)),
     Fallback("ReduceLogSum", or_reduce_all_axes_otherwise(sort_axes)),

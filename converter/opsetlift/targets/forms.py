@@ -99,6 +99,10 @@ class Form:
     """Whether one of its inputs is an input of the graph."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
     """Constant inputs, each with a magnitude that one of its numbers reaches."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Constant inputs, each with the number that all of its elements are."""
+    other_axes: frozenset[str] = frozenset()
+    """Attributes and constant inputs that list axes of the first input, and not its last one alone."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
     """Inputs that have only one element along an axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -145,6 +149,8 @@ class Form:
             and (not self.joins_channels or _joins_channels(node, scope))
             and (not self.reads_graph_inputs or any(name and _is_graph_input(name, scope) for name in node.input))
             and (not self.magnitudes or self._reaches_the_magnitudes(node, definition, scope))
+            and (not self.numbers or self._has_the_numbers(node, definition, scope))
+            and (not self.other_axes or self._has_other_axes(node, definition, scope))
             and (not self.single_axes or self._has_single_elements(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
             and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
@@ -216,6 +222,23 @@ class Form:
             (value := values.get(formal)) is not None and value.dtype.kind == "f" and bool((abs(value) >= least).any())
             for formal, least in self.magnitudes.items()
         )
+
+    def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+        return all(
+            (value := values.get(formal)) is not None and bool((value == number).all())
+            for formal, number in self.numbers.items()
+        )
+
+    def _has_other_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        found = {one.name: list(one.ints) for one in node.attribute}
+        for one in operands(node, definition)[0]:
+            known = scope.constant(one.name) if one.formal in self.other_axes else None
+            if known is not None:
+                found[one.formal] = known.reshape(-1).tolist()
+        shape = scope.shape(node.input[0])
+        last = [[-1]] if shape is None else [[-1], [len(shape) - 1]]
+        return all(found.get(name) not in last for name in self.other_axes)
 
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}

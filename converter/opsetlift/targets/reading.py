@@ -60,7 +60,8 @@ constants that it reads), `lengths` (of attributes and constant inputs, as { axe
 `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
 sizes that are not known), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
-number's is at least that), `has_other_numbers` (than the 0 and 1 that a Cast made of truth values),
+number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `other_axes` (lists of axes
+that are not the last one alone), `has_other_numbers` (than the 0 and 1 that a Cast made of truth values),
 `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
@@ -158,13 +159,25 @@ _FORM_KEYS = {
         "stored_dtypes",
         "reads_graph_inputs",
         "magnitudes",
+        "numbers",
+        "other_axes",
         "has_other_numbers",
     ),
 }
 
 _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    *("after", "zeros", "ranked_inputs", "widened_inputs", "batched_inputs", "nonzero", "not_after", "stored_dtypes"),
+    *(
+        "after",
+        "zeros",
+        "ranked_inputs",
+        "other_axes",
+        "widened_inputs",
+        "batched_inputs",
+        "nonzero",
+        "not_after",
+        "stored_dtypes",
+    ),
 )
 """The keys of a form that list names: all must be so, of `after` one, of `not_after` none."""
 
@@ -389,6 +402,7 @@ class _Reader:
             single_axes=entry.get("single_axes", {}),
             reads_graph_inputs=entry.get("reads_graph_inputs", False),
             magnitudes=entry.get("magnitudes", {}),
+            numbers=entry.get("numbers", {}),
             has_other_numbers=entry.get("has_other_numbers", False),
             ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),
