@@ -16,10 +16,12 @@ from onnx.serialization import registry
 
 from opsetlift.model.files.errors import ModelFileError, one_line, reason
 from opsetlift.model.files.external_data import ExternalData
+from opsetlift.model.files.reading_by_parts import read_by_parts
 from opsetlift.model.files.tensors import all_tensors, check_data, is_external
+from opsetlift.model.files.wire import PROTOBUF_LIMIT
 
-PROTOBUF_LIMIT = 2**31 - 1
-"""The most bytes that a protobuf message can have."""
+BY_PARTS = 1 << 26
+"""Bytes, from which on a file is read by parts: looking for them takes longer than it is worth for smaller ones."""
 
 _OTHER_FORMATS = (
     (b"version https://git-lfs", "a Git LFS pointer, not the model itself (git lfs pull fetches that)"),
@@ -40,8 +42,7 @@ def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
     checked. Raises ModelFileError.
     """
     try:
-        content = _read(Path(path))
-        model = parse_model(content, form_of(Path(path)))
+        model = _read(Path(path))
         _check_is_model(model)
         check_tensors(model, Path(path).parent)
     except ModelFileError as error:
@@ -111,7 +112,8 @@ def form_of(path: Path) -> str:
     return registry.get_format_from_file_extension(path.suffix) or "protobuf"
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> onnx.ModelProto:
+    form = form_of(path)
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -121,15 +123,23 @@ def _read(path: Path) -> bytes:
             raise ModelFileError("this is not a regular file")
         if status.st_size == 0:
             raise ModelFileError("the file is empty")
-        if status.st_size > PROTOBUF_LIMIT and form_of(path) == "protobuf":
+        if status.st_size > PROTOBUF_LIMIT and form == "protobuf":
             raise ModelFileError("the file has more than the 2 GB of a protobuf; its weights belong in external data")
-        return path.read_bytes()
+        if status.st_size >= BY_PARTS and form == "protobuf":
+            with path.open("rb") as file:
+                model = read_by_parts(file, status.st_size, lambda content: parse_model(content, form))
+            if model is not None:
+                return model
+        content = path.read_bytes()
     except FileNotFoundError as error:
         raise ModelFileError("no such file") from error
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"the file cannot be read: {reason(error)}") from error
     except MemoryError as error:
         raise ModelFileError("the file does not fit into memory") from error
+    except ModelFileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"the file cannot be read: {reason(error)}") from error
+    return parse_model(content, form)
 
 
 def parse_model(content: bytes, form: str) -> onnx.ModelProto:

@@ -20,10 +20,11 @@ from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.data_copies import Names, copy_data, old_data, stem_of, unused, with_locations
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
-from opsetlift.model.files.loading import PROTOBUF_LIMIT, form_of
+from opsetlift.model.files.loading import form_of
 from opsetlift.model.files.replacing import Replacement
 from opsetlift.model.files.temporary import Temporary, only_writer, remove_leftovers
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.wire import PROTOBUF_LIMIT
 from opsetlift.model.files.writing_by_parts import write_by_parts
 
 SMALLEST_EXTERNAL_TENSOR = 1024

@@ -6,6 +6,7 @@ are left out, and put in their places when the file is written. The file is the 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
@@ -13,15 +14,13 @@ from google.protobuf.message import EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import GraphProto, ModelProto, TensorProto
 
+from opsetlift.model.files import wire
 from opsetlift.model.files.errors import ModelFileError
-from opsetlift.model.files.loading import PROTOBUF_LIMIT
 from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files.wire import PROTOBUF_LIMIT
 
 LARGE = 1 << 20
 """Bytes, from which on the raw data of an initializer is written by itself."""
-
-_VARINT, _FIXED64, _DELIMITED = 0, 1, 2
-"""How the wire format of protobuf tells where a field ends."""
 
 
 class _RawData(NamedTuple):
@@ -95,51 +94,19 @@ def _spliced(
 
 def _around(rest: Message, name: str) -> tuple[bytes, bytes]:
     """What stands before and after a field of a message that has none, when it is given one that is empty."""
-    described = rest.DESCRIPTOR.fields_by_name[name]
-    empty = bytes([described.number << 3 | _DELIMITED, 0])
+    empty = wire.tag_of(type(rest), name) + wire.varint(0)
     rest.MergeFromString(empty)
     content = rest.SerializeToString()
-    position = 0
-    while position < len(content):
-        start = position
-        tag, position = _read_varint(content, position)
-        if tag >> 3 == described.number:
-            break
-        if tag & 7 == _VARINT:
-            _, position = _read_varint(content, position)
-        elif tag & 7 == _DELIMITED:
-            size, position = _read_varint(content, position)
-            position += size
-        else:
-            position += 8 if tag & 7 == _FIXED64 else 4
+    number = rest.DESCRIPTOR.fields_by_name[name].number
+    start = next(one.start for one in wire.fields(io.BytesIO(content), 0, len(content)) if one.number == number)
     return content[:start], content[start + len(empty) :]
 
 
 def _fields(message: Message, name: str, values: Iterable[Sequence[_Piece]]) -> list[_Piece]:
     """Values of a field, each with its tag and length."""
-    tag = bytes([message.DESCRIPTOR.fields_by_name[name].number << 3 | _DELIMITED])
-    return [piece for value in values for piece in (tag + _varint(_size(value)), *value)]
+    tag = wire.tag_of(type(message), name)
+    return [piece for value in values for piece in (tag + wire.varint(_size(value)), *value)]
 
 
 def _size(pieces: Iterable[_Piece]) -> int:
     return sum(len(piece) if isinstance(piece, bytes) else piece.size for piece in pieces)
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*found, number])
-
-
-def _read_varint(content: bytes, position: int) -> tuple[int, int]:
-    """A number, and where what follows it begins."""
-    number = shift = 0
-    while True:
-        byte = content[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return number, position
