@@ -202,3 +202,130 @@ def test_a_model_that_is_cut_to_a_fixed_size_differs(size: int) -> None:
     )
     assert prove_models(plain, cut).outcome is Outcome.DIFFERENT
     assert prove_models(cut, plain).outcome is Outcome.DIFFERENT
+
+
+BY_SIZES = """g (float[N, M] x) => (float[N, M] y) {
+    rows = Shape <start = 0, end = 1> (x)
+    columns = Shape <start = 1, end = 2> (x)
+    %s
+    negative = Neg (x)
+    y = Where (is_so, negative, x)
+}"""
+
+UNLIKE = {
+    "as many rows as columns": (BY_SIZES % "is_so = Equal (rows, columns)", "N, M"),
+    "twice as many rows": (BY_SIZES % "twice = Add (columns, columns) is_so = Equal (rows, twice)", "N, M"),
+    "77 columns": (BY_SIZES % "size = Constant <value_ints = [77]> () is_so = Equal (columns, size)", "N, M"),
+    "5 columns": (BY_SIZES % "size = Constant <value_ints = [5]> () is_so = Equal (columns, size)", "N, M"),
+    "one column": (BY_SIZES % "one = Constant <value_ints = [1]> () is_so = Equal (columns, one)", "N, M"),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+def test_open_sizes_by_which_a_model_tells_its_inputs_apart_are_tried(what: str) -> None:
+    text, sizes = UNLIKE[what]
+    plain = model(f"g (float[{sizes}] x) => (float[{sizes}] y) {{ y = Identity (x) }}", 18)
+    assert prove_models(plain, model(text, 18)).outcome is Outcome.DIFFERENT
+
+
+def test_a_single_axis_without_elements_is_tried() -> None:
+    one, other = (
+        model(
+            "g (float[N, M] x) => (float[N] y) {"
+            " axis = Constant <value_ints = [1]> () zero = Constant <value_ints = [0]> ()"
+            " columns = Shape <start = 1> (x) none = Equal (columns, zero)"
+            " sum = ReduceSum <keepdims = 0> (x, axis)"
+            f" five = Constant <value = float[1] {{{number}}}> () y = Where (none, five, sum) }}",
+            18,
+        )
+        for number in (5, 6)
+    )
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_numbers_of_the_models_are_tried_in_two_inputs_at_once() -> None:
+    text = """g (float[N] x, float[N] w) => (bool[N] y) {
+        a = Constant <value = float {17}> () b = Constant <value = float {-23}> ()
+        is_a = Equal (x, a) is_b = Equal (w, b) both = And (is_a, is_b) %s
+    }"""
+    plain, other = (
+        model(text % nodes, 18)
+        for nodes in ("y = Identity (both)", "more = Not (is_a) less = Not (is_b) y = Xor (more, less)")
+    )
+    never = model("g (float[N] x, float[N] w) => (bool[N] y) { c = IsInf (x) d = Not (c) y = And (c, d) }", 20)
+    assert prove_models(plain, other).outcome is Outcome.DIFFERENT
+    assert prove_models(plain, never).outcome is Outcome.DIFFERENT
+    assert prove_models(never, plain).outcome is Outcome.DIFFERENT
+
+
+FOO = 'text = Constant <value_string = "foo"> () text_too = Constant <value_string = "bar"> ()'
+LOWER = 'StringNormalizer <case_change_action = "LOWER">'
+UPPER = 'StringNormalizer <case_change_action = "UPPER">'
+STOP = 'y = StringNormalizer <stopwords = ["mon"], is_case_sensitive = %d> (x)'
+SPLIT = 'y, n = StringSplit <delimiter = ",", maxsplit = %d> (x)'
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "y = Identity (x)",
+            f"{FOO} is_so = Equal (x, text) y = Where (is_so, text_too, x)",
+        ),
+        (STOP % 1, STOP % 0),
+        (SPLIT % 2, SPLIT % 3),
+        (f"y = {LOWER} (x)", f"upper = {UPPER} (x) y = {LOWER} (upper)"),
+    ],
+    ids=[
+        "a text of the model",
+        "a text in the other case",
+        "a text as a delimiter",
+        "a letter that upper case doubles",
+    ],
+)
+def test_texts_that_models_compare_with_are_tried(one: str, other: str) -> None:
+    first, second = (model(f"g (string[N] x) => (string y) {{ {nodes} }}", 20) for nodes in (one, other))
+    assert prove_models(first, second).outcome is Outcome.DIFFERENT
+    assert prove_models(first, first).is_equal
+
+
+def test_sequences_of_other_lengths_are_tried() -> None:
+    text = """g (seq(float[N]) s) => (float[M] y) {
+        joined = ConcatFromSequence <axis = 0> (s) length = SequenceLength (s)
+        many = Constant <value_int = 9> () is_so = Equal (length, many) negative = Neg (joined) y = %s
+    }"""
+    plain, other = (model(text % node, 18) for node in ("Identity (joined)", "Where (is_so, negative, joined)"))
+    assert prove_models(plain, other).outcome is Outcome.DIFFERENT
+
+
+def test_an_optional_without_an_element_is_tried() -> None:
+    text = "g (optional(float[N]) s) => (bool y) { y = %s }"
+    one, other = model(text % "OptionalHasElement (s)", 18), model(text % "Constant <value = bool {1}> ()", 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).is_equal
+
+
+OVERRIDABLE = "g (float[N] x, float w) => (float[N] y) <float w = {2}> { y = %s }"
+
+
+def test_defaults_that_callers_may_override_are_overridden() -> None:
+    one, other = model(OVERRIDABLE % "Mul (x, w)", 18), model(OVERRIDABLE % "Add (x, x)", 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).is_equal
+
+
+def test_a_default_that_only_the_first_model_lets_callers_override_makes_the_proof_weak() -> None:
+    one = model(OVERRIDABLE % "Mul (x, w)", 18)
+    other = model("g (float[N] x) => (float[N] y) <float w = {2}> { y = Mul (x, w) }", 18)
+    found = prove_models(one, other)
+    assert found.outcome is Outcome.WEAK
+    assert found.sentence == "only the first model lets callers override 'w'"
+    assert prove_models(other, one).is_equal
+
+
+def test_defaults_of_other_types_are_another_interface() -> None:
+    one = model(OVERRIDABLE % "Mul (x, w)", 18)
+    other = model("g (float[N] x, double w) => (float[N] y) <double w = {2}> { y = Add (x, x) }", 18)
+    found = prove_models(one, other)
+    assert found.outcome is Outcome.DIFFERENT
+    assert found.sentence == "input 'w' is tensor(float) in the first model and tensor(double) in the second"

@@ -12,7 +12,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.specification import dtypes
 
-WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
+WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "ß", "日本", " ", "10", "-0.0", "NaN", "true")
 
 _SHIFTS_OF_IMAGINARY_PARTS = (0, 7, 12)
 """By so many places the special values of imaginary parts are shifted against those of real parts."""
