@@ -329,3 +329,62 @@ def test_defaults_of_other_types_are_another_interface() -> None:
     found = prove_models(one, other)
     assert found.outcome is Outcome.DIFFERENT
     assert found.sentence == "input 'w' is tensor(float) in the first model and tensor(double) in the second"
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "direct", "detour"),
+    [
+        (("double", "float16"), 10, 1),
+        (("float", "bfloat16"), 16, 10),
+        (("int64", "float"), 1, 11),
+        (("double", "bfloat16"), 16, 1),
+    ],
+)
+def test_numbers_that_are_rounded_twice_are_tried(dtypes: tuple[str, str], direct: int, detour: int) -> None:
+    given, result = dtypes
+    text = f"g ({given}[N] x) => ({result}[N] y) {{ %s }}"
+    one = model(text % f"y = Cast <to = {direct}> (x)", 18)
+    twice = model(text % f"t = Cast <to = {detour}> (x) y = Cast <to = {direct}> (t)", 18)
+    assert prove_models(one, twice).outcome is Outcome.DIFFERENT
+
+
+def test_a_number_that_one_model_alone_has_in_a_table_is_tried_in_each_column() -> None:
+    text = """g (float[N, 20] x) => (bool[N, 20] y) {
+        w = Constant <value = float[20] {90, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, %s}> ()
+        y = Greater (x, w)
+    }"""
+    assert prove_models(model(text % 120, 18), model(text % 120.5, 18)).outcome is Outcome.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("y = Pad (x, p)", "p_only = Max (p, zero) y = Pad (x, p_only)"),
+        (
+            "s = Slice (p, zeros, ones) y = Slice (x, zeros, s)",
+            "s = Slice (p, zeros, ones) t = Min (s, fifty) y = Slice (x, zeros, t)",
+        ),
+    ],
+    ids=["negative pads", "a size above fifty"],
+)
+def test_what_controls_shapes_is_varied(one: str, other: str) -> None:
+    text = """g (float[N] x, int64[2] p) => (float[M] y) <int64 zero = {0}, int64[1] zeros = {0}, int64[1] ones = {1}> {
+        fifty = Constant <value_ints = [50]> () %s
+    }"""
+    assert prove_models(model(text % one, 18), model(text % other, 18)).outcome is Outcome.DIFFERENT
+
+
+def test_defaults_that_are_sizes_are_overridden() -> None:
+    text = "g (float[N, 2] x, int64[2] s) => (float[A, B] y) <int64[2] s = {0, 2}> { y = %s }"
+    assert (
+        prove_models(model(text % "Reshape (x, s)", 18), model(text % "Identity (x)", 18)).outcome is Outcome.DIFFERENT
+    )
+
+
+def test_sizes_that_numbers_of_the_models_divide_are_guessed() -> None:
+    one, other = (
+        model(f"g (float[1, C, H, W] x) => (float[A, B, D, E] y) {{ y = DepthToSpace <blocksize = 5{mode}> (x) }}", 18)
+        for mode in ("", ', mode = "CRD"')
+    )
+    assert prove_models(one, one).is_equal
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT

@@ -16,7 +16,13 @@ import numpy
 
 from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
-from opsetlift.proof.special_values import every_value_of, special_values, texts
+from opsetlift.proof.special_values import (
+    BETWEEN_FLOATS,
+    between_narrower_floats,
+    every_value_of,
+    special_values,
+    texts,
+)
 from opsetlift.specification import dtypes
 
 DATA = "data"
@@ -28,6 +34,9 @@ DISTINCT = 256
 
 SCANNED = 1 << 9
 """So many elements of a tensor are looked at. What is overlooked behind them is tried again, which costs less."""
+
+_MAGNITUDES = (7e4, 1e-6, 1e12, 1e-30)
+"""Beyond what float16 holds, or float8, on either side."""
 
 _NAMED = 4
 """So many missing values are named."""
@@ -239,10 +248,11 @@ def _brief_values(dtype: numpy.dtype[Any]) -> Array:
         limits = float_limits(dtype)
         values = [numpy.nan, numpy.inf, -numpy.inf, limits.max, limits.min, -0.0, 0.0, -1.5, 0.5]
         values += [limits.smallest_subnormal, 1.0 + limits.eps, 300.0, -300.0]
+        values += [*_MAGNITUDES, *between_narrower_floats(limits.eps)]
         with numpy.errstate(all="ignore"):
             return numpy.array(values).astype(dtype)
     low, high = integer_limits(dtype)
-    near = [low, high, 0, -1, 1, 257, -300, 2049, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1]
+    near = [low, high, 0, -1, 1, 257, -300, 2049, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1, BETWEEN_FLOATS]
     return _integers([value for value in near if low <= value <= high], dtype)
 
 

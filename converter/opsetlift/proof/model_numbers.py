@@ -11,20 +11,40 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from opsetlift.proof.limits import is_floating
 
 MOST_ELEMENTS = 16
-"""Of constants with more elements the numbers are left out: they are weights or tables."""
+"""Constants with more elements are weights or tables, of whose numbers only those count that one model has alone."""
+
+MOST_IN_TABLES = 1024
+"""Of constants with more elements all numbers are left out."""
+
+MOST_IN_TABLES = 1024
+"""Of constants with more elements than that all numbers are left out."""
 
 Found = TypeVar("Found", float, str)
 
 
-def numbers_of(models: Sequence[ModelProto], most: int) -> list[float]:
-    """The distinct finite numbers in two models: first those that only one of them has, as a difference is there."""
-    found = [[one for one in _in_model(model) if not isinstance(one, bytes) and math.isfinite(one)] for model in models]
-    return _distinct(found)[:most]
+def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = False) -> list[float]:
+    """The distinct finite numbers in two models: first those that only one of them has, as a difference is there.
+
+    With `in_tables` those follow that one model alone has in tables.
+    """
+    found = _distinct([_numbers(model, MOST_ELEMENTS) for model in models])
+    if in_tables and len(found) < most:
+        every = [_numbers(model, MOST_IN_TABLES) for model in models]
+        alone = set(every[0]).symmetric_difference(*every[1:])
+        found = list(dict.fromkeys([*found, *(one for one in _distinct(every) if one in alone)]))
+    return found[:most]
+
+
+def _numbers(model: ModelProto, limit: int) -> list[float]:
+    return [one for one in _in_model(model, limit) if not isinstance(one, bytes) and math.isfinite(one)]
 
 
 def texts_of(models: Sequence[ModelProto], most: int) -> list[str]:
     """The distinct texts in two models: first those that only one of them has."""
-    found = [[one.decode(errors="replace") for one in _in_model(model) if isinstance(one, bytes)] for model in models]
+    found = [
+        [one.decode(errors="replace") for one in _in_model(model, MOST_ELEMENTS) if isinstance(one, bytes)]
+        for model in models
+    ]
     return _distinct(found)[:most]
 
 
@@ -34,25 +54,25 @@ def _distinct(sides: Sequence[Sequence[Found]]) -> list[Found]:
     return sorted(every, key=lambda one: one in shared)
 
 
-def _in_model(model: ModelProto) -> Iterator[float | bytes]:
-    yield from _in_graph(model.graph)
+def _in_model(model: ModelProto, limit: int) -> Iterator[float | bytes]:
+    yield from _in_graph(model.graph, limit)
     for function in model.functions:
-        yield from _in_nodes(function.node)
+        yield from _in_nodes(function.node, limit)
 
 
-def _in_graph(graph: GraphProto) -> Iterator[float | bytes]:
+def _in_graph(graph: GraphProto, limit: int) -> Iterator[float | bytes]:
     for tensor in graph.initializer:
-        yield from _in_tensor(tensor)
-    yield from _in_nodes(graph.node)
+        yield from _in_tensor(tensor, limit)
+    yield from _in_nodes(graph.node, limit)
 
 
-def _in_nodes(nodes: Iterable[NodeProto]) -> Iterator[float | bytes]:
+def _in_nodes(nodes: Iterable[NodeProto], limit: int) -> Iterator[float | bytes]:
     for node in nodes:
         for attribute in node.attribute:
-            yield from _in_attribute(attribute)
+            yield from _in_attribute(attribute, limit)
 
 
-def _in_attribute(attribute: AttributeProto) -> Iterator[float | bytes]:
+def _in_attribute(attribute: AttributeProto, limit: int) -> Iterator[float | bytes]:
     match attribute.type:
         case AttributeProto.FLOAT:
             yield attribute.f
@@ -67,13 +87,13 @@ def _in_attribute(attribute: AttributeProto) -> Iterator[float | bytes]:
         case AttributeProto.STRINGS:
             yield from attribute.strings[:MOST_ELEMENTS]
         case AttributeProto.TENSOR:
-            yield from _in_tensor(attribute.t)
+            yield from _in_tensor(attribute.t, limit)
         case AttributeProto.GRAPH:
-            yield from _in_graph(attribute.g)
+            yield from _in_graph(attribute.g, limit)
 
 
-def _in_tensor(tensor: TensorProto) -> Iterator[float | bytes]:
-    if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > MOST_ELEMENTS:
+def _in_tensor(tensor: TensorProto, limit: int) -> Iterator[float | bytes]:
+    if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > limit:
         return
     if tensor.data_type == TensorProto.STRING:
         yield from tensor.string_data

@@ -34,12 +34,15 @@ MOST_NUMBERS = 12
 """So many numbers in the constants of two models, each with its neighbours, are required of their inputs."""
 
 RUNS_OVERRIDDEN = 12
-"""So many inputs that override all defaults are wanted."""
+"""So many inputs that override all defaults are wanted, and more where these may be sizes."""
 
 _OVERRIDABLE_SINCE = 4
 """The IR version."""
 
 _NAMED = 3
+
+_SIZES = range(2, 65)
+"""What stands in the models may divide sizes, as blocks and groups do, or be them."""
 
 _INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
@@ -133,12 +136,15 @@ def prove_models(
         loops_freely=bool(given),
     )
 
+    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
+
     def drawn() -> InputGenerator:
         return InputGenerator(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
-            numbers=numbers_of([one, other], MOST_NUMBERS),
+            hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
+            numbers=numbers,
             words=texts_of([one, other], MOST_NUMBERS),
             limit=runs,
         )
@@ -170,7 +176,8 @@ def try_overridden(sides: Sides, trial: Trial, seed: int) -> Trial:
     if not defaults:
         return trial
     inputs = [*model_inputs(one, other), *defaults]
-    further = try_sides(sides, lambda: InputGenerator(inputs, [seed], rounding=sides.ulps > 0, limit=RUNS_OVERRIDDEN))
+    runs = RUNS_OVERRIDDEN * (5 if any(one.may_control_shapes for one in defaults) else 1)
+    further = try_sides(sides, lambda: InputGenerator(inputs, [seed], rounding=sides.ulps > 0, limit=runs))
     if further.counterexample:
         return further
     trial.cases += further.cases

@@ -167,7 +167,7 @@ class DiversityFloor:
             attempt(Case.of(base.layout, "required values together", together, is_required=True))
 
     def _try_pairs(self, attempt: Attempt) -> None:
-        """Each pair of numbers of the models in any two data inputs, one number throughout each input.
+        """Each number of the models throughout each data input, and each pair of them in any two.
 
         Rows of a Latin square hold every pair for all inputs at once.
         """
@@ -178,12 +178,11 @@ class DiversityFloor:
         }
         names = [name for name in names if held[name].size]
         count = next((one for one in (2, 3, 5) if one >= max((len(held[name]) for name in names), default=0)), 0)
-        for row, column in product(range(count), repeat=2) if len(names) > 1 else ():
+        for row, column in product(range(count if len(names) > 1 else len(names)), range(count)):
             base = self._bases[names[0]].case
             together = dict(base.values)
             for place, name in enumerate(names):
-                numbers = held[name]
-                number = numbers[(row * place + column) % count % len(numbers)]
+                number = held[name][(row * place + column) % count % held[name].size]
                 together[name] = numpy.full_like(together[name], number)
             attempt(Case.of(base.layout, "numbers of the models together", together, is_required=True))
 

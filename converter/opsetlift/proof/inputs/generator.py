@@ -101,6 +101,9 @@ LARGEST_USUAL = 16
 MODEL_SIZES = 4
 """So many numbers of whole models are tried as sizes: those above usual ones first."""
 
+MOST_VARIED = 4
+"""Of so many inputs that control shapes all strategies are tried in whole models."""
+
 SMALLEST_USUAL = 0.1
 """Data is as small as this in any case."""
 
@@ -253,6 +256,7 @@ class InputGenerator:
             self._floor.complete(wanted)
             if self._is_brief:
                 self._try_sizes(wanted)
+                self._try_controls(wanted)
         except Enough:
             pass
 
@@ -428,10 +432,23 @@ class InputGenerator:
         """
         if self._first_layout is None:
             return
+        accepted = self._accepted
         numbers = dict.fromkeys(size for number in self._model_sizes for size in (number, number + 1))
         for layout in self._layouts.telling(self._first_layout, list(numbers)):
-            case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
-            attempt(replace(case, is_required=True))
+            for controls in [accepted.controls, dict.fromkeys(accepted.controls, "sizes")][
+                : 1 + bool(accepted.controls)
+            ]:
+                attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
+
+    def _try_controls(self, attempt: Attempt) -> None:
+        """Each strategy for what controls shapes of a whole model, for one input after the other."""
+        if self._first_layout is None:
+            return
+        accepted = self._accepted
+        for name in list(accepted.controls)[:MOST_VARIED]:
+            for strategy in self._builder.strategies_for(name, self._builder.control_strategies):
+                case = self._builder.case(self._first_layout, accepted.data, {**accepted.controls, name: strategy})
+                attempt(replace(case, is_required=True))
 
     def _search(self, attempt: Attempt) -> None:
         left = FIRST_REJECTIONS
