@@ -382,3 +382,10 @@ def test_numbers_of_the_site_stand_in_one_tensor_in_any_order(dtype: str) -> Non
     InputGenerator([Input("x", tensor(dtype, [12]))], [0], numbers=[5, 6, 7, 8]).run(made)
     rows = [case.values["x"].tolist() for case in made.taken if set(case.values["x"].tolist()) <= {5, 6, 7, 8}]
     assert {(5, 6), (5, 7), (7, 5), (8, 8)} <= {pair for row in rows for pair in pairwise(row)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_that_end_after_they_begin_are_tried_where_sites_round(seed: int) -> None:
+    found = run(Input("boxes", tensor("float", [1, 4])), rounding=True, seed=seed)
+    boxes = [case.values["boxes"][0] for case in found.taken]
+    assert sum((numpy.diff(box) > 0).all() and box[3] > 2 * box[1] for box in boxes) > 1

@@ -202,3 +202,189 @@ def test_a_model_that_is_cut_to_a_fixed_size_differs(size: int) -> None:
     )
     assert prove_models(plain, cut).outcome is Outcome.DIFFERENT
     assert prove_models(cut, plain).outcome is Outcome.DIFFERENT
+
+
+BY_SIZES = """g (float[N, M] x) => (float[N, M] y) {
+    rows = Shape <start = 0, end = 1> (x)
+    columns = Shape <start = 1, end = 2> (x)
+    %s
+    negative = Neg (x)
+    y = Where (is_so, negative, x)
+}"""
+
+UNLIKE = {
+    "as many rows as columns": (BY_SIZES % "is_so = Equal (rows, columns)", "N, M"),
+    "twice as many rows": (BY_SIZES % "twice = Add (columns, columns) is_so = Equal (rows, twice)", "N, M"),
+    "77 columns": (BY_SIZES % "size = Constant <value_ints = [77]> () is_so = Equal (columns, size)", "N, M"),
+    "5 columns": (BY_SIZES % "size = Constant <value_ints = [5]> () is_so = Equal (columns, size)", "N, M"),
+    "one column": (BY_SIZES % "one = Constant <value_ints = [1]> () is_so = Equal (columns, one)", "N, M"),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+def test_open_sizes_by_which_a_model_tells_its_inputs_apart_are_tried(what: str) -> None:
+    text, sizes = UNLIKE[what]
+    plain = model(f"g (float[{sizes}] x) => (float[{sizes}] y) {{ y = Identity (x) }}", 18)
+    assert prove_models(plain, model(text, 18)).outcome is Outcome.DIFFERENT
+
+
+def test_a_single_axis_without_elements_is_tried() -> None:
+    one, other = (
+        model(
+            "g (float[N, M] x) => (float[N] y) {"
+            " axis = Constant <value_ints = [1]> () zero = Constant <value_ints = [0]> ()"
+            " columns = Shape <start = 1> (x) none = Equal (columns, zero)"
+            " sum = ReduceSum <keepdims = 0> (x, axis)"
+            f" five = Constant <value = float[1] {{{number}}}> () y = Where (none, five, sum) }}",
+            18,
+        )
+        for number in (5, 6)
+    )
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_numbers_of_the_models_are_tried_in_two_inputs_at_once() -> None:
+    text = """g (float[N] x, float[N] w) => (bool[N] y) {
+        a = Constant <value = float {17}> () b = Constant <value = float {-23}> ()
+        is_a = Equal (x, a) is_b = Equal (w, b) both = And (is_a, is_b) %s
+    }"""
+    plain, other = (
+        model(text % nodes, 18)
+        for nodes in ("y = Identity (both)", "more = Not (is_a) less = Not (is_b) y = Xor (more, less)")
+    )
+    never = model("g (float[N] x, float[N] w) => (bool[N] y) { c = IsInf (x) d = Not (c) y = And (c, d) }", 20)
+    assert prove_models(plain, other).outcome is Outcome.DIFFERENT
+    assert prove_models(plain, never).outcome is Outcome.DIFFERENT
+    assert prove_models(never, plain).outcome is Outcome.DIFFERENT
+
+
+FOO = 'text = Constant <value_string = "foo"> () text_too = Constant <value_string = "bar"> ()'
+LOWER = 'StringNormalizer <case_change_action = "LOWER">'
+UPPER = 'StringNormalizer <case_change_action = "UPPER">'
+STOP = 'y = StringNormalizer <stopwords = ["mon"], is_case_sensitive = %d> (x)'
+SPLIT = 'y, n = StringSplit <delimiter = ",", maxsplit = %d> (x)'
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "y = Identity (x)",
+            f"{FOO} is_so = Equal (x, text) y = Where (is_so, text_too, x)",
+        ),
+        (STOP % 1, STOP % 0),
+        (SPLIT % 2, SPLIT % 3),
+        (f"y = {LOWER} (x)", f"upper = {UPPER} (x) y = {LOWER} (upper)"),
+    ],
+    ids=[
+        "a text of the model",
+        "a text in the other case",
+        "a text as a delimiter",
+        "a letter that upper case doubles",
+    ],
+)
+def test_texts_that_models_compare_with_are_tried(one: str, other: str) -> None:
+    first, second = (model(f"g (string[N] x) => (string y) {{ {nodes} }}", 20) for nodes in (one, other))
+    assert prove_models(first, second).outcome is Outcome.DIFFERENT
+    assert prove_models(first, first).is_equal
+
+
+def test_sequences_of_other_lengths_are_tried() -> None:
+    text = """g (seq(float[N]) s) => (float[M] y) {
+        joined = ConcatFromSequence <axis = 0> (s) length = SequenceLength (s)
+        many = Constant <value_int = 9> () is_so = Equal (length, many) negative = Neg (joined) y = %s
+    }"""
+    plain, other = (model(text % node, 18) for node in ("Identity (joined)", "Where (is_so, negative, joined)"))
+    assert prove_models(plain, other).outcome is Outcome.DIFFERENT
+
+
+def test_an_optional_without_an_element_is_tried() -> None:
+    text = "g (optional(float[N]) s) => (bool y) { y = %s }"
+    one, other = model(text % "OptionalHasElement (s)", 18), model(text % "Constant <value = bool {1}> ()", 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).is_equal
+
+
+OVERRIDABLE = "g (float[N] x, float w) => (float[N] y) <float w = {2}> { y = %s }"
+
+
+def test_defaults_that_callers_may_override_are_overridden() -> None:
+    one, other = model(OVERRIDABLE % "Mul (x, w)", 18), model(OVERRIDABLE % "Add (x, x)", 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).is_equal
+
+
+def test_a_default_that_only_the_first_model_lets_callers_override_makes_the_proof_weak() -> None:
+    one = model(OVERRIDABLE % "Mul (x, w)", 18)
+    other = model("g (float[N] x) => (float[N] y) <float w = {2}> { y = Mul (x, w) }", 18)
+    found = prove_models(one, other)
+    assert found.outcome is Outcome.WEAK
+    assert found.sentence == "only the first model lets callers override 'w'"
+    assert prove_models(other, one).is_equal
+
+
+def test_defaults_of_other_types_are_another_interface() -> None:
+    one = model(OVERRIDABLE % "Mul (x, w)", 18)
+    other = model("g (float[N] x, double w) => (float[N] y) <double w = {2}> { y = Add (x, x) }", 18)
+    found = prove_models(one, other)
+    assert found.outcome is Outcome.DIFFERENT
+    assert found.sentence == "input 'w' is tensor(float) in the first model and tensor(double) in the second"
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "direct", "detour"),
+    [
+        (("double", "float16"), 10, 1),
+        (("float", "bfloat16"), 16, 10),
+        (("int64", "float"), 1, 11),
+        (("double", "bfloat16"), 16, 1),
+    ],
+)
+def test_numbers_that_are_rounded_twice_are_tried(dtypes: tuple[str, str], direct: int, detour: int) -> None:
+    given, result = dtypes
+    text = f"g ({given}[N] x) => ({result}[N] y) {{ %s }}"
+    one = model(text % f"y = Cast <to = {direct}> (x)", 18)
+    twice = model(text % f"t = Cast <to = {detour}> (x) y = Cast <to = {direct}> (t)", 18)
+    assert prove_models(one, twice).outcome is Outcome.DIFFERENT
+
+
+def test_a_number_that_one_model_alone_has_in_a_table_is_tried_in_each_column() -> None:
+    text = """g (float[N, 20] x) => (bool[N, 20] y) {
+        w = Constant <value = float[20] {90, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, %s}> ()
+        y = Greater (x, w)
+    }"""
+    assert prove_models(model(text % 120, 18), model(text % 120.5, 18)).outcome is Outcome.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("y = Pad (x, p)", "p_only = Max (p, zero) y = Pad (x, p_only)"),
+        (
+            "s = Slice (p, zeros, ones) y = Slice (x, zeros, s)",
+            "s = Slice (p, zeros, ones) t = Min (s, fifty) y = Slice (x, zeros, t)",
+        ),
+    ],
+    ids=["negative pads", "a size above fifty"],
+)
+def test_what_controls_shapes_is_varied(one: str, other: str) -> None:
+    text = """g (float[N] x, int64[2] p) => (float[M] y) <int64 zero = {0}, int64[1] zeros = {0}, int64[1] ones = {1}> {
+        fifty = Constant <value_ints = [50]> () %s
+    }"""
+    assert prove_models(model(text % one, 18), model(text % other, 18)).outcome is Outcome.DIFFERENT
+
+
+def test_defaults_that_are_sizes_are_overridden() -> None:
+    text = "g (float[N, 2] x, int64[2] s) => (float[A, B] y) <int64[2] s = {0, 2}> { y = %s }"
+    assert (
+        prove_models(model(text % "Reshape (x, s)", 18), model(text % "Identity (x)", 18)).outcome is Outcome.DIFFERENT
+    )
+
+
+def test_sizes_that_numbers_of_the_models_divide_are_guessed() -> None:
+    one, other = (
+        model(f"g (float[1, C, H, W] x) => (float[A, B, D, E] y) {{ y = DepthToSpace <blocksize = 5{mode}> (x) }}", 18)
+        for mode in ("", ', mode = "CRD"')
+    )
+    assert prove_models(one, one).is_equal
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT

@@ -34,6 +34,8 @@ from opsetlift.proof import (
     model_inputs,
     note_constant_outputs,
     numbers_of,
+    texts_of,
+    try_overridden,
     try_sides,
 )
 
@@ -100,12 +102,15 @@ class _Comparison:
         def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
             numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
-            options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers}
+            words = texts_of([self.original, self.result], MOST_NUMBERS)
+            options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers, "words": words}
             generators.append(_FewOfEachShape(inputs, [seed], **options))
             return generators[-1]
 
         trial = try_sides(sides, cases)
         note_constant_outputs(trial, self.original, self.base_dir)
+        if trial.cases and not trial.counterexample:
+            trial = try_overridden(sides, trial, seed)
         return trial, max((len(generator.runs) for generator in generators), default=0)
 
     def is_repeatable(self, seed: int) -> bool:

@@ -23,7 +23,7 @@ from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of
+from opsetlift.proof.model_numbers import numbers_of, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
@@ -35,6 +35,7 @@ from opsetlift.proof.side_by_side import (
     model_inputs,
     note_constant_outputs,
     prove_models,
+    try_overridden,
 )
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
@@ -89,7 +90,9 @@ __all__ = [
     "prove_dtypes",
     "prove_models",
     "structural_differences",
+    "texts_of",
     "tool_versions",
     "trace_as_dict",
+    "try_overridden",
     "try_sides",
 ]

@@ -16,7 +16,13 @@ import numpy
 
 from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
-from opsetlift.proof.special_values import every_value_of, special_values
+from opsetlift.proof.special_values import (
+    BETWEEN_FLOATS,
+    between_narrower_floats,
+    every_value_of,
+    special_values,
+    texts,
+)
 from opsetlift.specification import dtypes
 
 DATA = "data"
@@ -28,6 +34,9 @@ DISTINCT = 256
 
 SCANNED = 1 << 9
 """So many elements of a tensor are looked at. What is overlooked behind them is tried again, which costs less."""
+
+_MAGNITUDES = (7e4, 1e-6, 1e12, 1e-30)
+"""Beyond what float16 holds, or float8, on either side."""
 
 _NAMED = 4
 """So many missing values are named."""
@@ -145,6 +154,8 @@ class Diversity:
     """No input has data on which the outputs could depend."""
     not_run: str = ""
     """A sentence on the branches and loops of a whole model that ran on no input; empty where all did."""
+    not_overridden: str = ""
+    """A sentence on the defaults of a whole model that could not be overridden; empty where all could."""
 
     @property
     def missing(self) -> str:
@@ -152,8 +163,7 @@ class Diversity:
         found = [f"input {one.name!r}: {one.missing}" for one in self.inputs if one.missing]
         if not found and not self.outputs_vary and not self.may_be_constant:
             found.append("every output held the same value in every case")
-        if self.not_run:
-            found.append(self.not_run)
+        found += filter(None, [self.not_run, self.not_overridden])
         return "; ".join(found)
 
 
@@ -188,16 +198,19 @@ def _joined_input(several: Sequence[InputDiversity]) -> InputDiversity:
 
 
 @lru_cache(maxsize=256)
-def required_values(dtype: str, numbers: tuple[float, ...], *, rounding: bool, briefly: bool) -> Mapping[Hashable, Any]:
+def required_values(
+    dtype: str, numbers: tuple[float, ...], words: tuple[str, ...] = (), *, rounding: bool, briefly: bool
+) -> Mapping[Hashable, Any]:
     """The values that the floor asks of an input of a dtype, by their codes.
 
     Args:
         dtype: The dtype of the input.
         numbers: The numbers in the constants and attributes of both sides: where a rule compares, it is with these.
+        words: The texts in constants and attributes of both sides.
         rounding: The comparison is one within a bound, for which extremes and mixed signs are out of place.
         briefly: Ask for one value of each kind only, since each run executes a whole model.
     """
-    values = _required(dtype, numbers, rounding, briefly)
+    values = _with_texts(words) if dtype == "string" else _required(dtype, numbers, rounding, briefly)
     return dict(zip(codes(values), values, strict=True))
 
 
@@ -217,6 +230,12 @@ def _required(dtype: str, numbers: tuple[float, ...], rounding: bool, briefly: b
     return numpy.concatenate([special, own])
 
 
+def _with_texts(own: Sequence[str]) -> Array:
+    """The special texts, and those of the models: in the other case, longer, and between others as delimiters are."""
+    near = [form for one in own for form in (one, one.swapcase(), f"{one}a", f"a{one}b{one}{one}c{one}d{one}e")]
+    return texts(list(dict.fromkeys([*special_values("string"), *near])))
+
+
 def _rounding_values(dtype: numpy.dtype[Any]) -> Array:
     values = [0.0, *([numpy.inf, -numpy.inf, numpy.nan] if is_floating(dtype) else [])]
     with numpy.errstate(all="ignore"):
@@ -229,10 +248,11 @@ def _brief_values(dtype: numpy.dtype[Any]) -> Array:
         limits = float_limits(dtype)
         values = [numpy.nan, numpy.inf, -numpy.inf, limits.max, limits.min, -0.0, 0.0, -1.5, 0.5]
         values += [limits.smallest_subnormal, 1.0 + limits.eps, 300.0, -300.0]
+        values += [*_MAGNITUDES, *between_narrower_floats(limits.eps)]
         with numpy.errstate(all="ignore"):
             return numpy.array(values).astype(dtype)
     low, high = integer_limits(dtype)
-    near = [low, high, 0, -1, 1, 257, -300, 2049, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1]
+    near = [low, high, 0, -1, 1, 257, -300, 2049, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1, BETWEEN_FLOATS]
     return _integers([value for value in near if low <= value <= high], dtype)
 
 

@@ -1,45 +1,78 @@
-"""The numbers in a model's constants and attributes: where a node compares, it is with these."""
+"""The numbers and texts in a model's constants and attributes: where a node compares, it is with these."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from opsetlift.proof.limits import is_floating
 
 MOST_ELEMENTS = 16
-"""Of constants with more elements the numbers are left out: they are weights or tables."""
+"""Constants with more elements are weights or tables, of whose numbers only those count that one model has alone."""
+
+MOST_IN_TABLES = 1024
+"""Of constants with more elements all numbers are left out."""
+
+MOST_IN_TABLES = 1024
+"""Of constants with more elements than that all numbers are left out."""
+
+Found = TypeVar("Found", float, str)
 
 
-def numbers_of(models: Sequence[ModelProto], most: int) -> list[float]:
-    """The distinct finite numbers in two models: first those that only one of them has, as a difference is there."""
-    sides = [dict.fromkeys(number for number in _in_model(model) if math.isfinite(number)) for model in models]
+def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = False) -> list[float]:
+    """The distinct finite numbers in two models: first those that only one of them has, as a difference is there.
+
+    With `in_tables` those follow that one model alone has in tables.
+    """
+    found = _distinct([_numbers(model, MOST_ELEMENTS) for model in models])
+    if in_tables and len(found) < most:
+        every = [_numbers(model, MOST_IN_TABLES) for model in models]
+        alone = set(every[0]).symmetric_difference(*every[1:])
+        found = list(dict.fromkeys([*found, *(one for one in _distinct(every) if one in alone)]))
+    return found[:most]
+
+
+def _numbers(model: ModelProto, limit: int) -> list[float]:
+    return [one for one in _in_model(model, limit) if not isinstance(one, bytes) and math.isfinite(one)]
+
+
+def texts_of(models: Sequence[ModelProto], most: int) -> list[str]:
+    """The distinct texts in two models: first those that only one of them has."""
+    found = [
+        [one.decode(errors="replace") for one in _in_model(model, MOST_ELEMENTS) if isinstance(one, bytes)]
+        for model in models
+    ]
+    return _distinct(found)[:most]
+
+
+def _distinct(sides: Sequence[Sequence[Found]]) -> list[Found]:
     shared = set(sides[0]).intersection(*sides[1:])
-    every = dict.fromkeys(number for side in sides for number in side)
-    return sorted(every, key=lambda number: number in shared)[:most]
+    every = dict.fromkeys(one for side in sides for one in side)
+    return sorted(every, key=lambda one: one in shared)
 
 
-def _in_model(model: ModelProto) -> Iterator[float]:
-    yield from _in_graph(model.graph)
+def _in_model(model: ModelProto, limit: int) -> Iterator[float | bytes]:
+    yield from _in_graph(model.graph, limit)
     for function in model.functions:
-        yield from _in_nodes(function.node)
+        yield from _in_nodes(function.node, limit)
 
 
-def _in_graph(graph: GraphProto) -> Iterator[float]:
+def _in_graph(graph: GraphProto, limit: int) -> Iterator[float | bytes]:
     for tensor in graph.initializer:
-        yield from _in_tensor(tensor)
-    yield from _in_nodes(graph.node)
+        yield from _in_tensor(tensor, limit)
+    yield from _in_nodes(graph.node, limit)
 
 
-def _in_nodes(nodes: Iterable[NodeProto]) -> Iterator[float]:
+def _in_nodes(nodes: Iterable[NodeProto], limit: int) -> Iterator[float | bytes]:
     for node in nodes:
         for attribute in node.attribute:
-            yield from _in_attribute(attribute)
+            yield from _in_attribute(attribute, limit)
 
 
-def _in_attribute(attribute: AttributeProto) -> Iterator[float]:
+def _in_attribute(attribute: AttributeProto, limit: int) -> Iterator[float | bytes]:
     match attribute.type:
         case AttributeProto.FLOAT:
             yield attribute.f
@@ -49,15 +82,21 @@ def _in_attribute(attribute: AttributeProto) -> Iterator[float]:
             yield from attribute.floats[:MOST_ELEMENTS]
         case AttributeProto.INTS:
             yield from attribute.ints[:MOST_ELEMENTS]
+        case AttributeProto.STRING:
+            yield attribute.s
+        case AttributeProto.STRINGS:
+            yield from attribute.strings[:MOST_ELEMENTS]
         case AttributeProto.TENSOR:
-            yield from _in_tensor(attribute.t)
+            yield from _in_tensor(attribute.t, limit)
         case AttributeProto.GRAPH:
-            yield from _in_graph(attribute.g)
+            yield from _in_graph(attribute.g, limit)
 
 
-def _in_tensor(tensor: TensorProto) -> Iterator[float]:
-    if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > MOST_ELEMENTS:
+def _in_tensor(tensor: TensorProto, limit: int) -> Iterator[float | bytes]:
+    if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > limit:
         return
+    if tensor.data_type == TensorProto.STRING:
+        yield from tensor.string_data
     if tensor.data_type in (TensorProto.STRING, TensorProto.BOOL, TensorProto.UNDEFINED):
         return
     values = numpy_helper.to_array(tensor)

@@ -19,7 +19,7 @@ from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of
+from opsetlift.proof.model_numbers import numbers_of, texts_of
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -32,6 +32,17 @@ ModelOrPath = ModelProto | str | os.PathLike[str]
 
 MOST_NUMBERS = 12
 """So many numbers in the constants of two models, each with its neighbours, are required of their inputs."""
+
+RUNS_OVERRIDDEN = 12
+"""So many inputs that override all defaults are wanted, and more where these may be sizes."""
+
+_OVERRIDABLE_SINCE = 4
+"""The IR version."""
+
+_NAMED = 3
+
+_SIZES = range(2, 65)
+"""What stands in the models may divide sizes, as blocks and groups do, or be them."""
 
 _INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
@@ -125,18 +136,25 @@ def prove_models(
         loops_freely=bool(given),
     )
 
+    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
+
     def drawn() -> InputGenerator:
         return InputGenerator(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
-            numbers=numbers_of([one, other], MOST_NUMBERS),
+            hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
+            numbers=numbers,
+            words=texts_of([one, other], MOST_NUMBERS),
             limit=runs,
         )
 
     tell("running both models")
     trial = try_sides(sides, drawn) if given is None else _try_each(sides, given)
     note_constant_outputs(trial, one, folder)
+    if given is None and trial.cases and not trial.counterexample:
+        trial = try_overridden(sides, trial, seed)
+        _note_lost_defaults(trial, one, other)
     if given is None and not trial.counterexample:
         _note_what_did_not_run(trial, sides)
     found = None
@@ -144,6 +162,43 @@ def prove_models(
         tell("looking for the first node that differs")
         found = first_difference(sides, trial.different_case.values)
     return _result(trial, found, is_given=given is not None)
+
+
+def try_overridden(sides: Sides, trial: Trial, seed: int) -> Trial:
+    """A trial after further cases that override the defaults which callers of both models may override."""
+    one, other = sides.original, sides.result
+    shared = {info.name for info in _overridable(other)}
+    defaults = [
+        Input(info.name, info.type, may_control_shapes=_looks_like_sizes(info.type))
+        for info in _overridable(one)
+        if info.name in shared
+    ]
+    if not defaults:
+        return trial
+    inputs = [*model_inputs(one, other), *defaults]
+    runs = RUNS_OVERRIDDEN * (5 if any(one.may_control_shapes for one in defaults) else 1)
+    further = try_sides(sides, lambda: InputGenerator(inputs, [seed], rounding=sides.ulps > 0, limit=runs))
+    if further.counterexample:
+        return further
+    trial.cases += further.cases
+    return trial
+
+
+def _note_lost_defaults(trial: Trial, one: ModelProto, other: ModelProto) -> None:
+    left = {info.name for info in _overridable(other)} | {info.name for info in required_inputs(other)}
+    lost = [repr(info.name) for info in _overridable(one) if info.name not in left]
+    if lost:
+        trial.diversity.not_overridden = f"only the first model lets callers override {', '.join(lost[:_NAMED])}" + (
+            f", and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        )
+
+
+def _overridable(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs with a default that callers may override; below IR version 4 each initializer had to be an input."""
+    if model.ir_version < _OVERRIDABLE_SINCE:
+        return []
+    required = {info.name for info in required_inputs(model)}
+    return [info for info in model.graph.input if info.name not in required]
 
 
 def _try_each(sides: Sides, cases: Sequence[Case]) -> Trial:
@@ -238,6 +293,10 @@ def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
 def interface_differences(one: ModelProto, other: ModelProto) -> list[str]:
     """Why the models cannot take each other's place; empty where they can."""
     found = []
+    defaults = {info.name: info.type for info in _overridable(other)}
+    for info in _overridable(one):
+        if info.name in defaults and (sentence := _type_difference(info.type, defaults[info.name])):
+            found.append(f"input {info.name!r} {sentence}")
     for what, before, after in (
         ("input", required_inputs(one), required_inputs(other)),
         ("output", list(one.graph.output), list(other.graph.output)),
@@ -274,10 +333,13 @@ def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Inp
     drawn = []
     for info in required_inputs(model):
         kind = _merged(info.type, hints[info.name])
-        dims = dims_of(kind)
-        may_control_shapes = dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
-        drawn.append(Input(info.name, kind, may_control_shapes=may_control_shapes))
+        drawn.append(Input(info.name, kind, may_control_shapes=_looks_like_sizes(kind)))
     return drawn
+
+
+def _looks_like_sizes(kind: TypeProto) -> bool:
+    dims = dims_of(kind)
+    return dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
 
 
 def _merged(one: TypeProto, other: TypeProto) -> TypeProto:

@@ -19,7 +19,7 @@ from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.declarations import Declarations, declare_all
 from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of
+from opsetlift.proof.model_numbers import numbers_of, texts_of
 from opsetlift.proof.original_run import OriginalRun
 from opsetlift.proof.scopes import ScopePair
 from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
@@ -278,6 +278,7 @@ class SiteProofs:
         for types in alternatives:
             before, after = site_models(site, types, constants, self._original, self._result)
             numbers = numbers_of([before, after], MOST_NUMBERS)
+            words = texts_of([before, after], MOST_NUMBERS)
             outputs = [(name, name) for name in site.outputs]
             declared = site.declared if as_declared else NOTHING
             sides = Sides(before, after, outputs, ulps=site.ulps, declared=declared, base_dir=site.facts.base_dir)
@@ -296,6 +297,7 @@ class SiteProofs:
                     first=first,
                     floor=Floor.FULL,
                     numbers=numbers,
+                    words=words,
                     constants=met,
                     results=[sizes for sizes in declared.values() if sizes],
                     guesses=GUESSES if is_last else FEW_GUESSES,

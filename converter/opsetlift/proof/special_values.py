@@ -12,7 +12,10 @@ from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.specification import dtypes
 
-WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "日本", " ", "10", "-0.0", "NaN", "true")
+WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "ß", "日本", " ", "10", "-0.0", "NaN", "true")
+
+BETWEEN_FLOATS = 2**60 + 2**36 + 1
+"""Just above the middle of two numbers of float32, where a double between them gives the lower one."""
 
 _SHIFTS_OF_IMAGINARY_PARTS = (0, 7, 12)
 """By so many places the special values of imaginary parts are shifted against those of real parts."""
@@ -38,8 +41,14 @@ def special_values(dtype: str) -> Array:
     near = [0, 1, 2, 3, -1, -2, low, low + 1, high, high - 1]
     # Beside the largest integers that the float dtypes count to, where a detour through them shows.
     near += [sign * (2**bits + one) for bits in (8, 11, 24, 31, 53) for one in (-1, 0, 1) for sign in (-1, 1)]
+    near.append(BETWEEN_FLOATS)
     wide = numpy.uint64 if high >= 2**63 else numpy.int64
     return numpy.array(sorted({value for value in near if low <= value <= high}), dtype=wide).astype(numpy_dtype)
+
+
+def between_narrower_floats(eps: float) -> list[float]:
+    """Numbers just above the middle of two numbers of narrower dtypes, where rounding twice gives the lower one."""
+    return [1.0 + half + eps for half in (2.0**-8, 2.0**-11, 2.0**-24) if half >= 2 * eps]
 
 
 def _special_floats(dtype: numpy.dtype[Any]) -> Array:
@@ -47,6 +56,7 @@ def _special_floats(dtype: numpy.dtype[Any]) -> Array:
     magnitudes = [0.0, 0.5, 1.0, 1.5, 2.5, 1.0 + limits.eps, numpy.inf]
     # Beyond what integers hold, where a detour through them shows.
     magnitudes += [edge for edge in (2.0**31, 2.0**63) if edge < limits.max]
+    magnitudes += between_narrower_floats(limits.eps)
     magnitudes += [limits.max, limits.smallest_normal, limits.smallest_subnormal]
     values = numpy.array([*magnitudes, *(-magnitude for magnitude in magnitudes), numpy.nan])
     with numpy.errstate(all="ignore"):

@@ -171,13 +171,17 @@ class _Runner:
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
         if not self._outputs_vary:
-            self._outputs_vary = self._varies(list(expected.values()))
+            self._outputs_vary = self._varies(list(expected.values()), shapes_count=not case.is_required)
         return list(map(_shape, expected.values()))
 
-    def _varies(self, outputs: Sequence[Any]) -> bool:
-        """Whether some output has two different elements or shapes, within this case or compared with the first."""
+    def _varies(self, outputs: Sequence[Any], *, shapes_count: bool) -> bool:
+        """Whether some output has two different elements, within this case or compared with the first, or shapes.
+
+        Shapes do not count where a case was made for its sizes: what depends on nothing else varies in others, too.
+        """
         self._first_outputs = self._first_outputs or list(outputs)
-        return any(map(_differ, outputs, self._first_outputs))
+        pairs = zip(outputs, self._first_outputs, strict=True)
+        return any(_differ(value, first, shapes_count=shapes_count) for value, first in pairs)
 
     def _compare(self, case: Case, expected: Mapping[str, Any]) -> None:
         trial = self._trial
@@ -403,12 +407,12 @@ class _Side:
         return self._evaluators[strict]
 
 
-def _differ(value: Any, first: Any) -> bool:
+def _differ(value: Any, first: Any, *, shapes_count: bool) -> bool:
     if not isinstance(value, numpy.ndarray) or not isinstance(first, numpy.ndarray):
         return True
-    if value.shape != first.shape:
+    if value.shape != first.shape and shapes_count:
         return True
-    if not value.size:
+    if not value.size or not first.size:
         return False
     found = codes(value.flat[:_COMPARED])
     return any(code != found[0] for code in found) or found[0] != codes(first.flat[:1])[0]

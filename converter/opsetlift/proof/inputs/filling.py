@@ -31,6 +31,9 @@ NEIGHBOURS = "neighbours"
 """Numbers next to one another, which only exact arithmetic tells apart: in a detour through a narrower dtype they are
 the same."""
 
+ASCENDING_ROWS = "ascending rows"
+"""Rows of ascending positive numbers of all magnitudes: boxes that end after they begin, by little or by much."""
+
 BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "ascending", "largest", "smallest")
 """For sites that keep every bit."""
 
@@ -43,6 +46,8 @@ ROUNDING = (
     "ones",
     "zeros",
     "wide positive",
+    ASCENDING_ROWS,
+    ASCENDING_ROWS,
     "large positive",
     "large negative",
     "tiny positive",
@@ -202,6 +207,8 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return -rng.uniform(0.5, 2.0, shape)
         case "wide positive":
             return 2.0 ** rng.uniform(-6, 6, shape)
+        case "ascending rows":
+            return numpy.sort(2.0 ** rng.uniform(-6, 6, shape), axis=-1 if shape else None)
         case "large positive":
             return rng.uniform(16.0, 64.0, shape)
         case "tiny positive":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy
@@ -22,8 +22,8 @@ from opsetlift.proof.diversity import (
 )
 from opsetlift.proof.inputs.building import CaseBuilder
 from opsetlift.proof.inputs.cases import Attempt, Case, Floor, Input
-from opsetlift.proof.inputs.filling import drawn_between
-from opsetlift.proof.inputs.shape_controls import attempt_moved, outputs_grow
+from opsetlift.proof.inputs.filling import drawn_between, own_numbers
+from opsetlift.proof.inputs.shape_controls import attempt_moved, is_number, outputs_grow
 from opsetlift.proof.shapes import dims_of, elements
 
 FEW_NUMBERS = 16
@@ -37,6 +37,14 @@ MOST_REQUIRED = 400
 
 TOGETHER = 48
 """So many times accepted values of all data inputs are tried at once."""
+
+MOST_PAIRED = 5
+"""Of so many numbers of the models every pair is tried in two inputs."""
+
+LENGTHS = (0, 1, 4, 5, 8)
+"""Sequences of so many elements are tried in whole models, and of numbers of the models up to `LONGEST`."""
+
+LONGEST = 64
 
 RANGES = [(-sign * scale / 8, sign * scale) for scale in (1, 20, 1000, 30000) for sign in (1, -1)]
 """Between which bounds the data of whole models is drawn besides: a sum that holds a NaN or an infinity decides
@@ -57,14 +65,17 @@ class _Base:
 class DiversityFloor:
     """Measures the accepted inputs, and tries each required value that was not accepted so far."""
 
-    def __init__(self, builder: CaseBuilder, floor: Floor, numbers: Sequence[float]) -> None:
+    def __init__(self, builder: CaseBuilder, floor: Floor, numbers: Sequence[float], words: Sequence[str] = ()) -> None:
         self._builder = builder
+        self._numbers = numbers
         self._floor = floor
         self._bases: dict[str, _Base] = {}
         self._tallies = {
             one.name: Tally(
                 one.dtype,
-                required_values(one.dtype, tuple(numbers), rounding=builder.rounding, briefly=floor is Floor.BRIEF),
+                required_values(
+                    one.dtype, tuple(numbers), tuple(words), rounding=builder.rounding, briefly=floor is Floor.BRIEF
+                ),
                 CONTROLS if one.controls_shapes else DATA,
                 is_empty=0 in (dims_of(one.type) or ()),
             )
@@ -101,8 +112,10 @@ class DiversityFloor:
             self._move_far(attempt)
         if self._floor is Floor.BRIEF and not self._builder.rounding:
             self._try_together(attempt)
+            self._try_pairs(attempt)
         if self._floor is Floor.BRIEF:
             self._try_ranges(attempt)
+            self._try_lengths(attempt)
 
     def _try_ranges(self, attempt: Attempt) -> None:
         """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""
@@ -153,6 +166,42 @@ class DiversityFloor:
                 together[name] = together[name] if changed is None else changed
             attempt(Case.of(base.layout, "required values together", together, is_required=True))
 
+    def _try_pairs(self, attempt: Attempt) -> None:
+        """Each number of the models throughout each data input, and each pair of them in any two.
+
+        Rows of a Latin square hold every pair for all inputs at once.
+        """
+        inputs = {one.name: one for one in self._builder.inputs}
+        names = [name for name in self._data if is_number(inputs[name]) and not _is_complex(inputs[name])]
+        held = {
+            name: own_numbers(self._numbers[:MOST_PAIRED], self._bases[name].case.values[name].dtype) for name in names
+        }
+        names = [name for name in names if held[name].size]
+        count = next((one for one in (2, 3, 5) if one >= max((len(held[name]) for name in names), default=0)), 0)
+        for row, column in product(range(count if len(names) > 1 else len(names)), range(count)):
+            base = self._bases[names[0]].case
+            together = dict(base.values)
+            for place, name in enumerate(names):
+                number = held[name][(row * place + column) % count % held[name].size]
+                together[name] = numpy.full_like(together[name], number)
+            attempt(Case.of(base.layout, "numbers of the models together", together, is_required=True))
+
+    def _try_lengths(self, attempt: Attempt) -> None:
+        """Sequences of other lengths, among them numbers of the models, and optionals without an element."""
+        numbers = [int(one) for one in self._numbers if 1 < one <= LONGEST and one == int(one)][:MOST_PAIRED]
+        for one in self._builder.inputs:
+            if one.name not in self._bases:
+                continue
+            case = self._bases[one.name].case
+            kind, value = one.type.WhichOneof("value"), case.values[one.name]
+            if kind == "optional_type":
+                attempt(Case.of(case.layout, f"{one.name} absent", {**case.values, one.name: None}, is_required=True))
+            elif kind == "sequence_type":
+                for length in sorted({*LENGTHS, *numbers, *(number + 1 for number in numbers)}):
+                    several = [value[place % len(value)] for place in range(length)]
+                    label = f"{length} elements in {one.name}"
+                    attempt(Case.of(case.layout, label, {**case.values, one.name: several}, is_required=True))
+
     def _may_be_size(self, one: Input) -> bool:
         """Whether sizes may follow the input: of sites this was found out for all other inputs."""
         if one.name in self._builder.controls:
@@ -188,3 +237,7 @@ def may_have_elements(shape: Any) -> bool:
 
 def _has_elements(value: Any) -> bool:
     return any(array.size for array in tensors_in(value))
+
+
+def _is_complex(one: Input) -> bool:
+    return one.dtype is not None and one.dtype.startswith("complex")

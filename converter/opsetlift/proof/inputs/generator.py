@@ -96,10 +96,13 @@ TRIPLES = 48
 """How many tensors of special values are drawn where three or more inputs hold single numbers."""
 
 LARGEST_USUAL = 16
-"""Open sizes are tried up to this number in any case."""
+"""Open sizes are up to this number in most cases."""
 
 MODEL_SIZES = 4
-"""So many numbers of whole models are tried as sizes."""
+"""So many numbers of whole models are tried as sizes: those above usual ones first."""
+
+MOST_VARIED = 4
+"""Of so many inputs that control shapes all strategies are tried in whole models."""
 
 SMALLEST_USUAL = 0.1
 """Data is as small as this in any case."""
@@ -160,6 +163,7 @@ class InputGenerator:
         first: Values that are tried before any are drawn.
         floor: What is required besides what is drawn.
         numbers: Those in constants and attributes, which data is compared with.
+        words: The texts there.
         constants: Those that the nodes read besides the inputs.
         results: The shapes that the outputs have to have.
         limit: After so many accepted cases only required ones follow.
@@ -177,6 +181,7 @@ class InputGenerator:
         first: Sequence[Case] = (),
         floor: Floor = Floor.NONE,
         numbers: Sequence[float] = (),
+        words: Sequence[str] = (),
         constants: Sequence[Array] = (),
         results: Sequence[Dims] = (),
         limit: int | None = None,
@@ -195,15 +200,15 @@ class InputGenerator:
         """For the shapes of inputs those of the outputs."""
         self._sizes_follow_values = False
         """Whether inputs of the same shapes gave outputs of others."""
-        sizes = [int(one) for one in numbers if LARGEST_USUAL <= one <= BEARABLE and one == int(one)]
-        self._model_sizes = sizes[:MODEL_SIZES]
+        sizes = [int(one) for one in numbers if 1 < one <= BEARABLE and one == int(one)]
+        self._model_sizes = sorted(sizes, key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         self._first_layout: Layout | None = None
         self._first = first
         rng = numpy.random.default_rng(list(seed))
         self._builder = CaseBuilder(inputs, rng, rounding=rounding)
-        self._floor = DiversityFloor(self._builder, floor, numbers)
+        self._floor = DiversityFloor(self._builder, floor, numbers, words)
         dims = {one.name: dims_of(one.type) for one in inputs}
         beside = [value.shape for value in constants]
         lists = set(self._builder.controls)
@@ -250,7 +255,8 @@ class InputGenerator:
                 pass
             self._floor.complete(wanted)
             if self._is_brief:
-                self._try_larger_sizes(wanted)
+                self._try_sizes(wanted)
+                self._try_controls(wanted)
         except Enough:
             pass
 
@@ -419,13 +425,29 @@ class InputGenerator:
         """What was measured of the inputs that the original accepted."""
         return self._floor.diversity()
 
-    def _try_larger_sizes(self, attempt: Attempt) -> None:
-        """Each open size just beyond numbers of the models: one of them may slice or pad to a fixed size."""
+    def _try_sizes(self, attempt: Attempt) -> None:
+        """Open sizes by which a model may tell its inputs apart, among them numbers of the models and one more.
+
+        One of the models may slice or pad to a fixed size.
+        """
         if self._first_layout is None:
             return
-        for number in self._model_sizes:
-            for layout in self._layouts.with_one_size(self._first_layout, number + 1):
-                case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
+        accepted = self._accepted
+        numbers = dict.fromkeys(size for number in self._model_sizes for size in (number, number + 1))
+        for layout in self._layouts.telling(self._first_layout, list(numbers)):
+            for controls in [accepted.controls, dict.fromkeys(accepted.controls, "sizes")][
+                : 1 + bool(accepted.controls)
+            ]:
+                attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
+
+    def _try_controls(self, attempt: Attempt) -> None:
+        """Each strategy for what controls shapes of a whole model, for one input after the other."""
+        if self._first_layout is None:
+            return
+        accepted = self._accepted
+        for name in list(accepted.controls)[:MOST_VARIED]:
+            for strategy in self._builder.strategies_for(name, self._builder.control_strategies):
+                case = self._builder.case(self._first_layout, accepted.data, {**accepted.controls, name: strategy})
                 attempt(replace(case, is_required=True))
 
     def _search(self, attempt: Attempt) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy
 
@@ -18,6 +18,9 @@ MOST_GUESSED = 24
 
 MOST_FITTED = 8
 """At most so many ways to take sizes from constants and other inputs are tried."""
+
+MOST_TOLD = 4
+"""So many open sizes of a whole model are varied alone."""
 
 _UNKNOWN = "?"
 _LENGTH = "the length of a list"
@@ -188,11 +191,21 @@ class Layouts:
             for name in list(self._dims)[:2]:
                 yield self._broadcasting(base, name)
 
-    def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
-        """A layout with another size for one open dimension, for each of the first few."""
-        for symbol in list(base.sizes)[:4]:
-            if symbol != _LENGTH:
-                yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
+    def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
+        """Around a layout each of the first few open sizes 0, 1 or a number, all the same, and one twice another."""
+        symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
+        tried = [dict(base.sizes)]
+        every = [("every open size", dict.fromkeys(base.sizes, size)) for size in (0, 1, 3) if len(symbols) > 1]
+        alone = [("sizes", {symbol: size}) for size in (0, 1, *numbers) for symbol in symbols]
+        twice = [("sizes", {one: 2 * base.sizes[other]}) for one, other in permutations(symbols[:3], 2)]
+        for label, changed in (*every, *alone, *twice):
+            sizes = {**base.sizes, **changed}
+            if sizes in tried:
+                continue
+            tried.append(sizes)
+            told = next(iter(changed.values()))
+            label = f"{label} {told}" if label != "sizes" else f"size {told} for {next(iter(changed))}"
+            yield from self._bearable(label, base.ranks, sizes)
 
     def long(self, base: Layout, size: int, others: int) -> Iterator[tuple[Layout, str]]:
         """Layouts with `size` for one open dimension, and that dimension's symbol.
