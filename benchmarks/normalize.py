@@ -1,6 +1,7 @@
 """What normalisers do to models, beside each other: outputs that change, models that are invalid, nodes left, time.
 
     python -m benchmarks.normalize [--models FOLDER] [--only TEXT] [--without-node-tests] [--json FILE]
+    python -m benchmarks.normalize --exports FOLDER [--only TEXT] [--normalisers NAMES] [--json FILE]
 
 Ours, onnxsim, onnxslim, onnxoptimizer and the onnxscript optimizer (the extra `peers`; those that are not installed are
 said) get the same models: the node tests of the installed onnx as they are, and the models in FOLDER (examples/models
@@ -9,6 +10,9 @@ process of its own, which is started anew where it crashes or takes more than a 
 itself. "ours, everything" also runs the passes that are not run unless they are asked for: those that round, and the
 one that takes defaults of inputs for constants. For the models in FOLDER the commands that users type are timed, too,
 from the start of the process to the written file.
+
+With `--exports` the models are all files "*.onnx" in a folder and the folders in it, as they are, their inputs random;
+a size that is open is the first of 2, 3, 1, 4, 8 and 16 that onnxruntime takes.
 
 A result is *invalid* where onnx.checker takes the original and not the result, *changed* where its outputs are not
 those of the original: within the test's tolerance, as several normalisers fuse what rounds. Both are executed by
@@ -133,6 +137,48 @@ def model_jobs(folder: Path) -> Iterator[Job]:
         inputs = dict(numpy.load(file.with_name("inputs.npz")))
         shapes = {name: value.shape for name, value in inputs.items()}
         yield Job(file.parent.name, with_fixed_shapes(onnx.load(file), shapes), inputs, True)
+
+
+OPEN_SIZES = (2, 3, 1, 4, 8, 16)
+
+
+def export_jobs(folder: Path) -> Iterator[Job]:
+    """The models in a folder and the folders in it, with random inputs."""
+    for file in sorted(folder.rglob("*.onnx")):
+        model = onnx.load(file)
+        choices = [drawn_inputs(model, size) for size in OPEN_SIZES]
+        inputs = next((inputs for inputs in choices if runs(model, inputs)), choices[0])
+        yield Job(str(file.relative_to(folder)), model, inputs, False)
+
+
+def drawn_inputs(model: onnx.ModelProto, open_size: int) -> dict[str, Any]:
+    """A random value for each input that has no default: normal floats, integers of 0 and 1."""
+    generator = numpy.random.default_rng(0)
+    defaults = {initializer.name for initializer in model.graph.initializer}
+    found: dict[str, Any] = {}
+    for info in model.graph.input:
+        if info.name in defaults or not info.type.HasField("tensor_type"):
+            continue
+        kind = info.type.tensor_type
+        shape = [dim.dim_value or open_size for dim in kind.shape.dim]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        normal = generator.standard_normal(shape)
+        found[info.name] = (normal if dtype.kind == "f" else normal > 0).astype(dtype)
+    return found
+
+
+def runs(model: onnx.ModelProto, inputs: Mapping[str, Any]) -> bool:
+    """Whether onnxruntime executes the model on these inputs."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session.run(None, dict(inputs))
+    except Exception:  # onnxruntime has an exception type of its own for each of its statuses
+        return False
+    return True
 
 
 @dataclass
@@ -303,11 +349,11 @@ def summary(title: str, jobs: Sequence[Job], scores: Mapping[str, Score]) -> Ite
     """A table of what each normaliser did to all jobs."""
     before = sum(node_count(job.model) for job in jobs)
     yield f"{title}: {len(jobs)} models, {before} nodes"
-    yield f"{'':>18} {'changed':>8} {'invalid':>8} {'failed':>7} {'nodes left':>11} {'seconds':>8}"
+    yield f"{'':>18} {'changed':>8} {'invalid':>8} {'failed':>7} {'nodes left':>11} {'share':>7} {'seconds':>8}"
     for name, score in scores.items():
         nodes, seconds = sum(score.nodes.values()), sum(score.seconds.values())
         counts = f"{len(score.changed):>8} {len(score.invalid):>8} {len(score.failed):>7}"
-        yield f"{name:>18} {counts} {nodes:>11} {seconds:>8.2f}"
+        yield f"{name:>18} {counts} {nodes:>11} {nodes / before:>7.1%} {seconds:>8.2f}"
 
 
 def network_table(jobs: Sequence[Job], scores: Mapping[str, Score]) -> Iterator[str]:
@@ -318,10 +364,27 @@ def network_table(jobs: Sequence[Job], scores: Mapping[str, Score]) -> Iterator[
         yield f"{job.name:>26} {node_count(job.model):>7}" + "".join(f"{cell:>18}" for cell in cells)
 
 
+def details_of(found: Mapping[str, Mapping[str, Score]]) -> dict[str, Any]:
+    """Which models each normaliser changed, made invalid or failed on, and the nodes that it left."""
+    return {
+        title: {
+            name: {
+                "changed": score.changed,
+                "invalid": score.invalid,
+                "failed": score.failed,
+                "nodes": dict(score.nodes),
+            }
+            for name, score in scores.items()
+        }
+        for title, scores in found.items()
+    }
+
+
 def main() -> None:
     """Run the normalisers, each in a process of its own, and print what each left."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, default=OWN_MODELS, help="a folder of model folders")
+    parser.add_argument("--exports", type=Path, help="a folder of models, to be run instead of all others")
     parser.add_argument("--only", default="", help="a part of the names of the models to run")
     parser.add_argument("--without-node-tests", action="store_true", help="run the models of the folder only")
     parser.add_argument("--normalisers", help="the names of those to run, separated by semicolons")
@@ -338,6 +401,13 @@ def main() -> None:
         print(f"Not installed, and left out: {', '.join(missing)} (pip install opsetlift[peers]).")
     names = [name for name in asked if name not in missing]
     found: dict[str, dict[str, Score]] = {}
+    if arguments.exports:
+        jobs = [job for job in export_jobs(arguments.exports) if arguments.only in job.name]
+        found["exports"] = scores = scores_of(jobs, names)
+        print("\n".join(summary("Exports", jobs, scores)))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(details_of(found), indent=1))
+        return
     networks = [job for job in model_jobs(arguments.models) if arguments.only in job.name]
     found["models with fixed input shapes"] = scores = scores_of(networks, names)
     print(
@@ -351,14 +421,7 @@ def main() -> None:
         found["node tests"] = scores = scores_of(jobs, names)
         print("\n".join(["", *summary("Node tests", jobs, scores)]))
     if arguments.json:
-        details = {
-            title: {
-                name: {"changed": score.changed, "invalid": score.invalid, "failed": score.failed}
-                for name, score in scores.items()
-            }
-            for title, scores in found.items()
-        }
-        arguments.json.write_text(json.dumps(details, indent=1))
+        arguments.json.write_text(json.dumps(details_of(found), indent=1))
 
 
 if __name__ == "__main__":

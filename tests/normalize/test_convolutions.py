@@ -47,6 +47,32 @@ def test_other_pads_stay(graph: str) -> None:
     check_unchanged(PADS, graph)
 
 
+_PADDED_POOL = """g (float[1,1,3,3] x) => (float[] y, float[] z) <int64[8] p = {0, 0, 1, 0, 0, 0, 1, 0}, W> {
+    a = Pad(x, p) y = AveragePool<kernel_shape = [2, 2], count_include_pad = 1>(a) z = Conv(a, w)
+}""".replace("W", W)
+
+
+def test_all_readers_of_a_pad_take_it() -> None:
+    after = f"""g (float[1,1,3,3] x) => (float[] y, float[] z) <{W}> {{
+        y = AveragePool<kernel_shape = [2, 2], count_include_pad = 1, pads = [1, 0, 1, 0]>(x)
+        z = Conv<pads = [1, 0, 1, 0]>(x, w)
+    }}"""
+    check_rewrite(PADS, _PADDED_POOL, after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (", count_include_pad = 1", "", "the pool would not count the padding"),
+        ("count_include_pad = 1", "count_include_pad = 1, ceil_mode = 1", "the last windows are cut off otherwise"),
+        ("{0, 0, 1,", "{0, 0, 2,", "a window would be padding alone"),
+        ("z = Conv(a, w)", "z = Neg(a)", "something else reads it, too"),
+    ],
+)
+def test_a_pad_stays_where_one_reader_does_not_take_it(old: str, new: str, why: str) -> None:
+    check_unchanged(PADS, _PADDED_POOL.replace(old, new))
+
+
 @pytest.mark.parametrize("bias", ["float[2,1,1] b = {1, -2}", "float b = {3}", "float[1,2,1,1] b = {1, -2}"])
 @pytest.mark.parametrize("conv", ["Conv(x, w)", "Conv(x, w, c)", "ConvTranspose(x, v, c)"])
 def test_a_constant_per_channel_is_a_bias(conv: str, bias: str) -> None:

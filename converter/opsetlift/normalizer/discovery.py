@@ -44,6 +44,7 @@ ORDER = (
     "merge-selections",
     "gathers-as-split",
     "merge-equal-moves",
+    "merge-last-steps",
     "merge-lookups",
     "merge-kept-dimensions",
     "move-quantized",

@@ -156,6 +156,16 @@ def _calculate(operator: str, left: Size, right: Size) -> Size:
     return result if -(1 << 62) < result < 1 << 62 else None
 
 
+def is_expressible(shape: Sequence[Size]) -> bool:
+    """Whether a Reshape can be told this shape: one size, at most, is not a number."""
+    return sum(not isinstance(size, int) for size in shape) <= 1
+
+
+def numbers_or_rest(shape: Sequence[Size]) -> list[int]:
+    """The target of a Reshape: -1 stands for the size that is not a number."""
+    return [size if isinstance(size, int) else -1 for size in shape]
+
+
 def is_view_to(node: gs.Node, shape: Sequence[Size], context: Context) -> bool:
     """Whether the result of a view has this shape, which holds as many elements as there are.
 

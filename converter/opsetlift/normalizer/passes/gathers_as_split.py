@@ -2,16 +2,18 @@
 
 Exporters write the three projections of attention as one: a Reshape makes a dimension of three, and a Gather takes each
 of them. Where each takes another element, and what it gives is just a part of the Reshape's input along one axis, a
-Split gives all of them. All sizes are known, and none is 0. Exact: elements are only chosen.
+Split gives all of them. All sizes but one before that axis are known, and none is 0. Exact: elements are only chosen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import onnx_graphsurgeon as gs
 
 from opsetlift.normalizer.helpers.editing import integers, is_operator, nodes_of, normalised_axes, static_shape
+from opsetlift.normalizer.helpers.sizes import Size, is_expressible
 from opsetlift.normalizer.helpers.splits import FIRST_SPLIT_BY_ATTRIBUTE, become_split
 from opsetlift.normalizer.rewriting import Context, Pass
 
@@ -25,14 +27,14 @@ def gathers_as_split(graph: gs.Graph, context: Context) -> bool:
     is_done = False
     for view in nodes_of(graph, *_VIEWS):
         parts = _parts(view, context)
-        axis = None if parts is None else _split_axis(view, parts, context)
-        if parts is None or axis is None:
+        found = None if parts is None else _split_of(view, parts, context)
+        if parts is None or found is None:
             continue
-        size = static_shape(parts[0].outputs[0], context) or []
+        axis, size = found
         outputs = [part.outputs[0] for part in parts]
         for part in parts:
             part.outputs.clear()
-        become_split(view, view.inputs[0], [size[axis]] * len(parts), axis, context)
+        become_split(view, view.inputs[0], [size] * len(parts), axis, context)
         view.outputs = outputs
         context.inherit(view, *parts)
         is_done = True
@@ -42,43 +44,56 @@ def gathers_as_split(graph: gs.Graph, context: Context) -> bool:
 def _parts(view: gs.Node, context: Context) -> list[gs.Node] | None:
     """The nodes that gather each element of one dimension of a view, in order; None where others read it."""
     data = view.outputs[0]
-    shape = static_shape(data, context)
+    shape = context.shape_of(data)
     if not shape or not data.outputs or context.uses(data) != len(data.outputs):
         return None
+    axis = _axis(data.outputs[0], len(shape))
+    size = None if axis is None else shape[axis]
+    if axis is None or not isinstance(size, int) or size < 2:
+        return None
     by_index: dict[int, gs.Node] = {}
-    axis = -1
     for node in data.outputs:
-        if not is_operator(node, "Gather") or node.inputs[0] is not data:
+        if not is_operator(node, "Gather") or node.inputs[0] is not data or _axis(node, len(shape)) != axis:
             return None
         indices = integers(node.inputs[1], context)
-        axes = normalised_axes([node.attrs.get("axis", 0)], len(shape))
-        if indices is None or axes is None or static_shape(node.inputs[1], context) != [] or axis not in (-1, axes[0]):
+        if not indices or static_shape(node.inputs[1], context) != []:
             return None
-        axis = axes[0]
-        by_index[indices[0] % shape[axis] if shape[axis] else -1] = node
-    if len(by_index) < len(data.outputs) or sorted(by_index) != list(range(shape[axis])) or len(by_index) < 2:
+        by_index[indices[0] % size] = node
+    if len(by_index) < len(data.outputs) or sorted(by_index) != list(range(size)):
         return None
-    # The dimensions before the gathered one hold as many elements as those before the axis of the Split.
-    view_outer = prod(shape[:axis])
-    source = static_shape(view.inputs[0], context)
-    if source is None or 0 in source or view_outer not in (prod(source[:end]) for end in range(len(source))):
-        return None
-    return [by_index[index] for index in range(len(by_index))]
+    return [by_index[index] for index in range(size)]
 
 
-def _split_axis(view: gs.Node, parts: list[gs.Node], context: Context) -> int | None:
-    """The axis along which equal parts of the view's input are what the Gathers give."""
-    source, part = static_shape(view.inputs[0], context), static_shape(parts[0].outputs[0], context)
-    gathered = parts[0].attrs.get("axis", 0)
-    shape = static_shape(view.outputs[0], context) or []
-    outer = prod(shape[: gathered if gathered >= 0 else gathered + len(shape)])
-    if source is None or part is None or len(source) != len(part):
+def _axis(gather: gs.Node, rank: int) -> int | None:
+    """The axis of a Gather, from the front."""
+    axes = normalised_axes([gather.attrs.get("axis", 0)], rank)
+    return None if axes is None else axes[0]
+
+
+def _split_of(view: gs.Node, parts: list[gs.Node], context: Context) -> tuple[int, int] | None:
+    """The axis of the view's input along which equal parts are what the Gathers give, and their size."""
+    source, shape, part = (
+        context.shape_of(tensor) for tensor in (view.inputs[0], view.outputs[0], parts[0].outputs[0])
+    )
+    if source is None or shape is None or part is None or len(source) != len(part) or 0 in source:
+        return None
+    gathered = _axis(parts[0], len(shape))
+    if gathered is None or not is_expressible(source):
         return None
     for axis, size in enumerate(source):
-        expected = [*source[:axis], size // len(parts), *source[axis + 1 :]]
-        if size % len(parts) == 0 and part == expected and prod(source[:axis]) == outer:
-            return axis
+        if not isinstance(size, int) or size % len(parts):
+            continue
+        # Then the dimensions before hold as many elements in both shapes, one of which may be unknown.
+        has_same_rest = _count(source[axis:]) == _count(shape[gathered:]) is not None
+        if has_same_rest and list(part) == [*source[:axis], size // len(parts), *source[axis + 1 :]]:
+            return axis, size // len(parts)
     return None
+
+
+def _count(shape: Sequence[Size]) -> int | None:
+    """How many elements there are; None where a size is unknown."""
+    sizes = [size for size in shape if isinstance(size, int)]
+    return prod(sizes) if len(sizes) == len(shape) else None
 
 
 PASS = Pass(

@@ -24,7 +24,7 @@ from opsetlift.normalizer.helpers.editing import (
     takes_vectors,
     vector,
 )
-from opsetlift.normalizer.helpers.sizes import Size
+from opsetlift.normalizer.helpers.sizes import Size, numbers_or_rest
 from opsetlift.normalizer.helpers.splits import FIRST_SPLIT_BY_ATTRIBUTE, become_split
 from opsetlift.normalizer.rewriting import Context, Pass
 
@@ -109,7 +109,7 @@ def _reshape_before(graph: gs.Graph, split: gs.Node, context: Context) -> bool:
         return False
     sizes = [_number(target[place]) for target in targets]
     moved = gs.Variable(context.fresh_name(f"{data.name}_reshaped"), split.outputs[0].dtype)
-    shape = _numbers_only([*targets[0][:place], sum(sizes), *targets[0][place + 1 :]])
+    shape = numbers_or_rest([*targets[0][:place], sum(sizes), *targets[0][place + 1 :]])
     whole = gs.Node("Reshape", inputs=[data, vector(shape, f"{moved.name}_shape", context)], outputs=[moved])
     graph.nodes.append(whole)
     become_split(split, moved, sizes, place, context)
@@ -153,7 +153,7 @@ def _reshape_after(graph: gs.Graph, concat: gs.Node, context: Context) -> bool:
     if producers is None or place is None or shape is None or axis is None or _unknown(shape[:axis]) > 1:
         return False
     moved = gs.Variable(context.fresh_name(f"{concat.outputs[0].name}_concat"), concat.outputs[0].dtype)
-    target = vector(_numbers_only(shape), f"{concat.outputs[0].name}_shape", context)
+    target = vector(numbers_or_rest(shape), f"{concat.outputs[0].name}_shape", context)
     _append(graph, gs.Node("Reshape", inputs=[moved, target]), concat, producers, context)
     concat.attrs["axis"] = place
     concat.outputs = [moved]
@@ -197,7 +197,7 @@ def _shared_axis(shapes: Sequence[Shape], counts: Sequence[int]) -> int | None:
         if 0 in before or _unknown(before) > 1:
             return None
         if _counts(shapes, axis) == list(counts) and all(
-            _numbers_only(shape[:axis]) == _numbers_only(before) and shape[axis + 1 :] == after for shape in shapes
+            numbers_or_rest(shape[:axis]) == numbers_or_rest(before) and shape[axis + 1 :] == after for shape in shapes
         ):
             return axis
     return None
@@ -207,13 +207,8 @@ def _unknown(shape: Shape) -> int:
     return sum(not isinstance(size, int) for size in shape)
 
 
-def _numbers_only(shape: Shape) -> list[int]:
-    """The sizes, with -1 for one that is not a number."""
-    return [size if isinstance(size, int) else -1 for size in shape]
-
-
 def _numbers(shape: Shape) -> list[int] | None:
-    return None if _unknown(shape) else _numbers_only(shape)
+    return None if _unknown(shape) else numbers_or_rest(shape)
 
 
 def _number(size: Size) -> int:
