@@ -14,7 +14,7 @@ from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_t
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets import Target, may_object, node_objection
+from opsetlift.targets import Target, known_of_operators, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
@@ -50,6 +50,23 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
         if refused:
             found += _refused_values(scope, target, refused)
     return found
+
+
+def what_objections_depend_on(operators: Iterable[tuple[str, str]], opsets: Mapping[str, int], target: Target) -> object:
+    """The data of a runtime that `objections` depends on, in a model with these operators, by domain and name.
+
+    Where it is equal, all of the runtimes find something or none of them does.
+    """
+    operators = list(operators)
+    names = {operator for _, operator in operators}
+    return (
+        known_of_operators(operators, opsets, target),
+        target.dtypes_refused,
+        target.input_dtypes_refused,
+        {one for one in target.constant_inputs if one[0] in names},
+        target.takes_open_dimensions,
+        target.takes_captured_initializers,
+    )
 
 
 def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:

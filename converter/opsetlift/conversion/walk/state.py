@@ -65,6 +65,9 @@ class WalkState:
         self.converted_sites: dict[Hashable, ConvertedSite] = {}
         """By their keys, nodes that were converted while only the verdict was wanted."""
 
+        self.kernels_asked: set[tuple[str, str]] = set()
+        """The operators, by domain and name, of which rules asked whether the runtime has a kernel."""
+
     @property
     def wants_verdict_only(self) -> bool:
         """Whether equal nodes need not be converted one by one."""
