@@ -135,6 +135,7 @@ def walked_copy(
         # Functions that are refused are copied for their callers, all of them at once.
         walk.ends_when_refused = until_refused and not start.functions
         walk.only_counts = only_counts
+        walk.is_dry = dry is not None and start is source
         walk_model(walk)
         if asked is not None:
             asked.note(walk)

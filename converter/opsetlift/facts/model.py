@@ -67,6 +67,8 @@ class ModelFacts:
         self.tables = tables
         self.functions = {function_key(function): function for function in model.functions}
         self.like_nodes = LikeNodes()
+        self.large_constants_asked = 0
+        """How often the value of a constant was given that has more than LARGEST_COMPARED elements."""
         imports = imported_opsets(model.opset_import)
         self.graph = ScopeFacts(self, model.graph, GRAPH_PATH, None, imports, tables=tables.graph)
         self._scopes = {GRAPH_PATH: self.graph}

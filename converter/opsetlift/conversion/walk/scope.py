@@ -9,6 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
@@ -101,9 +102,9 @@ class ScopeWalk(NodeWalk):
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
-        key = self.key_for_verdict(node, self.imports.get(node.domain, 1))
+        key = given_site_key(index, node, self) if self.walk.wants_verdict_only or self.walk.is_dry else None
         known = None if key is None else self.walk.converted_sites.get(key)
-        if known is not None:
+        if known is not None and (self.walk.wants_verdict_only or not known.applied):
             if known.applied and self.walk.only_counts:
                 self._applied[index] = known.applied
                 self.index.replace(index, [known.like_converted(node)])
@@ -111,7 +112,7 @@ class ScopeWalk(NodeWalk):
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
-        operator, inputs = node.op_type, node.input[:]
+        operator, inputs, asked = node.op_type, node.input[:], self.walk.facts.large_constants_asked
         applied: AppliedRules = []
         converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
         try:
@@ -132,7 +133,7 @@ class ScopeWalk(NodeWalk):
         except Exception as error:
             self._note_failure(index, error, operator, name)
             return
-        if key is not None:
+        if key is not None and self.walk.facts.large_constants_asked == asked:
             self.walk.converted_sites[key] = ConvertedSite.of(inputs, [node] if nodes is None else nodes, applied)
         if applied:
             self._applied[index] = applied

@@ -62,6 +62,8 @@ class WalkState:
         """Whether the first refusal is enough."""
         self.only_counts = False
         """Whether nothing is wanted but the refusals, and which rules are applied to how many nodes."""
+        self.is_dry = False
+        """Whether the model is walked again and again, without anything to be written."""
         self.converted_sites: dict[Hashable, ConvertedSite] = {}
         """By their keys, nodes that were converted while only the verdict was wanted."""
 
