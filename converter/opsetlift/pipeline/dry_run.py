@@ -63,15 +63,16 @@ class _Walk:
         self.walked = walked
         self.result = result
 
-    def holds_for(self, runtime: Target | None, *, is_named: bool) -> bool:
-        """Whether the walk for another runtime gives the same.
+    def holds_for(self, opsets: Mapping[str, int], runtime: Target | None, *, is_named: bool) -> bool:
+        """Whether a walk to some opsets for a runtime gives the same.
 
         Args:
-            runtime: The other one, or none.
+            opsets: By domain.
+            runtime: The one that is asked about, or none.
             is_named: Whether refusals have to name it.
         """
-        if runtime is self._runtime:
-            return True
+        if opsets != self._opsets or runtime is self._runtime:
+            return opsets == self._opsets
         refusals = self.walked.refusals if isinstance(self.walked, ConversionRefused) else ()
         if is_named and any(one.why is Why.TARGET for one in refusals):
             return False
@@ -86,7 +87,7 @@ class _Walk:
 
 
 class DryRun:
-    """Dry runs of one model. Walks to the opsets of the last run are kept.
+    """Dry runs of one model. Walks to the opsets of the last run are kept, and of others those that were refused.
 
     Args:
         source: The model.
@@ -116,27 +117,33 @@ class DryRun:
         self._walks: list[_Walk] = []
         self._results: dict[bytes, _Result] = {}
 
+    @cached_property
+    def search(self) -> DryRun:
+        """Dry runs of the same model that end where something is refused."""
+        return DryRun(self._source, self._base_dir, self._shared.facts(), until_refused=True)
+
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
         if opsets != self._opsets:
-            self._opsets, self._walks, self._results = opsets, [], {}
+            self._opsets, self._results = opsets, {}
+            self._walks = [one for one in self._walks if one.result is None]
         is_named = not self._until_refused
-        found = next((one for one in self._walks if one.holds_for(runtime, is_named=is_named)), None)
+        found = next((one for one in self._walks if one.holds_for(opsets, runtime, is_named=is_named)), None)
         if found is None:
             asked = Asked()
             walked = self._walk(opsets, book, runtime, asked, exact=exact)
-            result = self._result(walked.model) if isinstance(walked, Walked) else None
+            result = self._result(walked) if isinstance(walked, Walked) else None
             found = _Walk(opsets, runtime, asked, walked, result)
             self._walks.append(found)
         if isinstance(found.walked, ConversionRefused):
             raise ConversionRefused(found.walked.refusals)
         return found.walked
 
-    def _result(self, model: ModelProto) -> _Result:
+    def _result(self, walked: Walked) -> _Result:
         """What is known of a walked model: most runtimes take what the walk for no runtime gives, and share it."""
-        content = model.SerializeToString(deterministic=True)
+        content = walked.model.SerializeToString(deterministic=True)
         if content not in self._results:
-            self._results[content] = _Result(model)
+            self._results[content] = _Result(walked.model)
         return self._results[content]
 
     def _walk(

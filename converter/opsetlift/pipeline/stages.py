@@ -156,7 +156,7 @@ def _other_opsets(
     is_free = runtime is not None and AI_ONNX in opsets and not any(not canonical_domain(one) for one in asked)
     if not is_free or any(one.why is not Why.TARGET for one in refused.refusals):
         return None
-    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model))
+    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model), job.dry)
 
 
 def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
