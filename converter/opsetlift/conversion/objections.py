@@ -48,7 +48,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             elif is_standard and node.op_type in with_constant_inputs:
                 found += _inputs_that_vary(node, scope, target)
         if refused:
-            found += _refused_values(scope, target, refused)
+            found += _refused_values(scope, target, refused, facts.cut_inputs)
     return found
 
 
@@ -76,7 +76,7 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     found = {
         info.name: facts.graph.shape(info.name)
         for info in graph.input
-        if info.name not in defaults and info.type.HasField("tensor_type")
+        if info.name not in defaults and info.name not in facts.cut_inputs and info.type.HasField("tensor_type")
     }
     are_open = {name: shape for name, shape in found.items() if shape is None or not all(map(_is_fixed, shape))}
     for name, shape in are_open.items():
@@ -102,7 +102,8 @@ def _captured_initializers(facts: ModelFacts, target: Target) -> Iterator[Refusa
 
 def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     for info in facts.model.graph.input if target.input_dtypes_refused else ():
-        if dtype := _refused_dtype(facts.graph, info.name, target.input_dtypes_refused):
+        dtype = _refused_dtype(facts.graph, info.name, target.input_dtypes_refused)
+        if dtype and info.name not in facts.cut_inputs:
             sentence = f"input {info.name!r} is {dtype}, and {target.called} takes no inputs of that dtype"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
@@ -224,13 +225,17 @@ def _possibly_refused(facts: ModelFacts, target: Target) -> frozenset[str]:
     return target.dtypes_refused & set(filter(None, map(dtype_of_type, possible)))
 
 
-def _refused_values(scope: ScopeFacts, target: Target, refused: frozenset[str]) -> Iterator[Refusal]:
+def _refused_values(
+    scope: ScopeFacts, target: Target, refused: frozenset[str], cut_inputs: frozenset[str]
+) -> Iterator[Refusal]:
     """The values with which a refused dtype begins: those that nodes pass it on to are not named again."""
     entering: Iterable[str] = [
         name if isinstance(name, str) else name.name
         for name in (*scope.container.input, *getattr(scope.container, "initializer", ()))
     ]
     for name in dict.fromkeys(entering):
+        if name in cut_inputs:
+            continue
         if dtype := _refused_dtype(scope, name, refused):
             is_interface = scope.path == GRAPH_PATH and any(one.name == name for one in scope.model.model.graph.input)
             sentence = _dtype_sentence(target, name, dtype, is_interface=is_interface)

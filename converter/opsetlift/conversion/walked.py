@@ -67,10 +67,12 @@ class Asked:
 class DryRuns:
     """What several walks of one model share, when nothing of them is to be written: facts, names, and no weights."""
 
-    def __init__(self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None) -> None:
+    def __init__(
+        self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, names: Names | None = None
+    ) -> None:
         self._light = without_weights(source)
         self._facts = facts or ModelFacts(source, base_dir)
-        self._names = Names(source, self._facts.tables.index)
+        self._names = names or Names(source, self._facts.tables.index)
 
     def copy(self) -> ModelProto:
         """The model to be walked. Facts are read off the one with weights."""

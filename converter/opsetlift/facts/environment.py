@@ -106,8 +106,8 @@ class ModelEnvironment(Protocol):
     def hints(self) -> Types:
         """Types as onnx's own whole-model inference, with its propagation of data, gives them."""
 
-    large_constants_asked: int
-    """How often the value of a constant was given by which nodes are not told apart, as it is too large."""
+    def note_large_constant(self) -> None:
+        """Count that the value of a constant was given by which nodes are not told apart, as it is too large."""
 
     @property
     def like_nodes(self) -> LikeNodes:

@@ -237,7 +237,7 @@ class ScopeFacts:
         """
         value = self._constant(name)
         if value is not None and value.size > LARGEST_COMPARED:
-            self.model.large_constants_asked += 1
+            self.model.note_large_constant()
         return value
 
     def _constant(self, name: str) -> Array | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NoReturn
 
 from onnx import ModelProto
 
+from opsetlift.conversion.distinct import Reduced
 from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections, what_objections_depend_on
 from opsetlift.conversion.walked import Asked, DryRuns, Walked, walked_copy
@@ -19,6 +21,10 @@ from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 from opsetlift.targets import Target, known_of_operators
+
+
+class PartUndecided(Exception):  # noqa: N818  # nothing is wrong
+    """What was found of a part of a model does not tell what holds for the whole."""
 
 
 class _Result:
@@ -93,6 +99,8 @@ class DryRun:
         source: The model.
         base_dir: The folder of its external data.
         facts: Those of the model, where some are known already.
+        part: Where the model is a part of another, what it stands for.
+        names: The names in that one.
         until_refused: Whether the first refusal may end a walk.
         only_counts: Whether nothing is wanted of a walk but the refusals, the IR version, and which rules are applied
             to how many nodes: no runtime is asked about then.
@@ -104,6 +112,8 @@ class DryRun:
         base_dir: str,
         facts: ModelFacts | None = None,
         *,
+        part: Reduced | None = None,
+        names: Names | None = None,
         until_refused: bool = False,
         only_counts: bool = False,
     ) -> None:
@@ -112,7 +122,9 @@ class DryRun:
         self._until_refused = until_refused
         # Nodes that are not converted need what they needed before: of newer content it would have to be counted.
         self._only_counts = only_counts and needed_by_content(source).ir_version <= FIRST_WITH_OVERRIDES
-        self._shared = DryRuns(source, base_dir, facts)
+        self._shared = DryRuns(source, base_dir, facts, names)
+        self._part = part
+        self._names = names
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
         self._results: dict[bytes, _Result] = {}
@@ -120,7 +132,15 @@ class DryRun:
     @cached_property
     def search(self) -> DryRun:
         """Dry runs of the same model that end where something is refused."""
-        return DryRun(self._source, self._base_dir, self._shared.facts(), until_refused=True)
+        facts = self._shared.facts()
+        return DryRun(self._source, self._base_dir, facts, part=self._part, names=self._names, until_refused=True)
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> NoReturn:
+        """Raise ConversionRefused; PartUndecided where nodes are refused that stand for no others."""
+        of_nodes = [one for one in refusals if one.node]
+        if self._part is not None and self._part.positions_refused(of_nodes) is None:
+            raise PartUndecided
+        raise ConversionRefused(refusals)
 
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
@@ -136,7 +156,7 @@ class DryRun:
             found = _Walk(opsets, runtime, asked, walked, result)
             self._walks.append(found)
         if isinstance(found.walked, ConversionRefused):
-            raise ConversionRefused(found.walked.refusals)
+            self._refuse(found.walked.refusals)
         return found.walked
 
     def _result(self, walked: Walked) -> _Result:
@@ -144,6 +164,10 @@ class DryRun:
         content = walked.model.SerializeToString(deterministic=True)
         if content not in self._results:
             self._results[content] = _Result(walked.model)
+            if self._part is not None:
+                facts = self._results[content].facts
+                facts.cut_inputs = self._part.facts.cut_inputs
+                facts.graph.presume(self._part.facts.graph.own_types())
         return self._results[content]
 
     def _walk(
@@ -201,7 +225,7 @@ class DryRun:
         if runtime is not None:
             refusals = (*refusals, *result.objections(runtime))
         if refusals:
-            raise ConversionRefused(refusals)
+            self._refuse(refusals)
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import opsets_to_reach
-from opsetlift.pipeline.dry_run import DryRun
+from opsetlift.conversion.distinct import Kinds, Reduced, is_reducible
+from opsetlift.model.names import Names
+from opsetlift.pipeline.dry_run import DryRun, PartUndecided
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
@@ -140,13 +143,14 @@ def reach(
     for target in wanted:
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
-    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())))
+    depth = max((target.depth for target in wanted), default=0)
+    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depth)
     answers: dict[str, Answer] = {}
     for destination, places in asked.items():
         for place in places:
             tell("trying opsets and runtimes", len(answers), len(order))
-            job = jobs.start(place) if any(isinstance(one, Target) for one in places) else jobs.for_opsets_only
-            answer = _answer(job, dict(destination), place)
+            only_counts = not any(isinstance(one, Target) for one in places)
+            answer = jobs.start(place).answer(dict(destination), place, only_counts=only_counts)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
@@ -157,28 +161,102 @@ def reach(
 
 
 class _Jobs:
-    """The job at its start, and after the stage that only some runtimes need; dry runs of each share what they can."""
+    """The job at its start, and after the stage that only some runtimes need."""
 
-    def __init__(self, job: Job) -> None:
-        facts = job.facts_of(job.model)
-        self._job = replace(job, dry=DryRun(job.model, job.base_dir, facts))
-        self.for_opsets_only = replace(job, dry=DryRun(job.model, job.base_dir, facts, only_counts=True))
-        """The job before its conversion to opsets that no runtime is tried at."""
-        self._folded: Job | None = None
+    def __init__(self, job: Job, depth: int) -> None:
+        self._job = job
+        self._depth = depth
+        self._start = _Trials(job, depth)
+        self._folded: _Trials | None = None
 
-    def start(self, place: str | Target) -> Job:
+    def start(self, place: str | Target) -> _Trials:
         """The job before its conversion to an opset or for a runtime."""
         if not isinstance(place, Target) or place.computes_constants:
-            return self._job
+            return self._start
         if self._folded is None:
             options = replace(self._job.options, prove=False, runtime=place)
-            folded = run((FOLD,), replace(self._job, options=options, dry=None))
-            self._folded = replace(folded, options=self._job.options, dry=DryRun(folded.model, folded.base_dir))
+            folded = run((FOLD,), replace(self._job, options=options))
+            self._folded = _Trials(replace(folded, options=self._job.options), self._depth)
         return self._folded
 
 
-def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
-    """Run the stages of a conversion up to its checks, for one opset or runtime."""
+class _Trials:
+    """Dry runs of one model, of which each tells as little as it may: most are of one node of each kind.
+
+    Args:
+        job: The job before its conversion.
+        depth: How many nodes before a node decide for a runtime on it.
+    """
+
+    def __init__(self, job: Job, depth: int) -> None:
+        self._job = job
+        self._facts = job.facts_of(job.model)
+        # What a runtime takes depends on what the nodes before have become, and that on those before them.
+        self._depth = 2 * depth + 1
+        self._jobs: dict[bool, Job] = {}
+        self._part_jobs: dict[bool, Job] = {}
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._job.model, self._facts.tables.index)
+
+    @cached_property
+    def _kinds(self) -> Kinds | None:
+        book = self._job.options.rule_book
+        return Kinds(self._facts, book, self._depth) if book and is_reducible(self._facts) else None
+
+    @cached_property
+    def _part(self) -> Reduced | None:
+        found = self._kinds.reduced() if self._kinds is not None else None
+        return found if found is not None and len(found.counts) < len(self._job.model.graph.node) else None
+
+    def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
+        """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
+        part = self._part
+        if part is not None:
+            if only_counts not in self._part_jobs:
+                self._part_jobs[only_counts] = self._job_of(part, only_counts=only_counts)
+            try:
+                found = _answer(self._part_jobs[only_counts], opsets, place, part)
+                found = self._with_all_places(found, part, opsets, place)
+            except PartUndecided:
+                pass
+            else:
+                if not part.facts.large_constants_asked:
+                    return found
+        if only_counts not in self._jobs:
+            model, base_dir = self._job.model, self._job.base_dir
+            dry = DryRun(model, base_dir, self._facts, names=self._names, only_counts=only_counts)
+            self._jobs[only_counts] = replace(self._job, dry=dry)
+        return _answer(self._jobs[only_counts], opsets, place)
+
+    def _job_of(self, part: Reduced, *, only_counts: bool = False) -> Job:
+        names = self._names.renewed()
+        dry = DryRun(part.model, self._job.base_dir, part.facts, part=part, names=names, only_counts=only_counts)
+        return replace(self._job, model=part.model, facts=part.facts, dry=dry)
+
+    def _with_all_places(
+        self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target
+    ) -> Answer:
+        """The answer with the refusals of all nodes. Raises PartUndecided where they are not found this way."""
+        if not found.blockers:
+            return found
+        refused = part.positions_refused(found.blockers)
+        if refused is None or self._kinds is None:
+            raise PartUndecided
+        every = self._kinds.nodes_like(refused)
+        larger = self._kinds.reduced(every)
+        answer = _answer(self._job_of(larger), opsets, place, larger)
+        if larger.positions_refused(answer.blockers) != set(every) or larger.facts.large_constants_asked:
+            raise PartUndecided
+        return answer
+
+
+def _answer(job: Job, opsets: Mapping[str, int], place: str | Target, part: Reduced | None = None) -> Answer:
+    """Run the stages of a conversion up to its checks, for one opset or runtime, on a model or a part that stands for it.
+
+    Raises PartUndecided where the part does not tell.
+    """
     runtime = place if isinstance(place, Target) else None
     where = place if isinstance(place, str) else place.spelling
     shown = {display_domain(domain): opset for domain, opset in opsets.items()}
@@ -188,7 +266,7 @@ def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
     trial = replace(job, options=options, evidence=[])
     try:
         run((CONVERT,), trial)
-        rewrites, ulps = _rewrites(trial)
+        rewrites, ulps = _rewrites(trial, part)
         run((FIT,), trial)
         ir_version = trial.conversion.ir_version
         reached = trial.conversion.destination.opsets_by_domain
@@ -221,7 +299,7 @@ def _key(opsets: Mapping[str, int], source: ModelProto) -> Opsets:
     return tuple(sorted(opsets_to_reach(opsets, source, None, is_complete=True).items()))
 
 
-def _rewrites(job: Job) -> tuple[int, int]:
+def _rewrites(job: Job, part: Reduced | None) -> tuple[int, int]:
     """How many nodes rules changed, and the largest bound of a rounding one."""
     changed = [
         site
@@ -229,7 +307,8 @@ def _rewrites(job: Job) -> tuple[int, int]:
         for site in scope.sites
         if any(rule.apply is not None for _, rule in site.applied)
     ]
-    return len(changed), max((site.ulps for site in changed), default=0)
+    count = len(changed) if part is None else sum(part.counts[site.index] for site in changed)
+    return count, max((site.ulps for site in changed), default=0)
 
 
 def _in_short(answers: Sequence[Answer]) -> str:
