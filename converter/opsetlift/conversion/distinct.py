@@ -26,6 +26,10 @@ from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.support.refusal import Refusal
 
 
+class PartUndecided(Exception):
+    """What was found of a part of a model does not tell what holds for the whole."""
+
+
 @dataclass(frozen=True)
 class Reduced:
     """A part of a model."""
@@ -36,6 +40,8 @@ class Reduced:
     """By node: its position in the whole."""
     counts: Sequence[int]
     """By node: for how many of its kind it stands, itself included; 0 where it is only there for others."""
+    kinds: Sequence[Hashable]
+    """By node."""
 
     @property
     def model(self) -> ModelProto:
@@ -43,14 +49,21 @@ class Reduced:
         return self.facts.model
 
     def positions_refused(self, refusals: Iterable[Refusal]) -> set[int] | None:
-        """Where in the whole model refusals are; None where one is at no single node that stands for its kind."""
+        """Where in the whole model the refused nodes are that stand for their kinds.
+
+        None where something else is refused: what is around these nodes is incomplete, so that it may be wrongly so.
+        """
         found: set[int] = set()
         for refusal in refusals:
             named = self._by_name.get(refusal.node, ()) if refusal.path == GRAPH_PATH else ()
-            if len(named) != 1 or not self.counts[named[0]]:
+            if len(named) != 1:
                 return None
-            found.add(self.positions[named[0]])
-        return found
+            found.update(named)
+        standing = {one for one in found if self.counts[one]}
+        kinds = {self.kinds[one] for one in standing}
+        if any(self.kinds[one] not in kinds for one in found):
+            return None
+        return {self.positions[one] for one in standing}
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[int]]:
@@ -102,6 +115,11 @@ class Kinds:
         wanted = {self._kinds[position] for position in positions}
         return [position for position, kind in enumerate(self._kinds) if kind in wanted]
 
+    def told_apart_by_large_constants(self, part: Reduced) -> set[int]:
+        """The nodes that may not be of one kind after all, as walks asked for the content of large constants."""
+        kinds = {part.kinds[one] for one in part.facts.tables.nodes_with_large_constants if part.counts[one] > 1}
+        return {position for position, kind in enumerate(self._kinds) if kind in kinds}
+
     def reduced(self, whole: Collection[int] = ()) -> Reduced:
         """The model with one node of each kind, and with those at some positions in any case."""
         counts = Counter(self._kinds)
@@ -110,7 +128,12 @@ class Kinds:
         weights = {position: counts[kind] for kind, position in first.items() if kind not in in_full}
         weights.update(dict.fromkeys(whole, 1))
         positions = sorted(self._with_context(weights))
-        return Reduced(self._part(positions), positions, [weights.get(position, 0) for position in positions])
+        return Reduced(
+            self._part(positions),
+            positions,
+            [weights.get(position, 0) for position in positions],
+            [self._kinds[position] for position in positions],
+        )
 
     def _with_context(self, chosen: Iterable[int]) -> set[int]:
         kept = set(chosen)
@@ -176,7 +199,7 @@ def _add_input(graph: GraphProto, name: str, facts: ModelFacts) -> None:
 
 
 def is_reducible(facts: ModelFacts) -> bool:
-    """Whether a model is of the plain form that is reduced: no functions, subgraphs, and dtypes of later IR versions."""
+    """Whether a model can be reduced: it has no functions, subgraphs and dtypes of later IR versions."""
     model = facts.model
     is_plain = not (model.functions or model.training_info or facts.graph.index.subgraphs_by_node)
     possible = facts.possible_types

@@ -52,7 +52,9 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     return found
 
 
-def what_objections_depend_on(operators: Iterable[tuple[str, str]], opsets: Mapping[str, int], target: Target) -> object:
+def what_objections_depend_on(
+    operators: Iterable[tuple[str, str]], opsets: Mapping[str, int], target: Target
+) -> object:
     """The data of a runtime that `objections` depends on, in a model with these operators, by domain and name.
 
     Where it is equal, all of the runtimes find something or none of them does.
@@ -209,7 +211,7 @@ def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Ite
     for one in operands(node, found)[0] if found is not None else ():
         if (node.op_type, one.formal) not in target.constant_inputs:
             continue
-        if not scope.is_initializer(one.name) and scope.constant(one.name) is None:
+        if not scope.is_initializer(one.name) and not scope.is_constant(one.name):
             sentence = (
                 f"{target.title} {target.version} needs a constant {one.formal!r} for {node.op_type}; "
                 f"{one.name!r} is computed at run time"

@@ -35,6 +35,7 @@ class ModelTables:
         functions: What is known of the bodies of its functions, by path.
         inferred: What onnx's whole-model inference gives; None until asked for.
         large_constants_asked: How often the value of a constant was given that has more than LARGEST_COMPARED elements.
+        nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
     """
 
@@ -44,6 +45,7 @@ class ModelTables:
     inferred: tuple[Types, Types] | None = None
     possible_types: tuple[frozenset[str] | None, ...] = ()
     large_constants_asked: int = 0
+    nodes_with_large_constants: set[int] = field(default_factory=set)
 
 
 class ModelFacts:
@@ -162,7 +164,7 @@ class ModelFacts:
         return self.tables.large_constants_asked
 
     def note_large_constant(self) -> None:
-        """Count one more."""
+        """Take note that the value of one was given."""
         self.tables.large_constants_asked += 1
 
     @property

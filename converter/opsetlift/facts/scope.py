@@ -265,6 +265,13 @@ class ScopeFacts:
             self._types()
         return self._fold_in_order(name, known)
 
+    def is_constant(self, name: str) -> bool:
+        """Whether `constant` gives a value, without reading that of an initializer."""
+        index = self.index
+        if name in index.initializers and name not in index.inputs and name not in self._emitted:
+            return not isinstance(index.initializers[name], SparseTensorProto)
+        return self._constant(name) is not None
+
     def run_time_values(self) -> frozenset[str]:
         """Values that are no constants, found in one pass: what nodes of this scope compute from its inputs.
 

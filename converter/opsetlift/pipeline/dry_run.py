@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from onnx import ModelProto
 
-from opsetlift.conversion.distinct import Reduced
+from opsetlift.conversion.distinct import PartUndecided, Reduced
 from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections, what_objections_depend_on
 from opsetlift.conversion.walked import Asked, DryRuns, Walked, walked_copy
@@ -21,10 +21,6 @@ from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 from opsetlift.targets import Target, known_of_operators
-
-
-class PartUndecided(Exception):  # noqa: N818  # nothing is wrong
-    """What was found of a part of a model does not tell what holds for the whole."""
 
 
 class _Result:
@@ -123,6 +119,8 @@ class DryRun:
         # Nodes that are not converted need what they needed before: of newer content it would have to be counted.
         self._only_counts = only_counts and needed_by_content(source).ir_version <= FIRST_WITH_OVERRIDES
         self._shared = DryRuns(source, base_dir, facts, names)
+        self.searches = True
+        """Whether other opsets are tried where a runtime refuses these."""
         self._part = part
         self._names = names
         self._opsets: Mapping[str, int] = {}
@@ -181,7 +179,9 @@ class DryRun:
             except ConversionRefused:
                 pass
         try:
-            return self._copy(opsets, book, runtime, asked, exact=exact, until_refused=self._until_refused, only_counts=False)
+            return self._copy(
+                opsets, book, runtime, asked, exact=exact, until_refused=self._until_refused, only_counts=False
+            )
         except ConversionRefused as refused:
             return refused
 

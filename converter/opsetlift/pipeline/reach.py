@@ -13,9 +13,9 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import opsets_to_reach
-from opsetlift.conversion.distinct import Kinds, Reduced, is_reducible
+from opsetlift.conversion.distinct import Kinds, PartUndecided, Reduced, is_reducible
 from opsetlift.model.names import Names
-from opsetlift.pipeline.dry_run import DryRun, PartUndecided
+from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
@@ -166,18 +166,25 @@ class _Jobs:
     def __init__(self, job: Job, depth: int) -> None:
         self._job = job
         self._depth = depth
-        self._start = _Trials(job, depth)
-        self._folded: _Trials | None = None
+        self._folded: Job | None = None
+        self._trials: dict[tuple[bool, int], _Trials] = {}
+
+    def _after_folding(self, runtime: Target) -> Job:
+        if self._folded is None:
+            options = replace(self._job.options, prove=False, runtime=runtime)
+            folded = run((FOLD,), replace(self._job, options=options))
+            self._folded = replace(folded, options=self._job.options)
+        return self._folded
 
     def start(self, place: str | Target) -> _Trials:
-        """The job before its conversion to an opset or for a runtime."""
-        if not isinstance(place, Target) or place.computes_constants:
-            return self._start
-        if self._folded is None:
-            options = replace(self._job.options, prove=False, runtime=place)
-            folded = run((FOLD,), replace(self._job, options=options))
-            self._folded = _Trials(replace(folded, options=self._job.options), self._depth)
-        return self._folded
+        """Trials of the job before its conversion to an opset or for a runtime."""
+        runtime = place if isinstance(place, Target) else None
+        depth = self._depth if runtime is not None and runtime.depth else 0
+        is_folded = runtime is not None and not runtime.computes_constants
+        if (is_folded, depth) not in self._trials:
+            job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
+            self._trials[is_folded, depth] = _Trials(job, depth)
+        return self._trials[is_folded, depth]
 
 
 class _Trials:
@@ -192,9 +199,12 @@ class _Trials:
         self._job = job
         self._facts = job.facts_of(job.model)
         # What a runtime takes depends on what the nodes before have become, and that on those before them.
-        self._depth = 2 * depth + 1
+        self._depth = 2 * depth + 1 if depth else 0
         self._jobs: dict[bool, Job] = {}
+        self._part: Reduced | None = None
         self._part_jobs: dict[bool, Job] = {}
+        self._in_full: set[int] = set()
+        """Positions of nodes that are not taken for equal to others."""
 
     @cached_property
     def _names(self) -> Names:
@@ -205,39 +215,34 @@ class _Trials:
         book = self._job.options.rule_book
         return Kinds(self._facts, book, self._depth) if book and is_reducible(self._facts) else None
 
-    @cached_property
-    def _part(self) -> Reduced | None:
-        found = self._kinds.reduced() if self._kinds is not None else None
-        return found if found is not None and len(found.counts) < len(self._job.model.graph.node) else None
-
     def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
         """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
-        part = self._part
-        if part is not None:
+        while self._kinds is not None:
+            part = self._part = self._part or self._kinds.reduced(self._in_full)
             if only_counts not in self._part_jobs:
                 self._part_jobs[only_counts] = self._job_of(part, only_counts=only_counts)
             try:
                 found = _answer(self._part_jobs[only_counts], opsets, place, part)
-                found = self._with_all_places(found, part, opsets, place)
+                told_apart = self._kinds.told_apart_by_large_constants(part)
+                if not told_apart:
+                    return self._with_all_places(found, part, opsets, place)
             except PartUndecided:
-                pass
-            else:
-                if not part.facts.large_constants_asked:
-                    return found
+                break
+            self._in_full |= told_apart
+            self._part, self._part_jobs = None, {}
         if only_counts not in self._jobs:
             model, base_dir = self._job.model, self._job.base_dir
             dry = DryRun(model, base_dir, self._facts, names=self._names, only_counts=only_counts)
             self._jobs[only_counts] = replace(self._job, dry=dry)
         return _answer(self._jobs[only_counts], opsets, place)
 
-    def _job_of(self, part: Reduced, *, only_counts: bool = False) -> Job:
+    def _job_of(self, part: Reduced, *, only_counts: bool = False, searches: bool = True) -> Job:
         names = self._names.renewed()
         dry = DryRun(part.model, self._job.base_dir, part.facts, part=part, names=names, only_counts=only_counts)
+        dry.searches = searches
         return replace(self._job, model=part.model, facts=part.facts, dry=dry)
 
-    def _with_all_places(
-        self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target
-    ) -> Answer:
+    def _with_all_places(self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target) -> Answer:
         """The answer with the refusals of all nodes. Raises PartUndecided where they are not found this way."""
         if not found.blockers:
             return found
@@ -245,15 +250,17 @@ class _Trials:
         if refused is None or self._kinds is None:
             raise PartUndecided
         every = self._kinds.nodes_like(refused)
-        larger = self._kinds.reduced(every)
-        answer = _answer(self._job_of(larger), opsets, place, larger)
-        if larger.positions_refused(answer.blockers) != set(every) or larger.facts.large_constants_asked:
+        if len(every) == len(refused):
+            return found
+        larger = self._kinds.reduced(self._in_full.union(every))
+        answer = _answer(self._job_of(larger, searches=False), opsets, place, larger)
+        if larger.positions_refused(answer.blockers) != set(every):
             raise PartUndecided
         return answer
 
 
 def _answer(job: Job, opsets: Mapping[str, int], place: str | Target, part: Reduced | None = None) -> Answer:
-    """Run the stages of a conversion up to its checks, for one opset or runtime, on a model or a part that stands for it.
+    """Run the stages of a conversion up to its checks, for one opset or runtime; on a part that stands for a model.
 
     Raises PartUndecided where the part does not tell.
     """

@@ -8,7 +8,8 @@ be refused either, and the same rules would be applied to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from onnx import NodeProto, TypeProto
 
@@ -32,7 +33,7 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
 
 
 def given_site_key(index: int, node: NodeProto, scope: ScopeValues) -> Hashable | None:
-    """The same of the node at a position of the original scope. Walks of one model share what it takes to compare it."""
+    """The same of the node at a position of the original scope; walks of one model share what it takes."""
     numbers = scope.facts.tables.site_numbers
     if index not in numbers:
         if not all(scope.facts.is_as_given(name) for name in (*node.input, *node.output) if name):
@@ -65,7 +66,7 @@ def _key(node: NodeProto, opset: int, scope: ScopeValues, producers: Hashable = 
         b"".join(sorted(attribute.SerializeToString() for attribute in node.attribute)),
         tuple(map(names.index, names)),
         len(names),
-        tuple(values),
+        _with_numbered_symbols(values),
         tuple((scope.is_read(name), name in scope.output_names) for name in node.output if name),
         producers,
     )
@@ -99,28 +100,51 @@ def _value_key(name: str, scope: ScopeValues) -> Hashable | None:
     return known[name]
 
 
+def _with_numbered_symbols(values: Sequence[Hashable]) -> Hashable:
+    """The keys of a node's values with numbers for symbolic sizes: which of them are equal matters, not their names."""
+    numbers: dict[str, int] = {}
+    return tuple(
+        (
+            value.dtype,
+            tuple((numbers.setdefault(one, len(numbers)),) if isinstance(one, str) else one for one in value.shape),
+            value.rest,
+        )
+        if isinstance(value, _ValueKey)
+        else value
+        for value in values
+    )
+
+
+class _ValueKey(NamedTuple):
+    dtype: int
+    shape: tuple[int | str | None, ...]
+    rest: tuple[Hashable, ...]
+    """Whether it is an initializer, and what else is known of it."""
+
+
 def _content_key(name: str, facts: ScopeFacts) -> Hashable | None:
     found = facts.type_of(name)
     shape = None if found is None else _shape(found)
     if found is None or shape is None:
         return None
+    dtype = found.tensor_type.elem_type
     is_initializer = facts.is_initializer(name)
     sizes = [size for size in shape if isinstance(size, int)]
     is_small = len(sizes) == len(shape) and math.prod(sizes) <= LARGEST_COMPARED
     if not is_small:
         is_constant = _is_constant(name, facts, is_initializer=is_initializer)
-        return None if is_constant is None else (found.SerializeToString(), is_initializer, is_constant)
+        return None if is_constant is None else _ValueKey(dtype, tuple(shape), (is_initializer, is_constant))
     value = facts.constant(name)
     if value is None:
-        return (found.SerializeToString(), is_initializer)
+        return _ValueKey(dtype, tuple(shape), (is_initializer,))
     content = value.tobytes() if value.dtype != object else repr(value.tolist())
-    return (found.SerializeToString(), is_initializer, content)
+    return _ValueKey(dtype, tuple(shape), (is_initializer, content))
 
 
 def _is_constant(name: str, facts: ScopeFacts, *, is_initializer: bool) -> bool | None:
     """Whether a value has the same content in every run; None where only its content would tell."""
     if not facts.is_as_given(name):
-        return facts.constant(name) is not None
+        return facts.is_constant(name)
     return False if name in facts.run_time_values() else is_initializer or None
 
 

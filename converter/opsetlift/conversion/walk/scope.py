@@ -118,7 +118,7 @@ class ScopeWalk(NodeWalk):
         try:
             if route.why:
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
-            nodes = self.convert_node(node, route, applied)
+            nodes = self._convert_node(index, node, route, applied)
         except Stopped as stopped:
             transition, reason = stopped.transition, stopped.reason
             shown = str(transition) if transition else ""
@@ -144,6 +144,15 @@ class ScopeWalk(NodeWalk):
             self.facts.note_producers(nodes)
         elif applied:
             self.index.update(index)
+
+    def _convert_node(self, index: int, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
+        facts = self.walk.facts
+        asked = facts.large_constants_asked
+        try:
+            return self.convert_node(node, route, applied)
+        finally:
+            if facts.large_constants_asked != asked and self.parent is None:
+                facts.tables.nodes_with_large_constants.add(index)
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
         """Note an unexpected error: the model's fault if the given node is illegal, else the rule's or ours."""
