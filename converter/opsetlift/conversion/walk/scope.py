@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
+from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
@@ -112,6 +114,11 @@ class ScopeWalk(NodeWalk):
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
+        names = [*node.input, *node.output]
+        refused = None if key is None else self.walk.refused_sites.get(key)
+        if refused is not None and (like := refused.like(name, names, self.base_name, self.names.is_free)) is not None:
+            self.walk.refusals.append(like)
+            return
         operator, inputs, asked = node.op_type, node.input[:], self.walk.facts.large_constants_asked
         applied: AppliedRules = []
         converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
@@ -124,9 +131,10 @@ class ScopeWalk(NodeWalk):
             shown = str(transition) if transition else ""
             opset = transition.last_opset_before if transition else None
             possible_at = (transition.domain, opset) if transition and opset else None
-            self.walk.refusals.append(
-                Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
-            )
+            refusal = Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
+            self.walk.refusals.append(refusal)
+            if key is not None and self.walk.facts.large_constants_asked == asked:
+                self._remember(key, refusal, names)
             return
         except (ModelFileError, InternalError, MemoryError):
             raise
@@ -144,6 +152,16 @@ class ScopeWalk(NodeWalk):
             self.facts.note_producers(nodes)
         elif applied:
             self.index.update(index)
+
+    def _remember(self, key: Hashable, refusal: Refusal, names: Sequence[str]) -> None:
+        """Note how a node was refused, for those that are equal to it."""
+        known = self.walk.refused_sites.get(key)
+        if known is not None:
+            known.confirm(refusal, names, self.base_name)
+            return
+        shapes = (self.facts.shape(name) or () for name in names if name)
+        symbols = [size for shape in shapes for size in shape if isinstance(size, str)]
+        self.walk.refused_sites[key] = RefusedSite(refusal, names, self.base_name, symbols)
 
     def _convert_node(self, index: int, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
         facts = self.walk.facts
